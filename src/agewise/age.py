@@ -1,0 +1,92 @@
+"""The age of update: how it evolves (Eq. 2) and what it weighs (f_alpha)."""
+
+import math
+from typing import Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Form = Literal["paper", "continuous"]
+_Age = TypeVar("_Age", np.int64, np.float64)
+
+
+def next_ages(ages: NDArray[_Age], received: NDArray[np.bool_]) -> NDArray[_Age]:
+    """Eq. 2: ``T[t+1] = (T[t] + 1) (1 - S[t])``.
+
+    ``received`` marks the UEs whose update arrived, which is what resets an age: a scheduled UE
+    whose upload was lost goes on ageing. Both arrays have one entry per UE.
+
+    >>> next_ages(np.array([0, 3, 5]), np.array([False, True, False]))
+    array([1, 0, 6])
+    """
+    if ages.shape != received.shape:
+        raise ValueError(
+            f"ages and received must have one entry per UE: {ages.shape} and {received.shape}"
+        )
+    return np.where(received, 0, ages + 1).astype(ages.dtype)
+
+
+def check_alpha(alpha: float, form: Form = "paper") -> None:
+    """Raise ``ValueError`` unless ``f_alpha`` of this form is a sensible weight of an age."""
+    if form not in get_args(Form):
+        raise ValueError(f"form must be one of {', '.join(get_args(Form))}, not {form!r}")
+    if not math.isfinite(alpha):
+        raise ValueError(f"alpha must be a finite number, not {alpha}")
+    if form == "paper" and alpha > 1:
+        raise ValueError(
+            f"alpha must be at most 1, not {alpha:g}: above 1 the paper's f_alpha is negative, so "
+            'scheduling nobody would be optimal; form="continuous" is positive for every alpha'
+        )
+
+
+def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np.float64]:
+    """The ages as an array with one non-negative, finite number per UE, or ``ValueError``."""
+    array = np.asarray(ages)
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"ages must be real numbers, not {array.dtype}")
+    if array.shape != (ue_count,):
+        raise ValueError(
+            f"ages must have one entry per UE: the gains have {ue_count} UEs (rows), "
+            f"the ages have shape {array.shape}"
+        )
+    converted: NDArray[np.int64] | NDArray[np.float64]
+    if array.dtype.kind == "f":
+        converted = array.astype(np.float64, copy=False)
+    else:
+        converted = array.astype(np.int64, copy=False)
+    bad = ~(np.isfinite(converted) & (converted >= 0))
+    if bad.any():
+        ue = int(bad.argmax())
+        raise ValueError(
+            f"ages must be non-negative and finite: the age of UE {ue} is {converted[ue]}"
+        )
+    return converted
+
+
+def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.float64]:
+    """How much staleness counts: the paper's f_alpha, or its continuous variant.
+
+    The paper's form is ``x^(1-alpha) / (1-alpha)`` for ``alpha < 1`` and ``log(1+x)`` at
+    ``alpha = 1``, which is not the limit of the others. The continuous form
+    ``((1+x)^(1-alpha) - 1) / (1-alpha)`` has that limit and allows every alpha.
+
+    >>> f_alpha([0, 1, 4], alpha=0.5)
+    array([0., 2., 4.])
+    """
+    check_alpha(alpha, form)
+    x = np.asarray(ages, dtype=np.float64)
+    if (x < 0).any():
+        raise ValueError("ages must be non-negative")
+    power = 1.0 - alpha
+    with np.errstate(over="ignore"):
+        if alpha == 1:
+            weights = np.log1p(x)
+        elif form == "paper":
+            weights = x**power / power
+        else:
+            weights = np.expm1(power * np.log1p(x)) / power
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"f_alpha overflows: an age of {x.max():g} with alpha={alpha:g} is too large"
+        )
+    return np.asarray(weights)

@@ -1,0 +1,20 @@
+"""Uniformly random scheduling."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from agewise.policies.base import Policy, RoundView
+from agewise.spectrum import Allocation, fill
+
+
+@dataclass(frozen=True)
+class Random(Policy):
+    """UEs in an order drawn afresh each round, as many as the spectrum serves."""
+
+    name: ClassVar[str] = "random"
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum in a random order."""
+        return fill(view.uplink, rng.permutation(view.ue_count))

@@ -1,0 +1,93 @@
+"""Policies by name: the ones of this package and those that other packages add.
+
+A package adds one through the entry point group ``agewise.policies``, in its pyproject.toml:
+
+    [project.entry-points."agewise.policies"]
+    my-policy = "my_package.my_module:MyPolicy"
+"""
+
+import difflib
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from agewise.policies.age_based import AgeBased
+from agewise.policies.base import Policy
+from agewise.policies.max_pack import MaxPack
+from agewise.policies.random_order import Random
+from agewise.policies.round_robin import RoundRobin
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_GROUP = "agewise.policies"
+_BUILT_IN: dict[str, type[Policy]] = {
+    policy.name: policy for policy in (AgeBased, MaxPack, Random, RoundRobin)
+}
+
+
+def names() -> list[str]:
+    """The names of all registered policies, sorted."""
+    return sorted(_BUILT_IN | _added())
+
+
+def policy_class(name: str) -> type[Policy]:
+    """The class registered under ``name``; ``ValueError`` with the nearest names otherwise."""
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    added = _added()
+    if name not in added:
+        near = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
+        raise ValueError(f"unknown policy {name!r}; {hint}")
+    return _load(added[name])
+
+
+def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
+    """A policy from its name and parameters, or a policy object as it is.
+
+    >>> print(make_policy("age-based", alpha=0.25))
+    age-based(alpha=0.25, ties=random, form=paper)
+    """
+    if isinstance(policy, Policy):
+        if parameters:
+            raise ValueError(
+                f"{', '.join(parameters)} cannot be given beside a policy object: set it there, "
+                "or give the policy by its name"
+            )
+        return policy
+    if not isinstance(policy, str):
+        raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
+    found = policy_class(policy)
+    known = [f.name for f in fields(found)]  # type: ignore[arg-type]
+    for parameter in parameters:
+        if parameter not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
+            raise ValueError(f"policy {policy!r} has no parameter {parameter!r}; {takes}")
+    return found(**parameters)
+
+
+def summary(name: str) -> str:
+    """One line on the policy: the first line of its docstring, or why it cannot be loaded."""
+    try:
+        return (policy_class(name).__doc__ or "").strip().split("\n")[0]
+    except ValueError as error:
+        return str(error)
+
+
+def _added() -> dict[str, "EntryPoint"]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=_GROUP)}
+
+
+def _load(entry: "EntryPoint") -> type[Policy]:
+    try:
+        found = entry.load()
+    except Exception as error:
+        # Another package's code runs here: whatever is wrong with it is said with its name.
+        raise ValueError(
+            f"policy {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Policy)):
+        raise ValueError(f"policy {entry.name!r} ({entry.value}) is not a subclass of Policy")
+    return found

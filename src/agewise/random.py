@@ -1,0 +1,47 @@
+"""Named random streams: every draw of a run follows from (seed, what it is for, round).
+
+No stream depends on what another one drew, so two policies meet the same placement, channels and
+data whatever they did before, and a round can be drawn without the rounds before it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+# Numbers, not positions in a list: a stream keeps its draws when another one is added.
+_PLACEMENT: Final = 1
+_CHANNEL: Final = 2
+_POLICY: Final = 3
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The random streams of one run.
+
+    >>> Streams(7).channel(3).random() == Streams(7).channel(3).random()
+    True
+    >>> Streams(7).channel(3).random() == Streams(7).channel(4).random()
+    False
+    """
+
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"seed must be a non-negative whole number, not {self.seed}")
+
+    def placement(self) -> np.random.Generator:
+        """Where the UEs stand."""
+        return self._stream(_PLACEMENT, 0)
+
+    def channel(self, t: int) -> np.random.Generator:
+        """The fading of round ``t``."""
+        return self._stream(_CHANNEL, t)
+
+    def policy(self, t: int) -> np.random.Generator:
+        """The scheduler's own choices in round ``t``: ties, random orders."""
+        return self._stream(_POLICY, t)
+
+    def _stream(self, name: int, t: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(name, t)))

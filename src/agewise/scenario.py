@@ -1,0 +1,94 @@
+"""What an experiment is: frozen, validated descriptions.
+
+Units are in the names (``_m``, ``_db``, ``_dbm``, ``_hz``, ``_s``). Nothing that is a scientific
+choice has a default here.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Cell(BaseModel):
+    """The access point's surroundings."""
+
+    model_config = _STRICT
+
+    ues: int = Field(ge=1, description="K, the number of UEs")
+    subchannels: int = Field(ge=1, description="N, the number of subchannels")
+    radius_m: float = Field(gt=0, description="radius of the disc around the access point")
+
+
+class LinkBudget(BaseModel):
+    """Physical units of the link, the other way to say the mean SNR at the cell edge."""
+
+    model_config = _STRICT
+
+    transmit_power_dbm: float = Field(description="P_TX, each UE's power over all subchannels")
+    noise_density_dbm_hz: float = Field(description="noise power density, -174 at 290 K")
+    noise_figure_db: float = Field(ge=0, description="noise figure of the access point")
+    reference_loss_db: float = Field(description="path loss at the reference distance")
+
+
+class Upload(BaseModel):
+    """What has to be uploaded by when, the other way to say the rate threshold."""
+
+    model_config = _STRICT
+
+    payload_bits: float = Field(gt=0, description="size of one update")
+    deadline_s: float = Field(gt=0, description="time for its upload")
+
+
+class Channel(BaseModel):
+    """Path loss and fading, their scale, and the rate that a scheduled UE must reach.
+
+    The scale is ``edge_snr_db`` or ``link_budget``; the threshold is ``rate_threshold`` or
+    ``upload``. The physical ways need ``subchannel_bandwidth_hz``.
+    """
+
+    model_config = _STRICT
+
+    path_loss_exponent: float = Field(gt=0, description="beta of the power law")
+    reference_distance_m: float = Field(
+        gt=0, description="distance at which the power law starts; nearer UEs have its gain"
+    )
+    edge_snr_db: float | None = Field(
+        default=None, description="mean SNR at the cell edge with all power on one subchannel"
+    )
+    link_budget: LinkBudget | None = None
+    rate_threshold: float | None = Field(
+        default=None, ge=0, description="R_s in bits per real channel use"
+    )
+    upload: Upload | None = None
+    subchannel_bandwidth_hz: float | None = Field(
+        default=None, gt=0, description="bandwidth of one subchannel"
+    )
+
+    @model_validator(mode="after")
+    def _one_way_each(self) -> "Channel":
+        if (self.edge_snr_db is None) == (self.link_budget is None):
+            raise ValueError("give exactly one of edge_snr_db and link_budget")
+        if (self.rate_threshold is None) == (self.upload is None):
+            raise ValueError("give exactly one of rate_threshold and upload")
+        physical = self.link_budget is not None or self.upload is not None
+        if physical and self.subchannel_bandwidth_hz is None:
+            raise ValueError("link_budget and upload need subchannel_bandwidth_hz")
+        return self
+
+    @property
+    def threshold_bits(self) -> float:
+        """R_s in bits per real channel use: payload / (2 bandwidth seconds) if given so."""
+        if self.upload is not None and self.subchannel_bandwidth_hz is not None:
+            uses = 2.0 * self.subchannel_bandwidth_hz * self.upload.deadline_s
+            return self.upload.payload_bits / uses
+        assert self.rate_threshold is not None  # noqa: S101 (the validator saw to it)
+        return self.rate_threshold
+
+
+class Scenario(BaseModel):
+    """One experiment: the cell and its channel."""
+
+    model_config = _STRICT
+
+    cell: Cell
+    channel: Channel

@@ -1,0 +1,133 @@
+"""The answer of a scheduler, and the proof that it keeps every constraint of problem (3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agewise.spectrum.uplink import Uplink
+
+#: Relative rounding allowed when constraints are proven from the powers alone.
+_ROUNDING = 1e-9
+
+
+class InfeasibleAllocation(ValueError):
+    """An allocation that violates a constraint of problem (3); the message names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Who transmits on which subchannel with what power.
+
+    ``owner[subchannel]`` is a UE or -1, ``power[subchannel]`` what that UE spends there, and
+    ``gain[subchannel]`` the owner's gain there (0 where nobody transmits). An owner per
+    subchannel makes the sets of different UEs disjoint by construction.
+    """
+
+    owner: NDArray[np.int64]
+    power: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    ue_count: int
+    power_budget: float
+    rate_threshold: float
+
+    @classmethod
+    def of(cls, uplink: Uplink, owner: ArrayLike, power: ArrayLike) -> "Allocation":
+        """The allocation of ``uplink`` with these owners and powers, not yet validated."""
+        owners, powers = np.asarray(owner), np.array(power, dtype=np.float64)
+        count = uplink.subchannel_count
+        if owners.shape != (count,) or powers.shape != (count,):
+            raise InfeasibleAllocation(
+                f"owner and power must have one entry for each of the {count} subchannels, "
+                f"not shapes {owners.shape} and {powers.shape}"
+            )
+        if owners.dtype.kind not in "iu":
+            raise InfeasibleAllocation(f"owner must hold UE indices, not {owners.dtype}")
+        owners = owners.astype(np.int64)
+        _require_known_owners(owners, uplink.ue_count)
+        held = owners >= 0
+        gain = np.zeros(count)
+        gain[held] = uplink.gains[owners[held], held.nonzero()[0]]
+        for array in (owners, powers, gain):
+            array.flags.writeable = False
+        return cls(
+            owners, powers, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
+        )
+
+    @property
+    def scheduled(self) -> NDArray[np.bool_]:
+        """``bool[ue]``: S_k, whether the UE holds a subchannel."""
+        mask = np.zeros(self.ue_count, dtype=np.bool_)
+        mask[self.owner[self.owner >= 0]] = True
+        return mask
+
+    def subchannels_of(self, ue: int) -> NDArray[np.int64]:
+        """C_k: the subchannels that ``ue`` holds, in rising order."""
+        if not 0 <= ue < self.ue_count:
+            raise ValueError(f"there is no UE {ue}: they go from 0 to {self.ue_count - 1}")
+        return np.flatnonzero(self.owner == ue)
+
+    @property
+    def rate(self) -> NDArray[np.float64]:
+        """``float[ue]``: sum of ½ log2(1 + G P) over the UE's subchannels; 0 if it has none."""
+        return self._per_ue(np.log1p(self.gain * self.power) / (2.0 * np.log(2.0)))
+
+    def validate(self, gains: ArrayLike | None = None) -> None:
+        """Prove every constraint of problem (3), or raise `InfeasibleAllocation` naming it.
+
+        The gains are those the allocation was made from; give ``gains[ue, subchannel]`` to prove
+        it against others, such as the true channel where the scheduler saw an estimate.
+        """
+        _require_known_owners(self.owner, self.ue_count)
+        self._require_sound_powers()
+        spent = self._per_ue(self.power)
+        if (over := spent > self.power_budget * (1 + _ROUNDING)).any():
+            ue = int(over.argmax())
+            raise InfeasibleAllocation(
+                f"power constraint (3c) violated: UE {ue} spends {spent[ue]:.6g} of a budget of "
+                f"{self.power_budget:.6g}"
+            )
+        proven = self
+        if gains is not None:
+            uplink = Uplink(np.asarray(gains), self.power_budget, self.rate_threshold)
+            proven = Allocation.of(uplink, self.owner, self.power)
+        rate = proven.rate
+        short = self.scheduled & (rate < self.rate_threshold * (1 - _ROUNDING))
+        if short.any():
+            ue = int(short.argmax())
+            raise InfeasibleAllocation(
+                f"rate constraint (3b) violated: UE {ue} reaches {rate[ue]:.6g} of the "
+                f"{self.rate_threshold:.6g} bits per channel use that the threshold asks"
+            )
+
+    def _require_sound_powers(self) -> None:
+        bad = ~(np.isfinite(self.power) & (self.power >= 0))
+        if bad.any():
+            n = int(bad.argmax())
+            raise InfeasibleAllocation(
+                f"powers must be non-negative and finite: subchannel {n} has {self.power[n]}"
+            )
+        stray = (self.owner < 0) & (self.power > 0)
+        if stray.any():
+            n = int(stray.argmax())
+            raise InfeasibleAllocation(
+                f"channel constraint (3e) violated: subchannel {n} has power {self.power[n]:.6g} "
+                "but no owner"
+            )
+
+    def _per_ue(self, per_subchannel: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum a quantity of the subchannels over each UE's own."""
+        held = self.owner >= 0
+        return np.bincount(
+            self.owner[held], weights=per_subchannel[held], minlength=self.ue_count
+        ).astype(np.float64)
+
+
+def _require_known_owners(owner: NDArray[np.int64], ue_count: int) -> None:
+    unknown = (owner < -1) | (owner >= ue_count)
+    if unknown.any():
+        n = int(unknown.argmax())
+        raise InfeasibleAllocation(
+            f"channel constraint (3e) violated: subchannel {n} belongs to UE {owner[n]}, but the "
+            f"UEs go from 0 to {ue_count - 1} (-1 is nobody)"
+        )

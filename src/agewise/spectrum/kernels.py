@@ -1,0 +1,263 @@
+"""Compiled kernels of Algorithms 1 and 2: arrays and scalars in, arrays and scalars out.
+
+All of them live in this one file because Numba's disk cache follows changes of a function's own
+file only. Everything is scaled by the power budget: ``snr = gain * power_budget`` is what a
+subchannel gives with all the power on it. Rates are in nats of the complex channel, so that
+reaching the threshold reads ``nats >= 2 ln 2 * rate_threshold`` (less a rounding allowance).
+
+Water-filling over the best n subchannels, snr_1 >= ... >= snr_n, is written in the excesses
+``d_i = snr_1 / snr_i - 1``, which keeps every digit from the smallest gains to the largest:
+
+    level  u_n = (snr_1 + sum d) / n           power_i = (u_n - d_i) / gain_1
+    active     d_n < u_n                       nats_n  = n log(1 + u_n) - sum log(1 + d_i)
+"""
+
+import numpy as np
+from numba import njit
+
+#: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
+#: without it a set that meets the threshold exactly would be taken or refused by the last bit.
+RATE_ROUNDING = 1e-12
+#: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
+BOUND_SLACK = 1e-9
+
+
+@njit(cache=True)
+def best_bits(bits, best):
+    """Largest bit pattern of each row of ``bits`` (gains seen as uint64), and of all rows.
+
+    Non-negative doubles order like their bit patterns, and everything else (negative, infinite,
+    not a number) has a larger one than the largest double. One integer maximum thus gives both
+    the best gain of every UE and the proof that all gains are valid, in one pass over memory.
+    """
+    overall = np.uint64(0)
+    for ue in range(bits.shape[0]):
+        row_best = np.uint64(0)
+        for subchannel in range(bits.shape[1]):
+            row_best = max(row_best, bits[ue, subchannel])
+        best[ue] = row_best
+        overall = max(overall, row_best)
+    return overall
+
+
+@njit(cache=True)
+def target_nats(rate_threshold):
+    """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
+    return 2.0 * np.log(2.0) * rate_threshold * (1.0 - RATE_ROUNDING)
+
+
+@njit(cache=True)
+def least_snrs(target, counts):
+    """For n = 1..counts, a best SNR below which n subchannels cannot reach ``target``.
+
+    n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
+    """
+    least = np.empty(counts)
+    for n in range(1, counts + 1):
+        least[n - 1] = n * np.expm1(target / n) * (1.0 - BOUND_SLACK)
+    return least
+
+
+@njit(cache=True)
+def least_need(best_snr, least):
+    """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
+    if not best_snr > 0.0 or best_snr < least[-1]:
+        return 0
+    low, high = 0, least.size - 1  # ``least`` falls with n: find the first that best_snr meets
+    while low < high:
+        middle = (low + high) // 2
+        if best_snr >= least[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low + 1
+
+
+@njit(cache=True)
+def _sift_down_snrs(snrs, channels, hole, size):
+    """Restore the heap of (highest SNR, then lowest subchannel) below ``hole``."""
+    snr, channel = snrs[hole], channels[hole]
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            snrs[right] > snrs[child]
+            or (snrs[right] == snrs[child] and channels[right] < channels[child])
+        ):
+            child = right
+        if snrs[child] < snr or (snrs[child] == snr and channels[child] > channel):
+            break
+        snrs[hole], channels[hole] = snrs[child], channels[child]
+        hole = child
+    snrs[hole], channels[hole] = snr, channel
+
+
+@njit(cache=True)
+def scratch(subchannels):
+    """Working arrays of `fewest_best`: a heap of SNRs and subchannels; the chosen; excesses."""
+    return (
+        np.empty(subchannels),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels),
+    )
+
+
+@njit(cache=True)
+def fewest_best(gains, power_budget, target, least, free, work):
+    """Algorithm 1 for one UE: how many of the best free subchannels carry ``target`` nats.
+
+    Returns 0 if even all that water-filling would use do not suffice. The chosen subchannels,
+    best first, and their excesses are left in the last two arrays of ``work``.
+    """
+    snrs, channels, chosen, excess = work
+    count = 0
+    best = 0.0
+    for channel in free:
+        if gains[channel] > 0.0:
+            snrs[count], channels[count] = gains[channel] * power_budget, channel
+            best = max(best, snrs[count])
+            count += 1
+    bound = least_need(best, least)
+    if bound == 0 or bound > count:
+        return 0
+    for hole in range(count // 2 - 1, -1, -1):
+        _sift_down_snrs(snrs, channels, hole, count)
+    excess_sum = log_sum = 0.0
+    for n in range(1, count + 1):
+        d = (best - snrs[0]) / snrs[0]
+        if not (n - 1) * d < best + excess_sum:
+            return 0  # this subchannel would get no power: the rate cannot grow any more
+        chosen[n - 1], excess[n - 1] = channels[0], d
+        excess_sum += d
+        log_sum += np.log1p(d)
+        if n >= bound and n * np.log1p((best + excess_sum) / n) - log_sum >= target:
+            return n
+        left = count - n
+        snrs[0], channels[0] = snrs[left], channels[left]
+        _sift_down_snrs(snrs, channels, 0, left)
+    return 0
+
+
+@njit(cache=True)
+def grant(ue, need, gains, power_budget, work, free, owner, power):
+    """Give ``ue`` the ``need`` subchannels that `fewest_best` chose, water-filled.
+
+    Returns the subchannels that stay free.
+    """
+    _, _, chosen, excess = work
+    best_gain = gains[chosen[0]]
+    level = best_gain * power_budget
+    for i in range(need):
+        level += excess[i]
+    level /= need
+    for i in range(need):
+        owner[chosen[i]] = ue
+        power[chosen[i]] = (level - excess[i]) / best_gain
+    left = 0
+    for channel in free:
+        if owner[channel] < 0:
+            free[left] = channel
+            left += 1
+    return free[:left]
+
+
+@njit(cache=True)
+def _before(a, b, score, need, rank):
+    """Whether UE a goes before UE b: higher score, then fewer subchannels, then tie rank."""
+    if score[a] != score[b]:
+        return score[a] > score[b]
+    if need[a] != need[b]:
+        return need[a] < need[b]
+    return rank[a] < rank[b]
+
+
+@njit(cache=True)
+def _sift_down_ues(heap, hole, size, score, need, rank):
+    """Restore the heap of UEs, best first, below ``hole``."""
+    ue = heap[hole]
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and _before(heap[right], heap[child], score, need, rank):
+            child = right
+        if _before(ue, heap[child], score, need, rank):
+            break
+        heap[hole] = heap[child]
+        hole = child
+    heap[hole] = ue
+
+
+@njit(cache=True)
+def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
+    """Algorithm 2 without the recomputation: owner and power of every subchannel.
+
+    As subchannels go, needs only grow and scores only fall. A UE's last known need (at first a
+    bound from its best gain) therefore never understates its place, and only the UE that comes
+    to the top has to be worked out anew.
+    """
+    ues, subchannels = gains.shape
+    owner = np.full(subchannels, -1, np.int64)
+    power = np.zeros(subchannels)
+    if subchannels == 0:
+        return owner, power
+    target = target_nats(rate_threshold)
+    least = least_snrs(target, subchannels)
+
+    need = np.empty(ues, np.int64)
+    score = np.empty(ues)
+    heap = np.empty(ues, np.int64)
+    size = 0
+    for ue in range(ues):
+        need[ue] = least_need(best_gains[ue] * power_budget, least)
+        if need[ue] > 0:
+            score[ue] = weights[ue] / need[ue]
+            heap[size] = ue
+            size += 1
+    for hole in range(size // 2 - 1, -1, -1):
+        _sift_down_ues(heap, hole, size, score, need, rank)
+
+    work = scratch(subchannels)
+    free = np.arange(subchannels)
+    while size > 0 and free.size > 0:
+        ue = heap[0]
+        now = 0
+        if need[ue] <= free.size:
+            now = fewest_best(gains[ue], power_budget, target, least, free, work)
+        if now > 0:
+            if now != need[ue]:
+                need[ue] = now
+                score[ue] = weights[ue] / now
+                _sift_down_ues(heap, 0, size, score, need, rank)
+                if heap[0] != ue:
+                    continue
+            free = grant(ue, now, gains[ue], power_budget, work, free, owner, power)
+        size -= 1  # served, or out of reach for the rest of the round
+        heap[0] = heap[size]
+        _sift_down_ues(heap, 0, size, score, need, rank)
+    return owner, power
+
+
+@njit(cache=True)
+def fill_in_order(gains, order, power_budget, rate_threshold):
+    """Serve the UEs in ``order``, each with its fewest best free subchannels, as far as they go."""
+    subchannels = gains.shape[1]
+    owner = np.full(subchannels, -1, np.int64)
+    power = np.zeros(subchannels)
+    if subchannels == 0:
+        return owner, power
+    target = target_nats(rate_threshold)
+    least = least_snrs(target, subchannels)
+    work = scratch(subchannels)
+    free = np.arange(subchannels)
+    for ue in order:
+        need = fewest_best(gains[ue], power_budget, target, least, free, work)
+        if need > 0:
+            free = grant(ue, need, gains[ue], power_budget, work, free, owner, power)
+        if free.size == 0:
+            break
+    return owner, power

@@ -1,0 +1,66 @@
+"""From a weight or an order of the UEs to an allocation of the spectrum."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agewise.spectrum.allocation import Allocation
+from agewise.spectrum.uplink import Uplink
+
+
+def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> Allocation:
+    """Algorithm 2: serve the UE with the highest weight per subchannel needed, and so on.
+
+    After each pick the needs of the others are those on the subchannels still free. ``weights``
+    has a non-negative number per UE (``f_alpha`` of the ages for age-based scheduling, a
+    constant for MaxPack). Among equal scores the UE that needs fewer subchannels goes first,
+    then the one with the lower ``rank`` (by default the index of the UE).
+
+    >>> uplink = Uplink(np.array([[4.0, 1.0], [9.0, 3.0]]), power_budget=1.0, rate_threshold=1.0)
+    >>> pack(uplink, weights=[1.0, 5.0]).owner
+    array([ 1, -1])
+    """
+    from agewise.spectrum import kernels
+
+    weight = np.asarray(weights, dtype=np.float64)
+    _require_one_per_ue("weights", weight, uplink)
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        ue = int(bad.argmax())
+        raise ValueError(
+            f"weights must be non-negative and finite: the weight of UE {ue} is {weight[ue]}"
+        )
+    ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank, dtype=np.int64)
+    _require_one_per_ue("rank", ranks, uplink)
+    owner, power = kernels.pack_lazily(
+        uplink.gains, uplink.best_gains, weight, ranks, uplink.power_budget, uplink.rate_threshold
+    )
+    return Allocation.of(uplink, owner, power)
+
+
+def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
+    """Serve UEs in the given ``order``: each takes its fewest best free subchannels.
+
+    A UE that what is left cannot serve is passed over. ``order`` holds UE indices; those that
+    it leaves out are not served.
+    """
+    from agewise.spectrum import kernels
+
+    ues = np.asarray(order, dtype=np.int64)
+    if ues.ndim != 1 or np.unique(ues).size != ues.size:
+        raise ValueError("order must list each UE at most once")
+    if ues.size and not 0 <= ues.min() <= ues.max() < uplink.ue_count:
+        raise ValueError(f"order must hold UE indices from 0 to {uplink.ue_count - 1}")
+    owner, power = kernels.fill_in_order(
+        uplink.gains, ues, uplink.power_budget, uplink.rate_threshold
+    )
+    return Allocation.of(uplink, owner, power)
+
+
+def _require_one_per_ue(
+    name: str, array: NDArray[np.float64] | NDArray[np.int64], uplink: Uplink
+) -> None:
+    if array.shape != (uplink.ue_count,):
+        raise ValueError(
+            f"{name} must have one entry for each of the {uplink.ue_count} UEs, "
+            f"not shape {array.shape}"
+        )
