@@ -1,0 +1,76 @@
+"""Policies by name, from this package and from others."""
+
+import textwrap
+
+import pytest
+
+from agewise import policies
+from agewise.policies import AgeBased, make_policy
+
+
+@pytest.fixture
+def other_package(tmp_path, monkeypatch):
+    """An installed package with one good policy, one that does not load and one that is none."""
+    (tmp_path / "elsewhere.py").write_text(
+        textwrap.dedent(
+            '''
+            from dataclasses import dataclass
+            from agewise.policies import Policy
+            from agewise.spectrum import pack
+
+            @dataclass(frozen=True)
+            class Nearest(Policy):
+                """Best average gain first."""
+                name = "nearest"
+                bias: float = 0.0
+
+                def schedule(self, view, rng):
+                    return pack(view.uplink, view.uplink.gains.mean(axis=1) + self.bias)
+
+            class NotOne:
+                pass
+            '''
+        )
+    )
+    info = tmp_path / "elsewhere-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[agewise.policies]\nnearest = elsewhere:Nearest\nnot-one = elsewhere:NotOne\n"
+        "broken = elsewhere_missing:Gone\nage-based = elsewhere:Nearest\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_names():
+    assert policies.names() == sorted(policies.names())
+    assert {"age-based", "max-pack", "random", "round-robin"} <= set(policies.names())
+
+
+@pytest.mark.usefixtures("other_package")
+def test_another_package_adds_a_policy():
+    assert {"nearest", "broken", "not-one"} <= set(policies.names())
+    assert str(make_policy("nearest", bias=2.0)) == "nearest(bias=2.0)"
+    assert policies.summary("nearest") == "Best average gain first."
+    with pytest.raises(ValueError, match=r"'broken'.*cannot be loaded.*elsewhere_missing"):
+        make_policy("broken")
+    with pytest.raises(ValueError, match=r"'not-one'.*not a subclass of Policy"):
+        make_policy("not-one")
+    assert "cannot be loaded" in policies.summary("broken")
+    assert isinstance(make_policy("age-based"), AgeBased), "a built-in cannot be replaced"
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("max-pak", {}, "unknown policy 'max-pak'; did you mean max-pack"),
+        ("zzz", {}, "there are age-based, max-pack"),
+        ("max-pack", {"alpha": 0.5}, "no parameter 'alpha'; it takes ties"),
+        ("random", {"alpha": 0.5}, "it takes no parameters"),
+        (AgeBased(), {"alpha": 0.5}, "alpha cannot be given beside a policy object"),
+        (3, {}, "a name or a Policy object"),
+    ],
+)
+def test_mistakes(name, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        make_policy(name, **parameters)

@@ -1,0 +1,106 @@
+"""The slow twin: the paper's algorithms in plain Python, sharing nothing with the package.
+
+Written to be read against the paper. Lists and floats only; ages and gains come in as lists.
+"""
+
+import math
+
+ROUNDING = 1e-12  # a rate counts as reached up to this relative rounding allowance
+
+
+def rate_of(gains, powers):
+    """Bits per real channel use: the sum of ½ log2(1 + G P)."""
+    return sum(math.log1p(g * p) for g, p in zip(gains, powers, strict=True)) / (2 * math.log(2))
+
+
+def waterfilled_powers(gains, budget):
+    """Powers on the ``gains`` (falling order), or None if the last one would get none.
+
+    The update in Algorithm 1, with G_{k,n*} read as G_{k,tau(n*)}: P(n*)/n* + 1/G_last - 1/G_n.
+    """
+    last = gains[-1]
+    remaining = budget - sum(1 / last - 1 / g for g in gains[:-1])
+    if remaining <= 0:
+        return None
+    return [remaining / len(gains) + 1 / last - 1 / g for g in gains]
+
+
+def candidate(gains, free, budget, threshold):
+    """Algorithm 1 for one UE, corrected: its fewest best free subchannels and their powers.
+
+    None if no set of free subchannels reaches the threshold.
+    """
+    order = sorted((n for n in free if gains[n] > 0), key=lambda n: (-gains[n], n))
+    for count in range(1, len(order) + 1):
+        best = [gains[n] for n in order[:count]]
+        powers = waterfilled_powers(best, budget)
+        if powers is None:
+            return None
+        if rate_of(best, powers) >= threshold * (1 - ROUNDING):
+            return order[:count], powers
+    return None
+
+
+def pack(gains, weights, rank, budget, threshold):
+    """Algorithm 2: owner and power of each subchannel."""
+    subchannels = len(gains[0]) if gains else 0
+    owner, power = [-1] * subchannels, [0.0] * subchannels
+    free = list(range(subchannels))
+    waiting = set(range(len(gains)))
+    while True:
+        candidates = {}
+        for ue in waiting:
+            found = candidate(gains[ue], free, budget, threshold)
+            if found is not None:
+                candidates[ue] = found
+        if not candidates:
+            return owner, power
+        winner = min(
+            candidates,
+            key=lambda ue: (
+                -weights[ue] / len(candidates[ue][0]),
+                len(candidates[ue][0]),
+                rank[ue],
+            ),
+        )
+        for n, p in zip(*candidates[winner], strict=True):
+            owner[n], power[n] = winner, p
+            free.remove(n)
+        waiting.remove(winner)
+
+
+def fill(gains, order, budget, threshold):
+    """Serve the UEs in order, each with its fewest best free subchannels."""
+    subchannels = len(gains[0]) if gains else 0
+    owner, power = [-1] * subchannels, [0.0] * subchannels
+    free = list(range(subchannels))
+    for ue in order:
+        found = candidate(gains[ue], free, budget, threshold)
+        if found is not None:
+            for n, p in zip(*found, strict=True):
+                owner[n], power[n] = ue, p
+                free.remove(n)
+    return owner, power
+
+
+def f_alpha(age, alpha):
+    """The paper's sensitivity to staleness."""
+    return math.log(1 + age) if alpha == 1 else age ** (1 - alpha) / (1 - alpha)
+
+
+def candidate_as_printed(gains, free, budget, threshold, *, half=False):
+    """Algorithm 1 as it is printed: P(n*) clipped at 0 and on it goes; no ½ in the test.
+
+    With ``half`` the test has the ½ of problem (3), which isolates the effect of the clipping.
+    Returns the set and the printed powers, which may spend more than the budget.
+    """
+    order = sorted((n for n in free if gains[n] > 0), key=lambda n: (-gains[n], n))
+    for count in range(1, len(order) + 1):
+        best = [gains[n] for n in order[:count]]
+        last = best[-1]
+        remaining = max(budget - sum(1 / last - 1 / g for g in best[:-1]), 0.0)
+        powers = [remaining / count + 1 / last - 1 / g for g in best]
+        carried = rate_of(best, powers) * (1 if half else 2)
+        if carried >= threshold * (1 - ROUNDING):
+            return order[:count], powers
+    return None

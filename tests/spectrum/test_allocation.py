@@ -1,0 +1,56 @@
+"""The certificate names the constraint that is violated."""
+
+import numpy as np
+import pytest
+
+from agewise import Allocation, InfeasibleAllocation, Uplink
+
+UPLINK = Uplink(np.array([[3.0, 1.0, 0.0], [1.0, 15.0, 3.0]]), 1.0, 1.0)
+
+
+def test_what_an_allocation_says():
+    allocation = Allocation.of(UPLINK, [0, 1, -1], [1.0, 1.0, 0.0])
+    allocation.validate()
+    assert allocation.scheduled.tolist() == [True, True]
+    assert allocation.rate.tolist() == pytest.approx([1.0, 2.0])
+    assert allocation.subchannels_of(1).tolist() == [1]
+    nobody = Allocation.of(UPLINK, [-1, -1, -1], np.zeros(3))
+    nobody.validate()
+    assert not nobody.scheduled.any()
+    assert nobody.rate.tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="no UE 2"):
+        nobody.subchannels_of(2)
+
+
+def test_an_allocation_cannot_be_changed():
+    allocation = Allocation.of(UPLINK, [0, 1, -1], [1.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="read-only"):
+        allocation.power[0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("owner", "power", "message"),
+    [
+        ([0, 1, -1], [1.1, 1.0, 0.0], r"power constraint \(3c\).*UE 0 spends 1.1"),
+        ([1, 1, 1], [0.4, 0.4, 0.4], r"power constraint \(3c\).*UE 1 spends 1.2"),
+        ([0, 1, -1], [0.9, 1.0, 0.0], r"rate constraint \(3b\).*UE 0 reaches 0.94"),
+        ([0, -1, 0], [0.5, 0.0, 0.5], r"rate constraint \(3b\).*UE 0"),
+        ([0, 1, -1], [1.0, 1.0, 0.1], r"channel constraint \(3e\).*subchannel 2.*no owner"),
+        ([0, 1, 2], [1.0, 1.0, 0.1], r"channel constraint \(3e\).*subchannel 2 belongs to UE 2"),
+        ([0, 1, -2], [1.0, 1.0, 0.0], r"channel constraint \(3e\).*UE -2"),
+        ([0, 1, -1], [1.0, -1.0, 0.0], "subchannel 1 has -1"),
+        ([0, 1, -1], [1.0, np.nan, 0.0], "subchannel 1 has nan"),
+        ([0, 1], [1.0, 1.0, 0.0], "one entry for each of the 3 subchannels"),
+        ([0.0, 1.0, -1.0], [1.0, 1.0, 0.0], "UE indices"),
+    ],
+)
+def test_violations_are_named(owner, power, message):
+    with pytest.raises(InfeasibleAllocation, match=message):
+        Allocation.of(UPLINK, owner, power).validate()
+
+
+def test_proof_against_other_gains():
+    allocation = Allocation.of(UPLINK, [0, 1, -1], [1.0, 1.0, 0.0])
+    allocation.validate(UPLINK.gains)
+    with pytest.raises(InfeasibleAllocation, match=r"\(3b\).*UE 1"):
+        allocation.validate(UPLINK.gains * np.array([[1.0], [0.1]]))

@@ -1,0 +1,120 @@
+"""The command line as a user meets it: output, exit codes, one sentence for a mistake."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import agewise
+
+
+@pytest.fixture
+def files(tmp_path):
+    gains = np.random.default_rng(0).exponential(size=(12, 8))
+    np.savetxt(tmp_path / "gains.csv", gains, delimiter=",")
+    np.savetxt(tmp_path / "ages.csv", np.arange(12), fmt="%d")
+    np.savez(tmp_path / "cell.npz", gains=gains, ages=np.arange(12))
+    (tmp_path / "bad.csv").write_text("1,2\n3,x\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "negative.csv").write_text("1,2\n3,-4\n")
+    return tmp_path
+
+
+def agewise_command(*arguments, cwd=None):
+    command = [sys.executable, "-c", "from agewise.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+RULE = ("--power", "10", "--rate-threshold", "2.4")
+
+
+def test_json_is_what_python_says(files):
+    run = agewise_command(
+        "schedule", "gains.csv", "--ages", "cell.npz", *RULE, "--alpha", "0.3", "--seed", "4",
+        "--json", cwd=files,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    said = json.loads(run.stdout)
+    made = agewise.schedule(
+        np.load(files / "cell.npz")["gains"], np.arange(12), power=10.0, rate_threshold=2.4,
+        alpha=0.3, seed=4,
+    )  # fmt: skip
+    assert said["owner"] == made.owner.tolist()
+    assert said["power"] == pytest.approx(made.power.tolist())
+    assert said["scheduled"] == made.scheduled.tolist()
+    assert said["rate"] == pytest.approx(made.rate.tolist())
+    assert said["parameters"] == {"alpha": 0.3, "ties": "random", "form": "paper"}
+    assert said["policy"] == "age-based"
+
+
+def test_table_names_every_served_ue(files):
+    run = agewise_command("schedule", "cell.npz", "--ages", "ages.csv", *RULE, cwd=files)
+    assert run.returncode == 0, run.stderr
+    made = agewise.schedule(
+        np.load(files / "cell.npz")["gains"], np.arange(12), power=10.0, rate_threshold=2.4
+    )
+    rows = [line.split() for line in run.stdout.splitlines()]
+    for ue in np.flatnonzero(made.scheduled):
+        assert any(row[:3] == [str(ue), str(ue), f"{made.rate[ue]:.3f}"] for row in rows)
+    assert f"{made.scheduled.sum()} of 12 UEs scheduled" in run.stdout
+    assert "\x1b" not in run.stdout
+
+
+def test_nobody_served_is_said(files):
+    run = agewise_command(
+        "schedule", "gains.csv", "--ages", "ages.csv", "--power", "1", "--rate-threshold", "99",
+        cwd=files,
+    )  # fmt: skip
+    assert run.returncode == 0
+    assert "no UE reaches the rate threshold" in " ".join(run.stdout.split())
+
+
+def test_policies_are_listed():
+    run = agewise_command("policies")
+    assert [line.split()[0] for line in run.stdout.splitlines()] == agewise.policies.names()
+    assert set(json.loads(agewise_command("policies", "--json").stdout)) == set(
+        agewise.policies.names()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("bad.csv", "--ages", "ages.csv", *RULE), "bad.csv, line 2: 'x' is not a number"),
+        (("empty.csv", "--ages", "ages.csv", *RULE), "empty.csv: the file has no numbers"),
+        (("none.csv", "--ages", "ages.csv", *RULE), "none.csv: no such file"),
+        (("negative.csv", "--ages", "ages.csv", *RULE), "UE 1 on subchannel 1 is -4.0"),
+        (("gains.csv", "--ages", "gains.csv", *RULE), "one row or one column"),
+        (("gains.csv", "--ages", "ages.csv", *RULE, "--alpha", "2"), "alpha must be at most 1"),
+        (("gains.csv", "--ages", "ages.csv", *RULE, "--policy", "abs"), "unknown policy 'abs'"),
+        (("gains.csv", "--ages", "ages.csv", *RULE, "--ties", "x"), "ties must be one of"),
+        (
+            ("gains.csv", "--ages", "ages.csv", "--power", "0", "--rate-threshold", "1"),
+            "power must be positive",
+        ),
+        (
+            ("gains.csv", "--ages", "ages.csv", "--power", "1", "--rate-threshold", "-1"),
+            "rate_threshold must be non-negative",
+        ),
+    ],
+)
+def test_mistakes_end_with_one_sentence_and_code_2(files, arguments, sentence):
+    run = agewise_command("schedule", *arguments, cwd=files)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.startswith("agewise: ")
+    assert sentence in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_missing_options_end_with_code_2(files):
+    run = agewise_command("schedule", "gains.csv", cwd=files)
+    assert run.returncode == 2
+    assert "--ages" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_version():
+    assert agewise_command("--version").stdout == f"agewise {agewise.__version__}\n"

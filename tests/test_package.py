@@ -1,0 +1,49 @@
+"""The package as a whole: what importing it costs, and that the examples run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import agewise
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def loaded_after(statement):
+    code = f"import sys; {statement}; print(*sys.modules)"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_importing_is_light():
+    """NumPy comes with the first name that needs it, Numba with the first kernel."""
+    assert "numpy" not in loaded_after("import agewise.cli")
+    loaded = loaded_after("import agewise; agewise.schedule; agewise.radio; agewise.policies")
+    assert "numpy" in loaded
+    assert not {"numba", "pydantic", "rich"} & set(loaded)
+
+
+def test_public_names_are_there():
+    for name in agewise.__all__:
+        assert getattr(agewise, name) is not None
+    assert set(agewise.__all__) == set(dir(agewise))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = agewise.nothing
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(script):
+    run = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout
+
+
+def test_no_address_of_a_registry_in_the_set_up():
+    for name in ("constraints.txt", "pyproject.toml", "Makefile"):
+        assert "://" not in (ROOT / name).read_text()
