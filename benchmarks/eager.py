@@ -3,19 +3,19 @@
 import numpy as np
 from numba import njit
 
-from agewise.spectrum.kernels import fewest_best, grant, least_snrs, scratch, target_nats
+from agewise.spectrum.kernels import fewest_best, grant, scratch, target_nats
 
 
 @njit
 def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
-    """Owner and power of every subchannel; the same arguments as ``kernels.pack_lazily``."""
+    """Owner, power and gain of every subchannel; the same arguments as ``kernels.pack_lazily``."""
     ues, subchannels = gains.shape
     owner = np.full(subchannels, -1, np.int64)
-    power = np.zeros(subchannels)
+    power, gain = np.zeros(subchannels), np.zeros(subchannels)
     if subchannels == 0:
-        return owner, power
+        return owner, power, gain
     target = target_nats(rate_threshold)
-    least = least_snrs(target, subchannels)
+    no_bound = np.zeros(subchannels)  # Algorithm 1 tries every size from one subchannel on
     work = scratch(subchannels)
     free = np.arange(subchannels)
     served = np.zeros(ues, np.bool_)
@@ -24,7 +24,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
         for ue in range(ues):
             if served[ue]:
                 continue
-            need = fewest_best(gains[ue], power_budget, target, least, free, work)
+            need = fewest_best(gains[ue], power_budget, target, no_bound, free, work)
             if need == 0:
                 continue
             score = weights[ue] / need
@@ -36,7 +36,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
                 winner, winner_need, winner_score = ue, need, score
         if winner < 0:
             break
-        need = fewest_best(gains[winner], power_budget, target, least, free, work)
-        free = grant(winner, need, gains[winner], power_budget, work, free, owner, power)
+        need = fewest_best(gains[winner], power_budget, target, no_bound, free, work)
+        free = grant(winner, need, gains[winner], power_budget, work, free, owner, power, gain)
         served[winner] = True
-    return owner, power
+    return owner, power, gain

@@ -54,9 +54,8 @@ def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np
         converted = array.astype(np.float64, copy=False)
     else:
         converted = array.astype(np.int64, copy=False)
-    bad = ~(np.isfinite(converted) & (converted >= 0))
-    if bad.any():
-        ue = int(bad.argmax())
+    if converted.size and not 0 <= converted.min() <= converted.max() < np.inf:
+        ue = int((~(np.isfinite(converted) & (converted >= 0))).argmax())
         raise ValueError(
             f"ages must be non-negative and finite: the age of UE {ue} is {converted[ue]}"
         )
@@ -75,7 +74,7 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
     """
     check_alpha(alpha, form)
     x = np.asarray(ages, dtype=np.float64)
-    if (x < 0).any():
+    if not x.min(initial=0.0) >= 0:
         raise ValueError("ages must be non-negative")
     power = 1.0 - alpha
     with np.errstate(over="ignore"):
@@ -85,7 +84,7 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
             weights = x**power / power
         else:
             weights = np.expm1(power * np.log1p(x)) / power
-    if not np.isfinite(weights).all():
+    if not weights.max(initial=0.0) < np.inf:
         raise ValueError(
             f"f_alpha overflows: an age of {x.max():g} with alpha={alpha:g} is too large"
         )

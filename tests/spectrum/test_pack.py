@@ -14,7 +14,7 @@ def assert_same_decisions(gains, weights, rank, budget, threshold):
     uplink = Uplink(np.array(gains), budget, threshold)
     lazy = pack(uplink, weights, rank)
     lazy.validate(np.array(gains))
-    eager_owner, eager_power = pack_eagerly(
+    eager_owner, eager_power, _ = pack_eagerly(
         uplink.gains, np.array(weights, float), np.array(rank), budget, threshold
     )
     owner, power = reference.pack(gains, weights, rank, budget, threshold)

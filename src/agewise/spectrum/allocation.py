@@ -31,6 +31,10 @@ class Allocation:
     power_budget: float
     rate_threshold: float
 
+    def __post_init__(self) -> None:
+        for array in (self.owner, self.power, self.gain):
+            array.flags.writeable = False
+
     @classmethod
     def of(cls, uplink: Uplink, owner: ArrayLike, power: ArrayLike) -> "Allocation":
         """The allocation of ``uplink`` with these owners and powers, not yet validated."""
@@ -48,8 +52,6 @@ class Allocation:
         held = owners >= 0
         gain = np.zeros(count)
         gain[held] = uplink.gains[owners[held], held.nonzero()[0]]
-        for array in (owners, powers, gain):
-            array.flags.writeable = False
         return cls(
             owners, powers, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
         )
@@ -124,9 +126,8 @@ class Allocation:
 
 
 def _require_known_owners(owner: NDArray[np.int64], ue_count: int) -> None:
-    unknown = (owner < -1) | (owner >= ue_count)
-    if unknown.any():
-        n = int(unknown.argmax())
+    if owner.size and not -1 <= owner.min() <= owner.max() < ue_count:
+        n = int(((owner < -1) | (owner >= ue_count)).argmax())
         raise InfeasibleAllocation(
             f"channel constraint (3e) violated: subchannel {n} belongs to UE {owner[n]}, but the "
             f"UEs go from 0 to {ue_count - 1} (-1 is nobody)"

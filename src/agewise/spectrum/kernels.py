@@ -63,7 +63,9 @@ def least_need(best_snr, least):
     """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
     if not best_snr > 0.0 or best_snr < least[-1]:
         return 0
-    low, high = 0, least.size - 1  # ``least`` falls with n: find the first that best_snr meets
+    if best_snr >= least[0]:
+        return 1
+    low, high = 1, least.size - 1  # ``least`` falls with n: find the first that best_snr meets
     while low < high:
         middle = (low + high) // 2
         if best_snr >= least[middle]:
@@ -74,29 +76,8 @@ def least_need(best_snr, least):
 
 
 @njit(cache=True)
-def _sift_down_snrs(snrs, channels, hole, size):
-    """Restore the heap of (highest SNR, then lowest subchannel) below ``hole``."""
-    snr, channel = snrs[hole], channels[hole]
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        right = child + 1
-        if right < size and (
-            snrs[right] > snrs[child]
-            or (snrs[right] == snrs[child] and channels[right] < channels[child])
-        ):
-            child = right
-        if snrs[child] < snr or (snrs[child] == snr and channels[child] > channel):
-            break
-        snrs[hole], channels[hole] = snrs[child], channels[child]
-        hole = child
-    snrs[hole], channels[hole] = snr, channel
-
-
-@njit(cache=True)
 def scratch(subchannels):
-    """Working arrays of `fewest_best`: a heap of SNRs and subchannels; the chosen; excesses."""
+    """Working arrays of `fewest_best`: SNRs and where they are; the chosen and their excesses."""
     return (
         np.empty(subchannels),
         np.empty(subchannels, np.int64),
@@ -109,40 +90,44 @@ def scratch(subchannels):
 def fewest_best(gains, power_budget, target, least, free, work):
     """Algorithm 1 for one UE: how many of the best free subchannels carry ``target`` nats.
 
-    Returns 0 if even all that water-filling would use do not suffice. The chosen subchannels,
-    best first, and their excesses are left in the last two arrays of ``work``.
+    ``free`` is in rising order. Returns 0 if even all that water-filling would use do not
+    suffice. The chosen subchannels, best first, and their excesses are left in the last two
+    arrays of ``work``.
     """
     snrs, channels, chosen, excess = work
     count = 0
     best = 0.0
     for channel in free:
-        if gains[channel] > 0.0:
-            snrs[count], channels[count] = gains[channel] * power_budget, channel
-            best = max(best, snrs[count])
-            count += 1
+        snr = gains[channel] * power_budget
+        snrs[count], channels[count] = snr, channel
+        count += snr > 0.0
+        best = max(best, snr)
     bound = least_need(best, least)
     if bound == 0 or bound > count:
         return 0
-    for hole in range(count // 2 - 1, -1, -1):
-        _sift_down_snrs(snrs, channels, hole, count)
     excess_sum = log_sum = 0.0
     for n in range(1, count + 1):
-        d = (best - snrs[0]) / snrs[0]
+        # Few are needed as a rule, so the next best is sought by a scan that the processor can
+        # run without guessing; a heap costs more in mispredicted branches.
+        at, snr = 0, -1.0
+        for i in range(count):
+            better = snrs[i] > snr
+            at = i if better else at
+            snr = snrs[i] if better else snr
+        snrs[at] = -1.0
+        d = (best - snr) / snr
         if not (n - 1) * d < best + excess_sum:
             return 0  # this subchannel would get no power: the rate cannot grow any more
-        chosen[n - 1], excess[n - 1] = channels[0], d
+        chosen[n - 1], excess[n - 1] = channels[at], d
         excess_sum += d
         log_sum += np.log1p(d)
         if n >= bound and n * np.log1p((best + excess_sum) / n) - log_sum >= target:
             return n
-        left = count - n
-        snrs[0], channels[0] = snrs[left], channels[left]
-        _sift_down_snrs(snrs, channels, 0, left)
     return 0
 
 
 @njit(cache=True)
-def grant(ue, need, gains, power_budget, work, free, owner, power):
+def grant(ue, need, gains, power_budget, work, free, owner, power, gain):
     """Give ``ue`` the ``need`` subchannels that `fewest_best` chose, water-filled.
 
     Returns the subchannels that stay free.
@@ -156,11 +141,11 @@ def grant(ue, need, gains, power_budget, work, free, owner, power):
     for i in range(need):
         owner[chosen[i]] = ue
         power[chosen[i]] = (level - excess[i]) / best_gain
+        gain[chosen[i]] = gains[chosen[i]]
     left = 0
     for channel in free:
-        if owner[channel] < 0:
-            free[left] = channel
-            left += 1
+        free[left] = channel
+        left += owner[channel] < 0
     return free[:left]
 
 
@@ -194,7 +179,7 @@ def _sift_down_ues(heap, hole, size, score, need, rank):
 
 @njit(cache=True)
 def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
-    """Algorithm 2 without the recomputation: owner and power of every subchannel.
+    """Algorithm 2 without the recomputation: owner, power and gain of every subchannel.
 
     As subchannels go, needs only grow and scores only fall. A UE's last known need (at first a
     bound from its best gain) therefore never understates its place, and only the UE that comes
@@ -202,9 +187,9 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     """
     ues, subchannels = gains.shape
     owner = np.full(subchannels, -1, np.int64)
-    power = np.zeros(subchannels)
+    power, gain = np.zeros(subchannels), np.zeros(subchannels)
     if subchannels == 0:
-        return owner, power
+        return owner, power, gain
     target = target_nats(rate_threshold)
     least = least_snrs(target, subchannels)
 
@@ -235,11 +220,11 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
                 _sift_down_ues(heap, 0, size, score, need, rank)
                 if heap[0] != ue:
                     continue
-            free = grant(ue, now, gains[ue], power_budget, work, free, owner, power)
+            free = grant(ue, now, gains[ue], power_budget, work, free, owner, power, gain)
         size -= 1  # served, or out of reach for the rest of the round
         heap[0] = heap[size]
         _sift_down_ues(heap, 0, size, score, need, rank)
-    return owner, power
+    return owner, power, gain
 
 
 @njit(cache=True)
@@ -247,9 +232,9 @@ def fill_in_order(gains, order, power_budget, rate_threshold):
     """Serve the UEs in ``order``, each with its fewest best free subchannels, as far as they go."""
     subchannels = gains.shape[1]
     owner = np.full(subchannels, -1, np.int64)
-    power = np.zeros(subchannels)
+    power, gain = np.zeros(subchannels), np.zeros(subchannels)
     if subchannels == 0:
-        return owner, power
+        return owner, power, gain
     target = target_nats(rate_threshold)
     least = least_snrs(target, subchannels)
     work = scratch(subchannels)
@@ -257,7 +242,7 @@ def fill_in_order(gains, order, power_budget, rate_threshold):
     for ue in order:
         need = fewest_best(gains[ue], power_budget, target, least, free, work)
         if need > 0:
-            free = grant(ue, need, gains[ue], power_budget, work, free, owner, power)
+            free = grant(ue, need, gains[ue], power_budget, work, free, owner, power, gain)
         if free.size == 0:
             break
-    return owner, power
+    return owner, power, gain

@@ -23,18 +23,19 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
 
     weight = np.asarray(weights, dtype=np.float64)
     _require_one_per_ue("weights", weight, uplink)
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        ue = int(bad.argmax())
+    if weight.size and not 0 <= weight.min() <= weight.max() < np.inf:
+        ue = int((~(np.isfinite(weight) & (weight >= 0))).argmax())
         raise ValueError(
             f"weights must be non-negative and finite: the weight of UE {ue} is {weight[ue]}"
         )
     ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank, dtype=np.int64)
     _require_one_per_ue("rank", ranks, uplink)
-    owner, power = kernels.pack_lazily(
+    owner, power, gain = kernels.pack_lazily(
         uplink.gains, uplink.best_gains, weight, ranks, uplink.power_budget, uplink.rate_threshold
     )
-    return Allocation.of(uplink, owner, power)
+    return Allocation(
+        owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
+    )
 
 
 def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
@@ -50,10 +51,12 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
         raise ValueError("order must list each UE at most once")
     if ues.size and not 0 <= ues.min() <= ues.max() < uplink.ue_count:
         raise ValueError(f"order must hold UE indices from 0 to {uplink.ue_count - 1}")
-    owner, power = kernels.fill_in_order(
+    owner, power, gain = kernels.fill_in_order(
         uplink.gains, ues, uplink.power_budget, uplink.rate_threshold
     )
-    return Allocation.of(uplink, owner, power)
+    return Allocation(
+        owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
+    )
 
 
 def _require_one_per_ue(
