@@ -10,33 +10,29 @@ from agewise import RoundView, Streams, Uplink
 from agewise.age import next_ages
 from agewise.policies import AgeBased, MaxPack
 from agewise.radio import CellChannel, power_budget
-from agewise.scenario import Cell, Channel, Scenario
+from agewise.scenario import Cell, Channel
 
 ROUNDS = 8
-scenario = Scenario(
-    cell=Cell(ues=30, subchannels=10, radius_m=100.0),
-    channel=Channel(
-        path_loss_exponent=3.5, reference_distance_m=1.0, edge_snr_db=10.0, rate_threshold=4.0
-    ),
+cell = Cell(ues=30, subchannels=10, radius_m=100.0)
+settings = Channel(
+    path_loss_exponent=3.5, reference_distance_m=1.0, edge_snr_db=10.0, rate_threshold=4.0
 )
 streams = Streams(seed=1)
-channel = CellChannel.of(scenario, streams)
+channel = CellChannel.of(cell, settings, streams)
 distance = np.hypot(*channel.positions_m.T)
 print(
-    f"{scenario.cell.ues} UEs within {scenario.cell.radius_m:g} m share "
-    f"{scenario.cell.subchannels} subchannels; a scheduled UE must reach "
-    f"{scenario.channel.threshold_bits:g} bit per channel use."
+    f"{cell.ues} UEs within {cell.radius_m:g} m share "
+    f"{cell.subchannels} subchannels; a scheduled UE must reach "
+    f"{settings.threshold_bits:g} bit per channel use."
 )
 
 for policy in (AgeBased(alpha=0.5), MaxPack()):
-    ages = np.zeros(scenario.cell.ues, dtype=np.int64)
-    reached = np.zeros(scenario.cell.ues, dtype=np.int64)
+    ages = np.zeros(cell.ues, dtype=np.int64)
+    reached = np.zeros(cell.ues, dtype=np.int64)
     memory: dict[str, np.ndarray] = {}
     print(f"\n{policy}\nround  UE on each subchannel {' ' * 17} UEs  mean age  oldest")
     for t in range(ROUNDS):
-        uplink = Uplink(
-            channel.gains(t), power_budget(scenario.channel), scenario.channel.threshold_bits
-        )
+        uplink = Uplink(channel.gains(t), power_budget(settings), settings.threshold_bits)
         allocation = policy.schedule(RoundView(uplink, ages, memory), streams.policy(t))
         allocation.validate()
         strip = " ".join(f"{ue:3d}" if ue >= 0 else "  ." for ue in allocation.owner)
@@ -46,10 +42,10 @@ for policy in (AgeBased(alpha=0.5), MaxPack()):
             f"{t:5d}  {strip}  {allocation.scheduled.sum():3d}  {ages.mean():8.1f}  {ages.max():6d}"
         )
     print(
-        f"reached {np.count_nonzero(reached)} of {scenario.cell.ues} UEs, "
+        f"reached {np.count_nonzero(reached)} of {cell.ues} UEs, "
         f"at {distance[reached > 0].mean():.0f} m on average; "
         f"never heard of {np.count_nonzero(reached == 0)}, "
         f"at {distance[reached == 0].mean():.0f} m"
         if (reached == 0).any()
-        else f"reached all {scenario.cell.ues} UEs"
+        else f"reached all {cell.ues} UEs"
     )

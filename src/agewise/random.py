@@ -13,6 +13,9 @@ import numpy as np
 _PLACEMENT: Final = 1
 _CHANNEL: Final = 2
 _POLICY: Final = 3
+_PARTITION: Final = 4
+_MODEL: Final = 5
+_SGD: Final = 6
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,24 @@ class Streams:
     def policy(self, t: int) -> np.random.Generator:
         """The scheduler's own choices in round ``t``: ties, random orders."""
         return self._stream(_POLICY, t)
+
+    def partition(self) -> np.random.Generator:
+        """Which samples lie on which UE."""
+        return self._stream(_PARTITION, 0)
+
+    def model(self) -> np.random.Generator:
+        """The initial model."""
+        return self._stream(_MODEL, 0)
+
+    def sgd(self, t: int) -> np.uint64:
+        """The key of round ``t`` from which each UE's samples are drawn.
+
+        A generator for each UE would cost more than its training. The kernels mix this key
+        with the UE's index and the count of the draw instead (a counter-based generator), so
+        what UE k draws in round t depends on (seed, t, k) alone.
+        """
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(_SGD, t))
+        return np.uint64(sequence.generate_state(1, np.uint64)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(name, t)))

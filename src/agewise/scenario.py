@@ -4,6 +4,8 @@ Units are in the names (``_m``, ``_db``, ``_dbm``, ``_hz``, ``_s``). Nothing tha
 choice has a default here.
 """
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 _STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -85,10 +87,96 @@ class Channel(BaseModel):
         return self.rate_threshold
 
 
+class Data(BaseModel):
+    """What is learned from, and how it lies on the UEs."""
+
+    model_config = _STRICT
+
+    dataset: Literal["mnist", "synthetic", "file"]
+    path: str | None = Field(
+        default=None, description="with dataset = file: a folder of IDX files, .npz, .csv, .parquet"
+    )
+    label_column: str | None = Field(default=None, description="of a table: the column to predict")
+    test_fraction: float | None = Field(
+        default=None, gt=0, lt=1, description="of a table: the share of rows kept for testing"
+    )
+    task: Literal["all", "parity", "pair"] = Field(
+        description="tell apart all classes, even from odd ones, or one pair"
+    )
+    pair: tuple[int, int] | None = Field(default=None, description="the classes of task = pair")
+    partition: Literal["iid", "shards", "dirichlet"] = Field(
+        description="samples at random, a fixed number of classes per UE, or Dirichlet shares"
+    )
+    classes_per_ue: int | None = Field(default=None, ge=1, description="of partition = shards")
+    concentration: float | None = Field(
+        default=None, gt=0, description="of partition = dirichlet; lower is less alike"
+    )
+    sizes: Literal["equal", "log-normal"] = Field(description="how many samples a UE has")
+    size_sigma: float | None = Field(
+        default=None, gt=0, description="of sizes = log-normal: deviation of the logarithm"
+    )
+
+    @model_validator(mode="after")
+    def _needs(self) -> "Data":
+        for chosen, value, needed in (
+            (self.dataset, "file", "path"),
+            (self.task, "pair", "pair"),
+            (self.partition, "shards", "classes_per_ue"),
+            (self.partition, "dirichlet", "concentration"),
+            (self.sizes, "log-normal", "size_sigma"),
+        ):
+            if chosen == value and getattr(self, needed) is None:
+                raise ValueError(f"{value} needs {needed}")
+        return self
+
+
+class Learn(BaseModel):
+    """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
+
+    model_config = _STRICT
+
+    loss: Literal[
+        "hinge", "squared-hinge", "logistic", "multinomial", "squared-error", "k-means"
+    ] = Field(description="what a sample costs; hinge is the support vector machine")
+    clusters: int | None = Field(default=None, ge=1, description="of loss = k-means")
+    penalty: Literal["none", "l2", "l1"] = Field(description="r(w), of the weights, not the bias")
+    penalty_weight: float = Field(ge=0, description="xi")
+    local_steps: int = Field(ge=1, description="tau, steps of a scheduled UE in a round")
+    batch_size: int = Field(ge=1, description="samples of one step; the paper has 1")
+    step_size: float = Field(gt=0, description="eta in round 0")
+    step_decay: float = Field(
+        ge=0, description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant"
+    )
+
+    @model_validator(mode="after")
+    def _needs(self) -> "Learn":
+        if self.loss == "k-means" and self.clusters is None:
+            raise ValueError("k-means needs clusters")
+        return self
+
+
+class Run(BaseModel):
+    """How long, and what is measured on the way."""
+
+    model_config = _STRICT
+
+    rounds: int = Field(ge=1, description="T, communication rounds")
+    evaluate_every: int = Field(
+        ge=1, description="accuracy and test loss after every so many rounds, and after the last"
+    )
+    objective_every: int | None = Field(
+        default=None, ge=1, description="P(w) on all training samples, likewise; absent is never"
+    )
+    age_alpha: float = Field(le=1, description="alpha of the recorded cost of the ages")
+
+
 class Scenario(BaseModel):
-    """One experiment: the cell and its channel."""
+    """One experiment, whatever the policy and the seed."""
 
     model_config = _STRICT
 
     cell: Cell
     channel: Channel
+    data: Data
+    learn: Learn
+    run: Run

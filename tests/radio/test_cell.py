@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from agewise import Streams
 from agewise.radio import CellChannel, mean_gains, power_budget, power_law, uniform_in_disc
-from agewise.scenario import Cell, Channel, LinkBudget, Scenario, Upload
+from agewise.scenario import Cell, Channel, LinkBudget, Upload
 
 CHANNEL = Channel(
     path_loss_exponent=3.5, reference_distance_m=1.0, edge_snr_db=10.0, rate_threshold=4.0
@@ -23,7 +23,7 @@ PHYSICAL = Channel(
     upload=Upload(payload_bits=251_200.0, deadline_s=0.1),
     subchannel_bandwidth_hz=180e3,
 )
-SCENARIO = Scenario(cell=Cell(ues=50, subchannels=20, radius_m=100.0), channel=CHANNEL)
+CELL = Cell(ues=50, subchannels=20, radius_m=100.0)
 
 
 def largest_gap(sample, law):
@@ -43,7 +43,7 @@ def test_uniform_by_area():
 
 
 def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
-    channel = CellChannel.of(SCENARIO, Streams(3))
+    channel = CellChannel.of(CELL, CHANNEL, Streams(3))
     blocks = np.stack([channel.gains(t) for t in range(40)]) / channel.mean_gains[:, None]
     critical = 1.63 / np.sqrt(blocks.size)
     assert largest_gap(blocks.ravel(), lambda g: 1 - np.exp(-g)) < critical
@@ -56,13 +56,13 @@ def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
 
 
 def test_gains_of_any_round_in_any_order():
-    forwards = CellChannel.of(SCENARIO, Streams(5))
-    backwards = CellChannel.of(SCENARIO, Streams(5))
+    forwards = CellChannel.of(CELL, CHANNEL, Streams(5))
+    backwards = CellChannel.of(CELL, CHANNEL, Streams(5))
     first = {t: forwards.gains(t) for t in (0, 1, 7)}
     for t in (7, 1, 0, 0):
         np.testing.assert_array_equal(backwards.gains(t), first[t])
     assert not np.array_equal(first[0], first[1])
-    assert not np.array_equal(CellChannel.of(SCENARIO, Streams(6)).gains(0), first[0])
+    assert not np.array_equal(CellChannel.of(CELL, CHANNEL, Streams(6)).gains(0), first[0])
 
 
 def test_edge_snr_is_met_at_the_edge():

@@ -12,7 +12,8 @@ from agewise.radio.placement import uniform_in_disc
 from agewise.random import Streams
 
 if TYPE_CHECKING:  # pydantic takes a while to import, and not every user needs scenarios
-    from agewise.scenario import Scenario
+    from agewise import scenario as settings
+    from agewise.scenario import Cell
 
 
 class Channel(Protocol):
@@ -37,12 +38,11 @@ class CellChannel:
     streams: Streams
 
     @classmethod
-    def of(cls, scenario: "Scenario", streams: Streams) -> "CellChannel":
-        """The channel of one run of the scenario."""
-        cell = scenario.cell
+    def of(cls, cell: "Cell", channel: "settings.Channel", streams: Streams) -> "CellChannel":
+        """The channel of one run: the places of the UEs follow from the seed."""
         positions = uniform_in_disc(cell.ues, cell.radius_m, streams.placement())
         distance = np.hypot(positions[:, 0], positions[:, 1])
-        means = mean_gains(distance, scenario.channel, cell.radius_m)
+        means = mean_gains(distance, channel, cell.radius_m)
         return cls(positions, means, cell.subchannels, streams)
 
     def gains(self, t: int) -> NDArray[np.float64]:

@@ -1,0 +1,94 @@
+"""Labelled samples, split into training and test."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """``features[sample, feature]`` (bytes or float32) and ``labels[sample]`` (class indices).
+
+    The value of a feature is its entry times ``unit``: bytes of an image stay bytes in memory.
+    """
+
+    features: NDArray[Any]
+    labels: NDArray[np.int64]
+    unit: float = 1.0
+
+    def __len__(self) -> int:
+        return int(self.labels.size)
+
+    @property
+    def feature_count(self) -> int:
+        """d, the number of features."""
+        return int(self.features.shape[1])
+
+    def values(self) -> NDArray[np.float32]:
+        """The features as numbers, ``float32[sample, feature]``."""
+        return self.features.astype(np.float32) * np.float32(self.unit)
+
+    def take(self, indices: NDArray[Any]) -> "Samples":
+        """These samples only, in this order."""
+        return Samples(self.features[indices], self.labels[indices], self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A classification data set; ``names[class]`` says what each class stands for."""
+
+    name: str
+    train: Samples
+    test: Samples
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for part, samples in (("training", self.train), ("test", self.test)):
+            self._check(part, samples)
+        if self.train.feature_count != self.test.feature_count:
+            raise ValueError(
+                f"{self.name}: training samples have {self.train.feature_count} features, "
+                f"test samples {self.test.feature_count}"
+            )
+
+    @property
+    def class_count(self) -> int:
+        """The number of classes."""
+        return len(self.names)
+
+    def _check(self, part: str, samples: Samples) -> None:
+        where = f"{self.name}, {part} samples"
+        if samples.features.ndim != 2 or samples.labels.shape != samples.features.shape[:1]:
+            raise ValueError(
+                f"{where}: features must be a matrix with a row per label, not shapes "
+                f"{samples.features.shape} and {samples.labels.shape}"
+            )
+        if len(samples) == 0:
+            raise ValueError(f"{where}: there are none")
+        if samples.features.dtype.kind == "f":
+            finite = np.isfinite(samples.features)
+            if not finite.all():
+                sample, feature = np.unravel_index(int(finite.argmin()), finite.shape)
+                raise ValueError(
+                    f"{where}: feature {feature} of sample {sample} is "
+                    f"{samples.features[sample, feature]}, which is not a finite number"
+                )
+        outside = (samples.labels < 0) | (samples.labels >= self.class_count)
+        if outside.any():
+            first = int(outside.argmax())
+            raise ValueError(
+                f"{where}: the label {samples.labels[first]} of sample {first} is outside the "
+                f"classes 0 to {self.class_count - 1}"
+            )
+
+
+def one_row_each(features: NDArray[Any]) -> NDArray[Any]:
+    """Features with every sample in one row: images become rows of pixels."""
+    flat = features.reshape(len(features), -1)
+    if flat.dtype == np.uint8:
+        return flat
+    if flat.dtype.kind not in "iufb":
+        raise ValueError(f"features must be numbers, not {flat.dtype}")
+    return flat.astype(np.float32, copy=False)

@@ -1,0 +1,131 @@
+"""Data that a user brings: a folder of IDX files, an NPZ, a CSV or Parquet table."""
+
+import gzip
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.data.dataset import Dataset, Samples, one_row_each
+
+_IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+_IDX_PARTS = {
+    ("train", "images"): ("train-images-idx3-ubyte", "train-images.idx3-ubyte"),
+    ("train", "labels"): ("train-labels-idx1-ubyte", "train-labels.idx1-ubyte"),
+    ("test", "images"): ("t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"),
+    ("test", "labels"): ("t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte"),
+}
+
+
+def read_dataset(
+    path: Path, label_column: str | None = None, test_fraction: float | None = None
+) -> Dataset:
+    """The data set at ``path``, by what is there.
+
+    A folder holds the four IDX files of MNIST's format, gzipped or not (Fashion-MNIST and others
+    come so). An NPZ holds ``x_train``, ``y_train``, ``x_test`` and ``y_test``. A CSV or Parquet
+    table needs ``label_column``, the column with the class, and ``test_fraction``, the share of
+    its rows, the last ones, that is kept for testing.
+    """
+    if not path.exists():
+        raise ValueError(f"{path}: no such file or folder")
+    try:
+        if path.is_dir():
+            return _read_idx_folder(path)
+        if path.suffix in (".csv", ".parquet"):
+            return _read_table(path, label_column, test_fraction)
+        if path.suffix == ".npz":
+            return _read_npz(path)
+    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    raise ValueError(f"{path}: expected a folder of IDX files, or .npz, .csv or .parquet")
+
+
+def _read_idx_folder(folder: Path) -> Dataset:
+    arrays = {}
+    for part, names in _IDX_PARTS.items():
+        candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
+        found = next((file for file in candidates if file.is_file()), None)
+        if found is None:
+            raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
+        arrays[part] = _read_idx(found)
+    return _dataset(
+        folder.name,
+        *((arrays[part, "images"], arrays[part, "labels"]) for part in ("train", "test")),
+    )
+
+
+def _read_idx(path: Path) -> NDArray[Any]:
+    raw = path.read_bytes()
+    if raw[:2] == b"\x1f\x8b":
+        raw = gzip.decompress(raw)
+    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in _IDX_TYPES:
+        raise ValueError(f"{path}: not an IDX file")
+    dimensions, start = raw[3], 4 + 4 * raw[3]
+    shape = tuple(int(size) for size in np.frombuffer(raw[4:start], ">u4", dimensions))
+    dtype = np.dtype(_IDX_TYPES[raw[2]])
+    if len(raw) - start != dtype.itemsize * int(np.prod(shape)):
+        raise ValueError(
+            f"{path}: {len(raw) - start} bytes of data where its header promises shape {shape}"
+        )
+    return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def _read_npz(path: Path) -> Dataset:
+    wanted = ("x_train", "y_train", "x_test", "y_test")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: not an NPZ file")
+    with np.load(path, allow_pickle=False) as archive:
+        missing = [name for name in wanted if name not in archive]
+        if missing:
+            raise ValueError(
+                f"{path}: it has no array {missing[0]!r}; it holds {', '.join(archive.files)}"
+            )
+        x_train, y_train, x_test, y_test = (archive[name] for name in wanted)
+    return _dataset(path.stem, (x_train, y_train), (x_test, y_test))
+
+
+def _read_table(path: Path, label_column: str | None, test_fraction: float | None) -> Dataset:
+    import polars as pl
+
+    if label_column is None or test_fraction is None:
+        raise ValueError(f"{path}: a table needs data.label_column and data.test_fraction")
+    try:
+        table = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    if label_column not in table.columns:
+        raise ValueError(
+            f"{path}: there is no column {label_column!r}; its columns are "
+            f"{', '.join(table.columns[:10])}"
+        )
+    features = table.drop(label_column)
+    for column, kind in features.schema.items():
+        if not kind.is_numeric():
+            raise ValueError(f"{path}: column {column!r} has {kind}, not numbers")
+        if features[column].null_count():
+            raise ValueError(f"{path}: column {column!r} has empty cells")
+    cut = len(table) - round(test_fraction * len(table))
+    x, y = features.to_numpy(), table[label_column].to_numpy()
+    return _dataset(path.stem, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
+
+
+def _dataset(
+    name: str, train: tuple[NDArray[Any], NDArray[Any]], test: tuple[NDArray[Any], NDArray[Any]]
+) -> Dataset:
+    """Classes are the distinct training labels, in their order."""
+    values = np.unique(train[1])
+    index = {value: position for position, value in enumerate(values.tolist())}
+    unknown = [label for label in np.unique(test[1]).tolist() if label not in index]
+    if unknown:
+        raise ValueError(f"{name}: the test label {unknown[0]!r} is outside the training classes")
+    unit = 1.0 / 255.0 if train[0].dtype == np.uint8 else 1.0
+
+    def samples(x: NDArray[Any], y: NDArray[Any]) -> Samples:
+        labels = np.array([index[label] for label in y.tolist()], dtype=np.int64)
+        return Samples(one_row_each(x), labels, unit)
+
+    names = tuple(str(value) for value in values.tolist())
+    return Dataset(name, samples(*train), samples(*test), names)

@@ -1,0 +1,169 @@
+"""Data sets: MNIST as published, files that users bring, tasks, and what is said of bad ones."""
+
+import gzip
+import hashlib
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agewise.data import (
+    Dataset,
+    Samples,
+    gaussian_mixture,
+    mnist,
+    pair,
+    parity,
+    read_dataset,
+)
+
+
+def idx_bytes(array):
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return mnist()
+
+
+def test_mnist_is_the_published_one(digits):
+    """The original IDX files, rebuilt, have the checksums that are published for them."""
+    assert digits.class_count == 10
+    rebuilt = {
+        "6bbc9ace898e44ae57da46a324031adb": idx_bytes(digits.train.features.reshape(-1, 28, 28)),
+        "a25bea736e30d166cdddb491f175f624": idx_bytes(digits.train.labels),
+        "2646ac647ad5339dbf082846283269ea": idx_bytes(digits.test.features.reshape(-1, 28, 28)),
+        "27ae3e4e09519cfbb04c329615203637": idx_bytes(digits.test.labels),
+    }
+    for checksum, raw in rebuilt.items():
+        assert hashlib.md5(raw, usedforsecurity=False).hexdigest() == checksum
+    assert digits.test.values().max() == 1.0
+
+
+def test_a_damaged_mnist_is_not_used(monkeypatch):
+    monkeypatch.setattr(sys.modules["agewise.data.mnist"], "_SHA256", "0" * 64)
+    with pytest.raises(ValueError, match="damaged"):
+        mnist()
+
+
+def test_parity_and_pair(digits):
+    even_odd = parity(digits)
+    assert even_odd.names == ("even", "odd")
+    np.testing.assert_array_equal(even_odd.train.labels, digits.train.labels % 2)
+    three_or_eight = pair(digits, 8, 3)
+    assert three_or_eight.names == ("8", "3")
+    assert len(three_or_eight.train) == 5851 + 6131
+    assert three_or_eight.train.labels.sum() == 6131
+    first_three = np.flatnonzero(digits.train.labels == 3)[0]
+    first_kept = np.flatnonzero(three_or_eight.train.labels == 1)[0]
+    np.testing.assert_array_equal(
+        three_or_eight.train.features[first_kept], digits.train.features[first_three]
+    )
+    with pytest.raises(ValueError, match="classes 0 to 9, not 10"):
+        pair(digits, 3, 10)
+    with pytest.raises(ValueError, match="two different"):
+        pair(digits, 3, 3)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_idx_folder(tmp_path, digits, zipped):
+    parts = {
+        "train-images-idx3-ubyte": digits.train.features[:50].reshape(-1, 28, 28),
+        "train-labels-idx1-ubyte": digits.train.labels[:50],
+        "t10k-images-idx3-ubyte": digits.test.features[:20].reshape(-1, 28, 28),
+        "t10k-labels-idx1-ubyte": digits.test.labels[:20],
+    }
+    for name, array in parts.items():
+        raw = idx_bytes(array)
+        if zipped:
+            (tmp_path / f"{name}.gz").write_bytes(gzip.compress(raw))
+        else:
+            (tmp_path / name).write_bytes(raw)
+    read = read_dataset(tmp_path)
+    np.testing.assert_array_equal(read.train.features, digits.train.features[:50])
+    np.testing.assert_array_equal(read.test.labels, digits.test.labels[:20])
+    np.testing.assert_array_equal(read.test.values(), digits.test.values()[:20])
+
+
+def test_npz(tmp_path):
+    x = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "d.npz", x_train=x, y_train=[5, 7, 5, 7], x_test=x[:2], y_test=[7, 5])
+    read = read_dataset(tmp_path / "d.npz")
+    assert read.names == ("5", "7")
+    assert read.train.labels.tolist() == [0, 1, 0, 1]
+    assert read.test.labels.tolist() == [1, 0]
+    assert read.train.features.dtype == np.float32
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_table(tmp_path, ending):
+    table = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0, 4.0], "kind": list("xyxyx"), "b": [1] * 5})
+    path = tmp_path / f"t.{ending}"
+    (table.write_csv if ending == "csv" else table.write_parquet)(path)
+    read = read_dataset(path, label_column="kind", test_fraction=0.4)
+    assert read.names == ("x", "y")
+    assert read.train.features.tolist() == [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
+    assert read.test.labels.tolist() == [1, 0]
+
+
+def test_bad_files(tmp_path):
+    def message(path, **more):
+        with pytest.raises(ValueError, match=r".") as caught:
+            read_dataset(path, **more)
+        return str(caught.value)
+
+    assert "no such file" in message(tmp_path / "none.npz")
+    assert "there is no train-images-idx3-ubyte" in message(tmp_path)
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
+        (tmp_path / name).write_bytes(b"\0\0\x08\x01\0\0\0\x05abc")
+    assert "3 bytes of data where its header promises shape (5,)" in message(tmp_path)
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(b"<html>")
+    assert "not an IDX file" in message(tmp_path)
+    (tmp_path / "other.txt").write_text("x")
+    assert "expected a folder of IDX files" in message(tmp_path / "other.txt")
+    (tmp_path / "bad.npz").write_bytes(b"PK")
+    assert "bad.npz: not an NPZ file" in message(tmp_path / "bad.npz")
+    np.savez(tmp_path / "less.npz", x_train=np.ones(3))
+    assert "no array 'y_train'; it holds x_train" in message(tmp_path / "less.npz")
+    csv = tmp_path / "t.csv"
+    csv.write_text("a,b,c\n1,2,x\n3,,y\n")
+    assert "needs data.label_column" in message(csv)
+    options = {"label_column": "c", "test_fraction": 0.5}
+    assert "column 'b' has empty cells" in message(csv, **options)
+    assert "no column 'd'; its columns are a, b, c" in message(
+        csv, label_column="d", test_fraction=0.5
+    )
+    csv.write_text("a,b,c\n1,z,x\n3,z,y\n")
+    assert "column 'b' has String, not numbers" in message(csv, **options)
+    csv.write_text("a,c\n1,x\n3,y\n")
+    assert "the test label 'y' is outside the training classes" in message(csv, **options)
+
+
+def test_bad_samples_are_named():
+    def dataset(x, y):
+        good = Samples(np.zeros((1, 2), np.float32), np.array([0]))
+        return Dataset("mine", Samples(np.array(x, np.float32), np.array(y)), good, ("a", "b"))
+
+    with pytest.raises(ValueError, match="feature 1 of sample 0 is nan"):
+        dataset([[0.0, np.nan]], [1])
+    with pytest.raises(ValueError, match="label 2 of sample 1 is outside the classes 0 to 1"):
+        dataset([[0.0, 0.0], [0.0, 0.0]], [1, 2])
+    with pytest.raises(ValueError, match="training samples have 3 features, test samples 2"):
+        dataset([[0.0, 0.0, 0.0]], [1])
+    with pytest.raises(ValueError, match="a row per label"):
+        dataset([[0.0, 0.0]], [1, 0])
+    with pytest.raises(ValueError, match="there are none"):
+        dataset(np.zeros((0, 2)), [])
+
+
+def test_synthetic_mixture_is_learnable_and_reproducible():
+    first, again = (
+        gaussian_mixture(3, 5, 300, 60, 0.1, np.random.default_rng(4)) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.train.features, again.train.features)
+    means = np.stack([first.train.features[first.train.labels == c].mean(0) for c in range(3)])
+    nearest = ((first.test.features[:, None] - means) ** 2).sum(-1).argmin(1)
+    assert (nearest == first.test.labels).mean() > 0.95
