@@ -22,7 +22,7 @@ def waterfilled_powers(gains, budget):
     remaining = budget - sum(1 / last - 1 / g for g in gains[:-1])
     if remaining <= 0:
         return None
-    return [remaining / len(gains) + 1 / last - 1 / g for g in gains]
+    return [remaining / len(gains) + (1 / last - 1 / g) for g in gains]
 
 
 def candidate(gains, free, budget, threshold):
@@ -99,7 +99,7 @@ def candidate_as_printed(gains, free, budget, threshold, *, half=False):
         best = [gains[n] for n in order[:count]]
         last = best[-1]
         remaining = max(budget - sum(1 / last - 1 / g for g in best[:-1]), 0.0)
-        powers = [remaining / count + 1 / last - 1 / g for g in best]
+        powers = [remaining / count + (1 / last - 1 / g) for g in best]
         carried = rate_of(best, powers) * (1 if half else 2)
         if carried >= threshold * (1 - ROUNDING):
             return order[:count], powers

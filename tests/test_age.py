@@ -50,6 +50,8 @@ def test_errors():
         f_alpha([1], 1.5)
     with pytest.raises(ValueError, match="finite"):
         f_alpha([1], math.nan, "continuous")
+    with pytest.raises(ValueError, match="alpha must be a finite number, not '0.5'"):
+        f_alpha([1], "0.5")
     with pytest.raises(ValueError, match="paper, continuous"):
         f_alpha([1], 0.5, "other")
     with pytest.raises(ValueError, match="non-negative"):

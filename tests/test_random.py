@@ -26,6 +26,7 @@ def test_draws_are_pinned():
     assert drawn == [759733, 909211, 41093]
 
 
-def test_negative_seed():
-    with pytest.raises(ValueError, match="seed must be"):
-        Streams(-1)
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", None])
+def test_bad_seeds(seed):
+    with pytest.raises(ValueError, match="seed must be a whole number of at least 0, not"):
+        Streams(seed)

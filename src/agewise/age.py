@@ -6,32 +6,37 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise.checks import real_number
+
 Form = Literal["paper", "continuous"]
 _Age = TypeVar("_Age", np.int64, np.float64)
 
 
-def next_ages(ages: NDArray[_Age], received: NDArray[np.bool_]) -> NDArray[_Age]:
+def next_ages(
+    ages: NDArray[_Age], received: NDArray[np.bool_] | NDArray[np.int64]
+) -> NDArray[_Age]:
     """Eq. 2: ``T[t+1] = (T[t] + 1) (1 - S[t])``.
 
-    ``received`` marks the UEs whose update arrived, which is what resets an age: a scheduled UE
-    whose upload was lost goes on ageing. Both arrays have one entry per UE.
+    ``received`` are the UEs whose update arrived, as a mask or by index; that is what resets an
+    age: a scheduled UE whose upload was lost goes on ageing.
 
     >>> next_ages(np.array([0, 3, 5]), np.array([False, True, False]))
     array([1, 0, 6])
     """
-    if ages.shape != received.shape:
+    if received.dtype == np.bool_ and ages.shape != received.shape:
         raise ValueError(
             f"ages and received must have one entry per UE: {ages.shape} and {received.shape}"
         )
-    return np.where(received, 0, ages + 1).astype(ages.dtype)
+    following = ages + 1
+    following[received] = 0
+    return following
 
 
 def check_alpha(alpha: float, form: Form = "paper") -> None:
     """Raise ``ValueError`` unless ``f_alpha`` of this form is a sensible weight of an age."""
     if form not in get_args(Form):
         raise ValueError(f"form must be one of {', '.join(get_args(Form))}, not {form!r}")
-    if not math.isfinite(alpha):
-        raise ValueError(f"alpha must be a finite number, not {alpha}")
+    real_number("alpha", alpha)
     if form == "paper" and alpha > 1:
         raise ValueError(
             f"alpha must be at most 1, not {alpha:g}: above 1 the paper's f_alpha is negative, so "
@@ -50,7 +55,7 @@ def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np
             f"the ages have shape {array.shape}"
         )
     converted: NDArray[np.int64] | NDArray[np.float64]
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" or array.dtype == np.uint64:
         converted = array.astype(np.float64, copy=False)
     else:
         converted = array.astype(np.int64, copy=False)
@@ -76,16 +81,15 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
     x = np.asarray(ages, dtype=np.float64)
     if not x.min(initial=0.0) >= 0:
         raise ValueError("ages must be non-negative")
-    power = 1.0 - alpha
-    with np.errstate(over="ignore"):
-        if alpha == 1:
-            weights = np.log1p(x)
-        elif form == "paper":
-            weights = x**power / power
-        else:
-            weights = np.expm1(power * np.log1p(x)) / power
-    if not weights.max(initial=0.0) < np.inf:
+    power, oldest = 1.0 - alpha, float(x.max(initial=0.0))
+    try:
+        math.pow(1.0 + oldest, power)
+    except OverflowError:
         raise ValueError(
-            f"f_alpha overflows: an age of {x.max():g} with alpha={alpha:g} is too large"
-        )
-    return np.asarray(weights)
+            f"f_alpha overflows: an age of {oldest:g} with alpha={alpha:g} is too large"
+        ) from None
+    if alpha == 1:
+        return np.log1p(x)
+    if form == "paper":
+        return np.asarray(x**power / power)
+    return np.asarray(np.expm1(power * np.log1p(x)) / power)

@@ -46,7 +46,7 @@ def schedule_command(
         Path,
         typer.Argument(
             help="Gains, SNR per unit of power: a CSV with a row per UE and a column per "
-            "subchannel, or an NPZ with an array 'gains'."
+            "subchannel (no column of names), or an NPZ with an array 'gains'."
         ),
     ],
     ages: Annotated[
@@ -65,6 +65,9 @@ def schedule_command(
         float | None,
         typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
     ] = None,
+    form: Annotated[
+        str | None, typer.Option(help="Of the weight of ages: paper, or continuous for any alpha.")
+    ] = None,
     ties: Annotated[
         str | None, typer.Option(help="Who goes first among equals: random or lowest-index.")
     ] = None,
@@ -75,7 +78,7 @@ def schedule_command(
 
     Example: agewise schedule gains.csv --ages ages.csv --power 10 --rate-threshold 4
     """
-    given = {"alpha": alpha, "ties": ties}
+    given = {"alpha": alpha, "form": form, "ties": ties}
     chosen = agewise.policies.make_policy(
         policy, **{k: v for k, v in given.items() if v is not None}
     )
@@ -89,7 +92,7 @@ def schedule_command(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(_as_json(allocation, chosen, seed), indent=2))
+        typer.echo(json.dumps(_as_json(allocation, chosen, seed), indent=2, default=str))
     else:
         _print_allocation(allocation, age, chosen, seed)
 
@@ -160,7 +163,7 @@ def _print_allocation(
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"agewise: {message}", err=True)
+    typer.echo(f"agewise: {' '.join(message.split())}", err=True)
     sys.exit(2)
 
 
@@ -169,4 +172,4 @@ def main() -> None:
     try:
         app()
     except (ValueError, OSError) as error:
-        _fail(" ".join(str(error).split()))
+        _fail(str(error))

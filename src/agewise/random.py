@@ -4,10 +4,13 @@ No stream depends on what another one drew, so two policies meet the same placem
 data whatever they did before, and a round can be drawn without the rounds before it.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+
+from agewise.checks import whole_number
 
 # Numbers, not positions in a list: a stream keeps its draws when another one is added.
 _PLACEMENT: Final = 1
@@ -31,8 +34,7 @@ class Streams:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed must be a non-negative whole number, not {self.seed}")
+        object.__setattr__(self, "seed", whole_number("seed", self.seed))
 
     def placement(self) -> np.random.Generator:
         """Where the UEs stand."""
@@ -54,14 +56,15 @@ class Streams:
         """The initial model."""
         return self._stream(_MODEL, 0)
 
-    def sgd(self, t: int) -> np.uint64:
-        """The key of round ``t`` from which each UE's samples are drawn.
+    @functools.cached_property
+    def sgd(self) -> np.uint64:
+        """The key from which the kernels draw the samples of local learning.
 
         A generator for each UE would cost more than its training. The kernels mix this key
-        with the UE's index and the count of the draw instead (a counter-based generator), so
+        with the round, the UE and the count of the draw instead (a counter-based generator), so
         what UE k draws in round t depends on (seed, t, k) alone.
         """
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(_SGD, t))
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(_SGD, 0))
         return np.uint64(sequence.generate_state(1, np.uint64)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:

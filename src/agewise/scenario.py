@@ -148,11 +148,17 @@ class Learn(BaseModel):
         ge=0, description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant"
     )
 
+    initial_deviation: float = Field(ge=0, description="deviation of the random initial weights")
+
     @model_validator(mode="after")
     def _needs(self) -> "Learn":
         if self.loss == "k-means" and self.clusters is None:
             raise ValueError("k-means needs clusters")
         return self
+
+    def step_of(self, t: int) -> float:
+        """The step size of round ``t``."""
+        return self.step_size / (1.0 + self.step_decay * t)
 
 
 class Run(BaseModel):

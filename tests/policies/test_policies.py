@@ -95,6 +95,24 @@ def test_round_robin_keeps_the_place_of_those_that_cannot_be_served():
     assert served == [1, 2, 0, 3, 1]
 
 
+def test_round_robin_in_single_calls_goes_round_by_the_ages():
+    ages, served = np.zeros(6, dtype=np.int64), []
+    for _ in range(4):
+        made = schedule(np.ones((6, 2)), ages, power=3.0, rate_threshold=1.0, policy="round-robin")
+        ages = next_ages(ages, made.scheduled)
+        served.append(np.flatnonzero(made.scheduled).tolist())
+    assert served == [[0, 1], [2, 3], [4, 5], [0, 1]]
+
+
+def test_a_policy_that_returns_nothing_is_named():
+    class Broken(Random):
+        def schedule(self, view, rng):
+            return None
+
+    with pytest.raises(ValueError, match="random returned None instead of an Allocation"):
+        schedule(np.ones((2, 2)), [0, 0], power=1.0, rate_threshold=0.0, policy=Broken())
+
+
 def test_random_serves_everyone_alike():
     counts = np.zeros(10)
     rounds = 2000

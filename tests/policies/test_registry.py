@@ -29,6 +29,19 @@ def other_package(tmp_path, monkeypatch):
 
             class NotOne:
                 pass
+
+            class Plain(Policy):
+                """Not a dataclass."""
+                name = "plain"
+
+            @dataclass(frozen=True)
+            class Needy(Policy):
+                """Needs a parameter."""
+                name = "needy"
+                need: float
+
+                def schedule(self, view, rng):
+                    raise NotImplementedError
             '''
         )
     )
@@ -37,7 +50,8 @@ def other_package(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[agewise.policies]\nnearest = elsewhere:Nearest\nnot-one = elsewhere:NotOne\n"
-        "broken = elsewhere_missing:Gone\nage-based = elsewhere:Nearest\n"
+        "broken = elsewhere_missing:Gone\nplain = elsewhere:Plain\nneedy = elsewhere:Needy\n"
+        "age-based = elsewhere:Nearest\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -56,6 +70,10 @@ def test_another_package_adds_a_policy():
         make_policy("broken")
     with pytest.raises(ValueError, match=r"'not-one'.*not a subclass of Policy"):
         make_policy("not-one")
+    with pytest.raises(ValueError, match=r"'plain'.*must be a frozen dataclass"):
+        make_policy("plain")
+    with pytest.raises(ValueError, match=r"'needy' cannot be made:.*need"):
+        make_policy("needy")
     assert "cannot be loaded" in policies.summary("broken")
     assert isinstance(make_policy("age-based"), AgeBased), "a built-in cannot be replaced"
 

@@ -21,6 +21,12 @@ def test_csv_with_comment_and_names(write):
     assert read_gains(path).tolist() == [[1.0, 2.5], [0.0, 1e-12]]
 
 
+def test_csv_of_a_spreadsheet(write):
+    """A byte order mark and Windows line ends must not cost the first row."""
+    assert read_ages(write("\ufeff0\r\n1\r\n2\r\n")).tolist() == [0.0, 1.0, 2.0]
+    assert read_gains(write('\ufeff"ue a","ue b"\r\n1,2\r\n')).tolist() == [[1.0, 2.0]]
+
+
 def test_npz(tmp_path):
     np.savez(tmp_path / "cell.npz", gains=np.ones((2, 3)), ages=np.array([1, 2]))
     assert read_gains(tmp_path / "cell.npz").shape == (2, 3)
@@ -37,7 +43,9 @@ def test_ages_in_a_row_or_a_column(write, text):
     [
         ("1,2\n3,x\n", "table.csv, line 2: 'x' is not a number"),
         ("1,2\n# note\n3\n", "table.csv, line 3: 1 values where the lines before have 2"),
-        ("a,b\nc,d\n1,2\n", "table.csv, line 2: 'c' is not a number"),
+        ("up,down\nleft,right\n1,2\n", "table.csv, line 2: 'left' is not a number"),
+        ("O\n5\n7\n", "table.csv, line 1: 'O' is not a number"),
+        ("1;2\n3;4\n", "line 1: '1;2' is not a number; separate the numbers by commas"),
         ("1,,2\n", "table.csv, line 1: '' is not a number"),
         ("", "table.csv: the file has no numbers"),
         ("# nothing\n", "table.csv: the file has no numbers"),
@@ -62,5 +70,16 @@ def test_bad_files(write, tmp_path):
     broken[60] ^= 0xFF
     with pytest.raises(ValueError, match="not a readable NPZ file"):
         read_gains(write(bytes(broken), "broken.npz"))
+    for bad in (np.array([[1j]]), np.array([["a"]])):
+        np.savez(tmp_path / "kind.npz", gains=bad)
+        with pytest.raises(ValueError, match="gains must be real numbers"):
+            read_gains(tmp_path / "kind.npz")
+    np.savez_compressed(tmp_path / "packed.npz", gains=np.arange(1000.0).reshape(10, 100))
+    packed = bytearray((tmp_path / "packed.npz").read_bytes())
+    packed[200:240] = bytes(40)
+    with pytest.raises(ValueError, match="not a readable NPZ file"):
+        read_gains(write(bytes(packed), "packed.npz"))
+    with pytest.raises(ValueError, match="a folder, not a file"):
+        read_gains(tmp_path)
     with pytest.raises(ValueError, match="one row or one column"):
         read_ages(write("1,2\n3,4\n"))

@@ -38,8 +38,10 @@ def test_an_allocation_cannot_be_changed():
         ([0, 1, -1], [1.0, 1.0, 0.1], r"channel constraint \(3e\).*subchannel 2.*no owner"),
         ([0, 1, 2], [1.0, 1.0, 0.1], r"channel constraint \(3e\).*subchannel 2 belongs to UE 2"),
         ([0, 1, -2], [1.0, 1.0, 0.0], r"channel constraint \(3e\).*UE -2"),
-        ([0, 1, -1], [1.0, -1.0, 0.0], "subchannel 1 has -1"),
-        ([0, 1, -1], [1.0, np.nan, 0.0], "subchannel 1 has nan"),
+        ([0, 1, -1], [1.0, -1.0, 0.0], "subchannel 1 has power -1"),
+        ([0, 1, -1], [1.0, np.nan, 0.0], "subchannel 1 has power nan"),
+        ([0, 1, -1], [1.0 + 1e-6, 1.0, 0.0], r"power constraint \(3c\).*UE 0 spends 1.000001"),
+        ([0, 1, -1], [1.0 - 1e-6, 1.0, 0.0], r"rate constraint \(3b\).*UE 0 reaches 0.99999"),
         ([0, 1], [1.0, 1.0, 0.0], "one entry for each of the 3 subchannels"),
         ([0.0, 1.0, -1.0], [1.0, 1.0, 0.0], "UE indices"),
     ],
@@ -54,3 +56,17 @@ def test_proof_against_other_gains():
     allocation.validate(UPLINK.gains)
     with pytest.raises(InfeasibleAllocation, match=r"\(3b\).*UE 1"):
         allocation.validate(UPLINK.gains * np.array([[1.0], [0.1]]))
+    with pytest.raises(ValueError, match=r"shape \(3, 3\), the allocation is of 2 UEs"):
+        allocation.validate(np.ones((3, 3)))
+
+
+def test_a_forged_allocation_is_not_proven():
+    """The constructor takes anything; the proof does not."""
+    sound = (np.array([0, 1]), np.ones(2), np.full(2, 3.0))
+    Allocation(*sound, 2, 1.0, 1.0).validate()
+    for gain in (np.nan, -2.0, np.inf):
+        forged = (np.array([0, 1]), np.ones(2), np.array([gain, 3.0]))
+        with pytest.raises(InfeasibleAllocation, match="non-negative and finite"):
+            Allocation(*forged, 2, 1.0, 1.0).validate()
+    with pytest.raises(InfeasibleAllocation, match="same length"):
+        Allocation(np.array([0, 1]), np.ones(3), np.ones(2), 2, 1.0, 1.0).validate()

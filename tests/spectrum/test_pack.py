@@ -74,6 +74,11 @@ def test_score_then_fewer_subchannels_then_rank():
     assert pack(uplink, [2.1, 1.0, 1.0]).owner.tolist() == [0, 0]
 
 
+def test_equal_ranks_go_by_index():
+    uplink = Uplink(np.full((3, 2), 3.0), 1.0, 1.0)
+    assert pack(uplink, [1.0, 1.0, 1.0], rank=[0, 0, 0]).owner.tolist() == [0, 1]
+
+
 def test_equal_gains_go_to_the_lowest_subchannels():
     assert pack(Uplink(np.full((1, 4), 1.0), 1.0, 0.55), [1.0]).owner.tolist() == [0, 0, -1, -1]
 
@@ -108,9 +113,13 @@ def test_bad_weights(weights, message):
 
 def test_bad_order_and_rank():
     uplink = Uplink(np.ones((2, 3)), 1.0, 1.0)
-    with pytest.raises(ValueError, match="at most once"):
+    with pytest.raises(ValueError, match="at most once: entry 1 is UE 0"):
         fill(uplink, [0, 0])
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match="from 0 to 1.*entry 0 is UE 2"):
         fill(uplink, [2])
+    with pytest.raises(ValueError, match="order must hold whole numbers, not float64"):
+        fill(uplink, [1.9, 0.1])
+    with pytest.raises(ValueError, match="rank must hold whole numbers, not float64"):
+        pack(uplink, [1.0, 1.0], rank=[0.9, 0.1])
     with pytest.raises(ValueError, match="rank must have"):
         pack(uplink, [1.0, 1.0], rank=[0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agewise.spectrum import Uplink, fewest_subchannels, waterfill
+from agewise.spectrum import Uplink, fewest_subchannels, pack, waterfill
 from tests.cells import BUDGETS, ODD_GAINS, PLAIN_GAINS, THRESHOLDS
 
 getcontext().prec = 80
@@ -60,11 +60,59 @@ def test_thirty_orders_of_magnitude(exponents, budget):
     )
 
 
-@pytest.mark.parametrize("gain", [5e-324, 1e-308, 1e308])
+def exact_powers(gains, budget):
+    """The water-filling powers in 80 decimal digits."""
+    order = sorted((n for n, g in enumerate(gains) if g > 0), key=lambda n: -gains[n])
+    used, level = [], Decimal(0)
+    for n in order:
+        more = [*used, n]
+        raised = (Decimal(budget) + sum(1 / Decimal(gains[i]) for i in more)) / len(more)
+        if raised * Decimal(gains[n]) <= 1:
+            break
+        used, level = more, raised
+    return [float(level - 1 / Decimal(g)) if n in used else 0.0 for n, g in enumerate(gains)]
+
+
+@given(
+    st.floats(-15, 15),
+    st.lists(st.floats(0, 1), min_size=1, max_size=8),
+    st.sampled_from([1e-6, 0.3, 1.0, 7e5]),
+    st.integers(0, 40),
+)
+def test_powers_keep_their_digits(exponent, offsets, budget, closeness):
+    """Also where gains are nearly equal and the SNR is tiny: what counts is their difference."""
+    gains = [10.0**exponent * (1 + offset * 2.0**-closeness) for offset in offsets]
+    expected = exact_powers(gains, budget)
+    np.testing.assert_allclose(waterfill(gains, budget).power, expected, atol=1e-12 * budget)
+    packed = pack(Uplink(np.array([gains]), budget, 0.999 * waterfill(gains, budget).rate), [1.0])
+    chosen = [gains[n] for n in packed.subchannels_of(0)]
+    np.testing.assert_allclose(
+        packed.power[packed.subchannels_of(0)], exact_powers(chosen, budget), atol=1e-12 * budget
+    )
+
+
+@pytest.mark.parametrize("gain", [1e-307, 1e-200, 1e300])
 def test_extreme_gains(gain):
     filled = waterfill([gain, gain], 1.0)
     assert filled.power.sum() == pytest.approx(1.0, rel=1e-12)
     assert filled.rate == pytest.approx(float(exact_rate([gain, gain], 1.0)), rel=1e-12)
+
+
+def test_gains_below_every_normal_number_cannot_be_used():
+    assert waterfill([1.5e-323], 0.9).rate == 0
+    assert fewest_subchannels([3.3e-300], 1e-21, 0.0) is None
+
+
+@given(st.lists(st.floats(-15, 15), min_size=1, max_size=6), st.sampled_from([0.3, 1.0, 1e6]))
+def test_the_threshold_is_sharp(exponents, budget):
+    """A threshold a hair below the highest rate is met by all of it, a hair above by nothing."""
+    gains = [10.0**e for e in exponents]
+    highest = exact_rate(gains, budget)
+    within, beyond = (float(highest * (1 + Decimal(side) * Decimal("1e-11"))) for side in (-1, 1))
+    found = fewest_subchannels(gains, budget, within)
+    assert found is not None
+    assert exact_rate([gains[n] for n in found], budget) >= Decimal(within)
+    assert fewest_subchannels(gains, budget, beyond) is None
 
 
 @given(
@@ -122,8 +170,10 @@ def test_bad_gains_name_the_place():
         Uplink(np.array([[1.0, 2.0, -1.0], [np.inf, 1.0, 1.0]]), 1.0, 1.0)
     with pytest.raises(ValueError, match="UE 0 on subchannel 0 is inf"):
         waterfill([np.inf], 1.0)
-    with pytest.raises(ValueError, match="overflows"):
-        Uplink(np.array([[1e308]]), 1e3, 1.0)
+    with pytest.raises(ValueError, match="too large"):
+        Uplink(np.array([[1e298]]), 1e3, 1.0)
+    with pytest.raises(ValueError, match="masked"):
+        Uplink(np.ma.masked_equal(np.ones((1, 1)), 1.0), 1.0, 1.0)
     with pytest.raises(ValueError, match="not 1-D"):
         Uplink(np.array([1.0]), 1.0, 1.0)
     with pytest.raises(ValueError, match="real numbers"):
@@ -137,10 +187,14 @@ def test_bad_gains_name_the_place():
     [
         (0.0, 1.0, "power must be positive"),
         (-1.0, 1.0, "power must be positive"),
-        (math.nan, 1.0, "power must be positive"),
-        (math.inf, 1.0, "power must be positive"),
+        (math.nan, 1.0, "power must be a finite number, not nan"),
+        (math.inf, 1.0, "power must be a finite number"),
+        (10**400, 1.0, "power must be a finite number"),
+        (None, 1.0, "power must be a finite number, not None"),
+        ("10", 1.0, "power must be a finite number, not '10'"),
         (1.0, -0.5, "rate_threshold must be non-negative"),
-        (1.0, math.nan, "rate_threshold must be non-negative"),
+        (1.0, math.nan, "rate_threshold must be a finite number"),
+        (1.0, [1.0], "rate_threshold must be a finite number"),
     ],
 )
 def test_bad_scalars(power, threshold, message):

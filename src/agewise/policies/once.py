@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from agewise.policies.base import Policy, RoundView
@@ -34,6 +33,9 @@ def schedule(
     >>> allocation.owner
     array([0, 1, 2])
     """
-    view = RoundView(Uplink(np.asarray(gains), power, rate_threshold), np.asarray(ages))
+    view = RoundView(Uplink(gains, power, rate_threshold), ages)  # type: ignore[arg-type]
     chosen = make_policy(policy, **parameters)
-    return chosen.schedule(view, Streams(seed).policy(0))
+    allocation = chosen.schedule(view, Streams(seed).policy(0))
+    if not isinstance(allocation, Allocation):
+        raise ValueError(f"policy {chosen} returned {allocation!r} instead of an Allocation")
+    return allocation

@@ -63,7 +63,10 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         if parameter not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
             raise ValueError(f"policy {policy!r} has no parameter {parameter!r}; {takes}")
-    return found(**parameters)
+    try:
+        return found(**parameters)
+    except TypeError as error:
+        raise ValueError(f"policy {policy!r} cannot be made: {error}") from error
 
 
 def summary(name: str) -> str:
@@ -82,7 +85,7 @@ def _added() -> dict[str, "EntryPoint"]:
 
 def _load(entry: "EntryPoint") -> type[Policy]:
     try:
-        found = entry.load()
+        found: Any = entry.load()
     except Exception as error:
         # Another package's code runs here: whatever is wrong with it is said with its name.
         raise ValueError(
@@ -90,4 +93,10 @@ def _load(entry: "EntryPoint") -> type[Policy]:
         ) from error
     if not (isinstance(found, type) and issubclass(found, Policy)):
         raise ValueError(f"policy {entry.name!r} ({entry.value}) is not a subclass of Policy")
-    return found
+    policy: type[Policy] = found
+    if not ("__dataclass_fields__" in vars(policy) and policy.name == entry.name):
+        raise ValueError(
+            f"policy {entry.name!r} ({entry.value}) must be a frozen dataclass with the class "
+            f"attribute name = {entry.name!r}"
+        )
+    return policy

@@ -44,9 +44,11 @@ def mean_gains(
     exponent, reference = channel.path_loss_exponent, channel.reference_distance_m
     law = power_law(distance_m, exponent, reference)
     budget = channel.link_budget
-    if budget is None or channel.subchannel_bandwidth_hz is None:
-        edge_snr = db_to_linear(channel.edge_snr_db or 0.0)
+    if channel.edge_snr_db is not None:
+        edge_snr = db_to_linear(channel.edge_snr_db)
         return np.asarray(law * (edge_snr / power_law(radius_m, exponent, reference)))
+    if budget is None or channel.subchannel_bandwidth_hz is None:
+        raise ValueError("the channel has neither an edge SNR nor a link budget with a bandwidth")
     noise_w = channel.subchannel_bandwidth_hz * dbm_to_watt(
         budget.noise_density_dbm_hz + budget.noise_figure_db
     )

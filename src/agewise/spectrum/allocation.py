@@ -38,7 +38,7 @@ class Allocation:
     @classmethod
     def of(cls, uplink: Uplink, owner: ArrayLike, power: ArrayLike) -> "Allocation":
         """The allocation of ``uplink`` with these owners and powers, not yet validated."""
-        owners, powers = np.asarray(owner), np.array(power, dtype=np.float64)
+        owners, powers = np.array(owner), np.array(power, dtype=np.float64)
         count = uplink.subchannel_count
         if owners.shape != (count,) or powers.shape != (count,):
             raise InfeasibleAllocation(
@@ -80,42 +80,39 @@ class Allocation:
         The gains are those the allocation was made from; give ``gains[ue, subchannel]`` to prove
         it against others, such as the true channel where the scheduler saw an estimate.
         """
-        _require_known_owners(self.owner, self.ue_count)
-        self._require_sound_powers()
-        spent = self._per_ue(self.power)
-        if (over := spent > self.power_budget * (1 + _ROUNDING)).any():
-            ue = int(over.argmax())
-            raise InfeasibleAllocation(
-                f"power constraint (3c) violated: UE {ue} spends {spent[ue]:.6g} of a budget of "
-                f"{self.power_budget:.6g}"
-            )
-        proven = self
+        from agewise.spectrum import kernels
+
         if gains is not None:
             uplink = Uplink(np.asarray(gains), self.power_budget, self.rate_threshold)
-            proven = Allocation.of(uplink, self.owner, self.power)
-        rate = proven.rate
-        short = self.scheduled & (rate < self.rate_threshold * (1 - _ROUNDING))
-        if short.any():
-            ue = int(short.argmax())
-            raise InfeasibleAllocation(
-                f"rate constraint (3b) violated: UE {ue} reaches {rate[ue]:.6g} of the "
-                f"{self.rate_threshold:.6g} bits per channel use that the threshold asks"
-            )
-
-    def _require_sound_powers(self) -> None:
-        bad = ~(np.isfinite(self.power) & (self.power >= 0))
-        if bad.any():
-            n = int(bad.argmax())
-            raise InfeasibleAllocation(
-                f"powers must be non-negative and finite: subchannel {n} has {self.power[n]}"
-            )
-        stray = (self.owner < 0) & (self.power > 0)
-        if stray.any():
-            n = int(stray.argmax())
-            raise InfeasibleAllocation(
-                f"channel constraint (3e) violated: subchannel {n} has power {self.power[n]:.6g} "
-                "but no owner"
-            )
+            if uplink.gains.shape != (self.ue_count, self.owner.size):
+                raise ValueError(
+                    f"gains have shape {uplink.gains.shape}, the allocation is of "
+                    f"{self.ue_count} UEs and {self.owner.size} subchannels"
+                )
+            Allocation.of(uplink, self.owner, self.power).validate()
+            return
+        if not self.owner.shape == self.power.shape == self.gain.shape:
+            raise InfeasibleAllocation("owner, power and gain must have the same length")
+        _require_known_owners(self.owner, self.ue_count)
+        violation, where, amount = kernels.first_violation(
+            self.owner, self.power, self.gain, self.ue_count, self.power_budget,
+            self.rate_threshold, _ROUNDING,
+        )  # fmt: skip
+        if violation == kernels.SOUND:
+            return
+        raise InfeasibleAllocation(
+            {
+                kernels.BAD_POWER: f"powers and gains must be non-negative and finite: "
+                f"subchannel {where} has power {amount}",
+                kernels.NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has "
+                f"power {amount:.6g} but no owner",
+                kernels.OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends "
+                f"{amount:.9g} of a budget of {self.power_budget:.9g}",
+                kernels.BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches "
+                f"{amount:.9g} of the {self.rate_threshold:.9g} bits per channel use that the "
+                "threshold asks",
+            }[violation]
+        )
 
     def _per_ue(self, per_subchannel: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a quantity of the subchannels over each UE's own."""

@@ -1,28 +1,31 @@
 """Compiled kernels of Algorithms 1 and 2: arrays and scalars in, arrays and scalars out.
 
 All of them live in this one file because Numba's disk cache follows changes of a function's own
-file only. Everything is scaled by the power budget: ``snr = gain * power_budget`` is what a
-subchannel gives with all the power on it. Rates are in nats of the complex channel, so that
-reaching the threshold reads ``nats >= 2 ln 2 * rate_threshold`` (less a rounding allowance).
+file only. Rates are in nats of the complex channel, so that reaching the threshold reads
+``nats >= 2 ln 2 * rate_threshold`` (less a rounding allowance).
 
-Water-filling over the best n subchannels, snr_1 >= ... >= snr_n, is written in the excesses
-``d_i = snr_1 / snr_i - 1``, which keeps every digit from the smallest gains to the largest:
+Water-filling over the best n subchannels, gain_1 >= ... >= gain_n, is written in the excesses
+``d_i = (gain_1 - gain_i) / gain_i``, which keep every digit from the smallest gains to the
+largest; ``snr_1 = gain_1 * power_budget`` is what the best gives with all the power on it:
 
     level  u_n = (snr_1 + sum d) / n           power_i = (u_n - d_i) / gain_1
     active     d_n < u_n                       nats_n  = n log(1 + u_n) - sum log(1 + d_i)
 """
 
 import numpy as np
-from numba import njit
+
+from agewise.compiled import compiled
 
 #: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
 #: without it a set that meets the threshold exactly would be taken or refused by the last bit.
 RATE_ROUNDING = 1e-12
 #: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
 BOUND_SLACK = 1e-9
+#: A subchannel whose SNR is below every normal number has too few digits left to be used.
+LEAST_SNR = np.finfo(np.float64).tiny
 
 
-@njit(cache=True)
+@compiled()
 def best_bits(bits, best):
     """Largest bit pattern of each row of ``bits`` (gains seen as uint64), and of all rows.
 
@@ -40,13 +43,15 @@ def best_bits(bits, best):
     return overall
 
 
-@njit(cache=True)
+@compiled()
 def target_nats(rate_threshold):
     """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
+    if rate_threshold < 1e-300:
+        return 0.0  # out of the range in which the bound below is rounded safely
     return 2.0 * np.log(2.0) * rate_threshold * (1.0 - RATE_ROUNDING)
 
 
-@njit(cache=True)
+@compiled()
 def least_snrs(target, counts):
     """For n = 1..counts, a best SNR below which n subchannels cannot reach ``target``.
 
@@ -58,10 +63,10 @@ def least_snrs(target, counts):
     return least
 
 
-@njit(cache=True)
+@compiled()
 def least_need(best_snr, least):
     """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
-    if not best_snr > 0.0 or best_snr < least[-1]:
+    if best_snr < LEAST_SNR or best_snr < least[-1]:
         return 0
     if best_snr >= least[0]:
         return 1
@@ -75,9 +80,9 @@ def least_need(best_snr, least):
     return low + 1
 
 
-@njit(cache=True)
+@compiled()
 def scratch(subchannels):
-    """Working arrays of `fewest_best`: SNRs and where they are; the chosen and their excesses."""
+    """Working arrays of `fewest_best`: gains and where they are; the chosen and their excesses."""
     return (
         np.empty(subchannels),
         np.empty(subchannels, np.int64),
@@ -86,7 +91,7 @@ def scratch(subchannels):
     )
 
 
-@njit(cache=True)
+@compiled()
 def fewest_best(gains, power_budget, target, least, free, work):
     """Algorithm 1 for one UE: how many of the best free subchannels carry ``target`` nats.
 
@@ -94,14 +99,15 @@ def fewest_best(gains, power_budget, target, least, free, work):
     suffice. The chosen subchannels, best first, and their excesses are left in the last two
     arrays of ``work``.
     """
-    snrs, channels, chosen, excess = work
+    found, channels, chosen, excess = work
     count = 0
-    best = 0.0
+    best_gain = 0.0
     for channel in free:
-        snr = gains[channel] * power_budget
-        snrs[count], channels[count] = snr, channel
-        count += snr > 0.0
-        best = max(best, snr)
+        gain = gains[channel]
+        found[count], channels[count] = gain, channel
+        count += gain * power_budget >= LEAST_SNR
+        best_gain = max(best_gain, gain)
+    best = best_gain * power_budget
     bound = least_need(best, least)
     if bound == 0 or bound > count:
         return 0
@@ -109,13 +115,13 @@ def fewest_best(gains, power_budget, target, least, free, work):
     for n in range(1, count + 1):
         # Few are needed as a rule, so the next best is sought by a scan that the processor can
         # run without guessing; a heap costs more in mispredicted branches.
-        at, snr = 0, -1.0
+        at, gain = 0, -1.0
         for i in range(count):
-            better = snrs[i] > snr
+            better = found[i] > gain
             at = i if better else at
-            snr = snrs[i] if better else snr
-        snrs[at] = -1.0
-        d = (best - snr) / snr
+            gain = found[i] if better else gain
+        found[at] = -1.0
+        d = (best_gain - gain) / gain
         if not (n - 1) * d < best + excess_sum:
             return 0  # this subchannel would get no power: the rate cannot grow any more
         chosen[n - 1], excess[n - 1] = channels[at], d
@@ -126,7 +132,7 @@ def fewest_best(gains, power_budget, target, least, free, work):
     return 0
 
 
-@njit(cache=True)
+@compiled()
 def grant(ue, need, gains, power_budget, work, free, owner, power, gain):
     """Give ``ue`` the ``need`` subchannels that `fewest_best` chose, water-filled.
 
@@ -149,17 +155,19 @@ def grant(ue, need, gains, power_budget, work, free, owner, power, gain):
     return free[:left]
 
 
-@njit(cache=True)
+@compiled()
 def _before(a, b, score, need, rank):
     """Whether UE a goes before UE b: higher score, then fewer subchannels, then tie rank."""
     if score[a] != score[b]:
         return score[a] > score[b]
     if need[a] != need[b]:
         return need[a] < need[b]
-    return rank[a] < rank[b]
+    if rank[a] != rank[b]:
+        return rank[a] < rank[b]
+    return a < b
 
 
-@njit(cache=True)
+@compiled()
 def _sift_down_ues(heap, hole, size, score, need, rank):
     """Restore the heap of UEs, best first, below ``hole``."""
     ue = heap[hole]
@@ -177,7 +185,7 @@ def _sift_down_ues(heap, hole, size, score, need, rank):
     heap[hole] = ue
 
 
-@njit(cache=True)
+@compiled()
 def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     """Algorithm 2 without the recomputation: owner, power and gain of every subchannel.
 
@@ -227,8 +235,8 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     return owner, power, gain
 
 
-@njit(cache=True)
-def fill_in_order(gains, order, power_budget, rate_threshold):
+@compiled()
+def fill_in_order(gains, best_gains, order, power_budget, rate_threshold):
     """Serve the UEs in ``order``, each with its fewest best free subchannels, as far as they go."""
     subchannels = gains.shape[1]
     owner = np.full(subchannels, -1, np.int64)
@@ -240,9 +248,54 @@ def fill_in_order(gains, order, power_budget, rate_threshold):
     work = scratch(subchannels)
     free = np.arange(subchannels)
     for ue in order:
+        bound = least_need(best_gains[ue] * power_budget, least)
+        if bound == 0 or bound > free.size:
+            continue  # without a look at its gains
         need = fewest_best(gains[ue], power_budget, target, least, free, work)
         if need > 0:
             free = grant(ue, need, gains[ue], power_budget, work, free, owner, power, gain)
         if free.size == 0:
             break
     return owner, power, gain
+
+
+@compiled()
+def first_repeated(order, count):
+    """The first entry of ``order`` that is out of 0..count-1 or was there before, or -1."""
+    seen = np.zeros(count, np.bool_)
+    for place in range(order.size):
+        ue = order[place]
+        if ue < 0 or ue >= count or seen[ue]:
+            return place
+        seen[ue] = True
+    return -1
+
+
+#: What `first_violation` found.
+SOUND, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(5)
+
+
+@compiled()
+def first_violation(owner, power, gain, ues, power_budget, rate_threshold, rounding):
+    """The first constraint of problem (3) that is violated, at which subchannel or UE, by what."""
+    for n in range(owner.size):
+        if not (power[n] >= 0.0 and power[n] < np.inf and gain[n] >= 0.0 and gain[n] < np.inf):
+            return BAD_POWER, n, power[n]
+        if owner[n] < 0 and power[n] > 0.0:
+            return NO_OWNER, n, power[n]
+    spent, nats = np.zeros(ues), np.zeros(ues)
+    for n in range(owner.size):
+        if owner[n] >= 0:
+            spent[owner[n]] += power[n]
+            nats[owner[n]] += np.log1p(gain[n] * power[n])
+    for n in range(owner.size):
+        ue = owner[n]
+        if ue >= 0 and not spent[ue] <= power_budget * (1.0 + rounding):
+            return OVER_BUDGET, ue, spent[ue]
+    for n in range(owner.size):
+        ue = owner[n]
+        if ue >= 0:
+            rate = nats[ue] / (2.0 * np.log(2.0))
+            if not rate >= rate_threshold * (1.0 - rounding):
+                return BELOW_THRESHOLD, ue, rate
+    return SOUND, -1, 0.0

@@ -13,7 +13,7 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
     After each pick the needs of the others are those on the subchannels still free. ``weights``
     has a non-negative number per UE (``f_alpha`` of the ages for age-based scheduling, a
     constant for MaxPack). Among equal scores the UE that needs fewer subchannels goes first,
-    then the one with the lower ``rank`` (by default the index of the UE).
+    then the one with the lower ``rank`` (a whole number per UE), then the lower index.
 
     >>> uplink = Uplink(np.array([[4.0, 1.0], [9.0, 3.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> pack(uplink, weights=[1.0, 5.0]).owner
@@ -28,7 +28,7 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
         raise ValueError(
             f"weights must be non-negative and finite: the weight of UE {ue} is {weight[ue]}"
         )
-    ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank, dtype=np.int64)
+    ranks = np.arange(uplink.ue_count) if rank is None else _whole_numbers("rank", rank)
     _require_one_per_ue("rank", ranks, uplink)
     owner, power, gain = kernels.pack_lazily(
         uplink.gains, uplink.best_gains, weight, ranks, uplink.power_budget, uplink.rate_threshold
@@ -46,17 +46,27 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
     """
     from agewise.spectrum import kernels
 
-    ues = np.asarray(order, dtype=np.int64)
-    if ues.ndim != 1 or np.unique(ues).size != ues.size:
-        raise ValueError("order must list each UE at most once")
-    if ues.size and not 0 <= ues.min() <= ues.max() < uplink.ue_count:
-        raise ValueError(f"order must hold UE indices from 0 to {uplink.ue_count - 1}")
+    ues = _whole_numbers("order", order)
+    if ues.ndim != 1:
+        raise ValueError(f"order must be a list of UEs, not an array {ues.shape}")
+    if (place := kernels.first_repeated(ues, uplink.ue_count)) >= 0:
+        raise ValueError(
+            f"order must list UEs from 0 to {uplink.ue_count - 1}, each at most once: entry "
+            f"{place} is UE {ues[place]}"
+        )
     owner, power, gain = kernels.fill_in_order(
-        uplink.gains, ues, uplink.power_budget, uplink.rate_threshold
+        uplink.gains, uplink.best_gains, ues, uplink.power_budget, uplink.rate_threshold
     )
     return Allocation(
         owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
     )
+
+
+def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold whole numbers, not {array.dtype}")
+    return array.astype(np.int64, copy=False)
 
 
 def _require_one_per_ue(

@@ -1,11 +1,14 @@
 """What one block of the uplink offers: the side of problem (3) that no policy can change."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise.checks import real_number
+
+#: Above this SNR sums of the closed form could overflow.
+_LARGEST_SNR = 1e300
 _INFINITY_BITS = np.float64(np.inf).view(np.uint64)
 
 
@@ -26,18 +29,17 @@ class Uplink:
 
     def __post_init__(self) -> None:
         gains = _as_gains(self.gains)
-        power_budget, rate_threshold = float(self.power_budget), float(self.rate_threshold)
-        if not (math.isfinite(power_budget) and power_budget > 0):
-            raise ValueError(f"power must be positive and finite, not {power_budget:g}")
-        if not (math.isfinite(rate_threshold) and rate_threshold >= 0):
-            raise ValueError(
-                f"rate_threshold must be non-negative and finite, not {rate_threshold:g}"
-            )
+        power_budget = real_number("power", self.power_budget)
+        rate_threshold = real_number("rate_threshold", self.rate_threshold)
+        if not power_budget > 0:
+            raise ValueError(f"power must be positive, not {power_budget:g}")
+        if not rate_threshold >= 0:
+            raise ValueError(f"rate_threshold must be non-negative, not {rate_threshold:g}")
         best_gains = _best_gains(gains)
-        if not math.isfinite(float(best_gains.max(initial=0.0)) * power_budget):
+        if float(best_gains.max(initial=0.0)) * power_budget > _LARGEST_SNR:
             raise ValueError(
-                f"gains are too large: {best_gains.max():g} times the power {power_budget:g} "
-                "overflows; scale both"
+                f"gains are too large: {best_gains.max():g} times the power {power_budget:g} is "
+                f"above {_LARGEST_SNR:g}; scale them"
             )
         for name, value in (
             ("gains", gains),
@@ -60,6 +62,8 @@ class Uplink:
 
 def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
     """A C-ordered float64 matrix; copied only if it is not one yet."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError("gains must not be masked: set what cannot be used to 0")
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
         raise ValueError(f"gains must be real numbers, not {array.dtype}")

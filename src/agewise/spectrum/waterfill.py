@@ -31,7 +31,7 @@ def waterfill(gains: ArrayLike, power_budget: float) -> WaterFilling:
     """The powers on subchannels of these ``gains[subchannel]`` that carry the highest rate.
 
     The n best subchannels are used, with n as large as gives each of them power: with
-    u = (snr_1 + sum d) / n and d_i = snr_1 / snr_i - 1, subchannel n is used if d_n < u, gets
+    u = (snr_1 + sum d) / n and d_i = gain_1 / gain_i - 1, subchannel n is used if d_n < u, gets
     (u - d_n) / gain_1, and the rate is ½ (n log2(1 + u) - sum log2(1 + d_i)). Written in the
     excesses d, no digit is lost between the smallest gains and the largest. Subchannels of gain
     0 are not used; where there are no others the level is infinite and the rate 0.
@@ -44,19 +44,19 @@ def waterfill(gains: ArrayLike, power_budget: float) -> WaterFilling:
     uplink = Uplink(values[np.newaxis] if values.ndim == 1 else values, power_budget, 0.0)
     if uplink.ue_count != 1:
         raise ValueError(f"waterfill takes the gains of one UE, not an array {values.shape}")
-    snrs = uplink.gains[0] * uplink.power_budget
-    order = np.argsort(-snrs, kind="stable")[: np.count_nonzero(snrs)]
-    power = np.zeros(snrs.size)
+    row = uplink.gains[0]
+    usable = row * uplink.power_budget >= np.finfo(np.float64).tiny
+    order = np.argsort(np.where(usable, -row, 0.0), kind="stable")[: np.count_nonzero(usable)]
+    power = np.zeros(row.size)
     if order.size == 0:
         return WaterFilling(power, math.inf, 0.0)
-    best = float(snrs[order[0]])
+    best_gain = float(row[order[0]])
     with np.errstate(over="ignore"):
-        excess = (best - snrs[order]) / snrs[order]
+        excess = (best_gain - row[order]) / row[order]
         n = np.arange(1, order.size + 1)
-        water = (best + np.cumsum(excess)) / n
+        water = (best_gain * uplink.power_budget + np.cumsum(excess)) / n
     used = int(np.searchsorted(~(excess < water), True))  # once unused, every worse one is too
     u, d = float(water[used - 1]), excess[:used]
-    best_gain = float(uplink.gains[0, order[0]])
     power[order[:used]] = (u - d) / best_gain
     nats = used * math.log1p(u) - float(np.log1p(d).sum())
     return WaterFilling(power, (1.0 + u) / best_gain, nats / (2.0 * math.log(2.0)))

@@ -1,0 +1,23 @@
+"""Checks of single arguments, with errors that name them."""
+
+import math
+import numbers
+
+
+def real_number(name: str, value: object) -> float:
+    """A finite number as a float; ``ValueError`` naming the argument for anything else."""
+    if isinstance(value, numbers.Real):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise ValueError(f"{name} must be a finite number, not {value!r}")
+
+
+def whole_number(name: str, value: object, least: int = 0) -> int:
+    """A whole number of at least ``least``; ``ValueError`` naming the argument otherwise."""
+    if isinstance(value, numbers.Integral) and int(value) >= least:
+        return int(value)
+    raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")

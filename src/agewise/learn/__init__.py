@@ -1,0 +1,28 @@
+"""Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
+
+from typing import TYPE_CHECKING
+
+from agewise.data import Dataset, Partition
+from agewise.learn.average import average
+from agewise.learn.base import Evaluation, Learner, Params
+from agewise.learn.kmeans import KMeansLearner
+from agewise.learn.linear import LinearLearner
+
+if TYPE_CHECKING:
+    from agewise.scenario import Learn
+
+__all__ = [
+    "Evaluation",
+    "KMeansLearner",
+    "Learner",
+    "LinearLearner",
+    "Params",
+    "average",
+    "make_learner",
+]
+
+
+def make_learner(dataset: Dataset, partition: Partition, settings: "Learn") -> Learner:
+    """The learner that a scenario describes."""
+    kind = KMeansLearner if settings.loss == "k-means" else LinearLearner
+    return kind.of(dataset, partition, settings)

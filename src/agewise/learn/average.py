@@ -1,0 +1,26 @@
+"""What the access point does with the models that it receives."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.learn.base import Params
+
+
+def average(models: Params, sizes: NDArray[np.int64], start: Params) -> tuple[Params, float | None]:
+    """The average of ``models[i]`` weighted by |D_k|, and the diversity of their updates.
+
+    The gradient diversity is the sum of the squared lengths of the updates ``models[i] - start``
+    over the squared length of their sum (Yin, Pananjady, Lam et al. 2018); it is ``None`` where
+    there are no updates or they cancel. Without models, ``start`` stays as it is.
+    """
+    from agewise.learn import kernels
+
+    if len(models) == 0:
+        return start, None
+    weights = (sizes / sizes.sum()).astype(np.float32)
+    result = np.empty_like(start)
+    apart, together = kernels.combine(models, weights, start, result)
+    diversity = apart / together if together > 0 else math.inf
+    return result, float(diversity) if math.isfinite(diversity) else None

@@ -1,0 +1,121 @@
+"""Sixteen floats in registers: what the kernels of linear models are made of.
+
+Numba keeps an array of accumulators in memory and leaves a loop over sixteen of them scalar. A
+type of its own, which LLVM lowers to one, two or four vector registers, keeps them where they
+belong. Multiply-adds are fused on every machine, so that results do not depend on it. Nothing
+here checks bounds.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 16
+
+_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_INT32 = ir.IntType(32)
+
+
+class _Lanes(types.Type):
+    def __init__(self):
+        super().__init__(name="Lanes")
+
+
+_lanes = _Lanes()
+
+
+@register_model(_Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _VECTOR)
+
+
+def _pointer(context, builder, signature, arguments):
+    """Where ``array[index]`` is, for the first two arguments."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    return builder.gep(array.data, [index])
+
+
+def _spread(context, builder, type_, value):
+    """One number in every lane."""
+    value = context.cast(builder, value, type_, types.float32)
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    zeros = ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES)
+    return builder.shuffle_vector(first, undefined, zeros)
+
+
+@intrinsic
+def entry(typing_context, array, index):  # noqa: ARG001
+    """``array[index]`` of a contiguous array, for an index that is known to be inside."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.load(_pointer(context, builder, signature, arguments))
+
+    return array.dtype(array, index), generate
+
+
+@intrinsic
+def spread(typing_context, value):  # noqa: ARG001
+    """All lanes equal to ``value``."""
+
+    def generate(context, builder, signature, arguments):
+        return _spread(context, builder, signature.args[0], arguments[0])
+
+    return _lanes(value), generate
+
+
+@intrinsic
+def load(typing_context, array, index):  # noqa: ARG001
+    """The lanes ``array[index : index + 16]`` of a float32 array."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+
+    return _lanes(array, index), generate
+
+
+@intrinsic
+def store(typing_context, array, index, lanes):  # noqa: ARG001
+    """Set ``array[index : index + 16]``."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        builder.store(arguments[2], builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, index, lanes), generate
+
+
+@intrinsic
+def fused(typing_context, factor, lanes, addend):  # noqa: ARG001
+    """``factor * lanes + addend`` with one rounding; the factor is a number or lanes."""
+
+    def generate(context, builder, signature, arguments):
+        factor = arguments[0]
+        if signature.args[0] != _lanes:
+            factor = _spread(context, builder, signature.args[0], factor)
+        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        fma = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f32")
+        return builder.call(fma, [factor, arguments[1], arguments[2]])
+
+    return _lanes(factor, lanes, addend), generate
+
+
+@intrinsic
+def prefetch(typing_context, array, index):  # noqa: ARG001
+    """Ask for the cache line of ``array[index]``, which will be read soon."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, keep, data = (ir.Constant(_INT32, n) for n in (0, 3, 1))
+        builder.call(ask, [builder.bitcast(pointer, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate

@@ -1,0 +1,43 @@
+"""Samples as the kernels read them: only what is not zero, row after row."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.data import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Row i has the pairs (``features[j]``, ``values[j]``), j from ``starts[i]`` on.
+
+    The value of a feature is its entry times ``unit``.
+    """
+
+    features: NDArray[Any]
+    values: NDArray[Any]
+    starts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    unit: np.float32
+
+    @classmethod
+    def of(cls, samples: Samples, order: NDArray[np.int64] | None = None) -> "Rows":
+        """The samples in this order, so that those of one UE lie together."""
+        from agewise.learn import kernels
+
+        order = np.arange(len(samples)) if order is None else order
+        table = np.ascontiguousarray(samples.features)
+        starts = np.empty(order.size + 1, np.int64)
+        kernels.count_entries(table, order, starts)
+        small = samples.feature_count <= np.iinfo(np.uint16).max
+        features = np.empty(starts[-1], np.uint16 if small else np.uint32)
+        values = np.empty(starts[-1], table.dtype)
+        kernels.fill_entries(table, order, starts, features, values)
+        return cls(features, values, starts, samples.labels[order], np.float32(samples.unit))
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the kernels take, in their order."""
+        return self.features, self.values, self.starts, self.labels, self.unit

@@ -1,0 +1,109 @@
+"""Algorithm 3: federated learning over the scheduled channel."""
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agewise import data, learn
+from agewise.age import f_alpha, next_ages
+from agewise.policies import Policy, RoundView, make_policy
+from agewise.radio import CellChannel, power_budget
+from agewise.random import Streams
+from agewise.records import History, RoundRecord, RunInfo
+from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+
+if TYPE_CHECKING:
+    from agewise.scenario import Scenario
+
+#: Data sets do not depend on the seed: runs of one process share them.
+_load = functools.lru_cache(maxsize=2)(data.load)
+
+
+class Diverged(ValueError):
+    """The model is no longer finite."""
+
+
+def simulate(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> History:
+    """Run the scenario with this policy and seed, and return what happened in every round.
+
+    The result is a pure function of (scenario, policy, seed, version).
+    """
+    from agewise import __version__
+
+    chosen = make_policy(policy)
+    info = RunInfo(
+        scenario.model_dump(mode="json", exclude_none=True),
+        chosen.name,
+        chosen.parameters,
+        seed,
+        __version__,
+    )
+    return History.collect(info, rounds(scenario, chosen, seed))
+
+
+def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
+    """The rounds of `simulate`, one at a time as they happen."""
+    policy, streams = make_policy(policy), Streams(seed)
+    cell, run, threshold = scenario.cell, scenario.run, scenario.channel.threshold_bits
+    channel = CellChannel.of(cell, scenario.channel, streams)
+    budget = power_budget(scenario.channel)
+    dataset = _load(scenario.data)
+    partition = data.divide(dataset.train.labels, scenario.data, cell.ues, streams)
+    learner = learn.make_learner(dataset, partition, scenario.learn)
+
+    ages = np.zeros(cell.ues, dtype=np.int64)
+    reached = np.zeros(cell.ues, dtype=np.bool_)
+    memory: dict[str, np.ndarray] = {}
+    params = learner.init(streams)
+    for t in range(run.rounds):
+        view = RoundView(Uplink(channel.gains(t), budget, threshold), ages, memory)
+        allocation = policy.schedule(view, streams.policy(t))
+        _prove(allocation, policy, t)
+        scheduled = np.flatnonzero(allocation.scheduled)
+        received = scheduled  # with perfect channel knowledge every upload arrives
+        models = learner.train(params, received, t, streams)
+        params, diversity = learn.average(models, learner.sizes[received], params)
+        _require_finite(params, t, scenario)
+        ages = next_ages(ages, received)
+        reached[received] = True
+        last = t + 1 == run.rounds
+        measured = learner.evaluate(params) if last or _due(t, run.evaluate_every) else None
+        weighed = run.objective_every is not None and (last or _due(t, run.objective_every))
+        yield RoundRecord(
+            t=t,
+            scheduled=scheduled,
+            received=received,
+            owner=allocation.owner,
+            power=allocation.power,
+            age_mean=float(ages.mean()),
+            age_peak=int(ages.max()),
+            age_cost=float(f_alpha(ages, run.age_alpha).sum()),
+            reached=int(np.count_nonzero(reached)),
+            gradient_diversity=diversity,
+            accuracy=measured.accuracy if measured else None,
+            test_loss=measured.loss if measured else None,
+            objective=learner.objective(params) if weighed else None,
+        )
+
+
+def _due(t: int, every: int) -> bool:
+    return (t + 1) % every == 0
+
+
+def _prove(allocation: Allocation, policy: Policy, t: int) -> None:
+    try:
+        allocation.validate()
+    except InfeasibleAllocation as error:
+        raise InfeasibleAllocation(f"{policy} in round {t}: {error}") from error
+
+
+def _require_finite(params: learn.Params, t: int, scenario: "Scenario") -> None:
+    if not np.isfinite(params).all():
+        settings = scenario.learn
+        raise Diverged(
+            f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
+            f"is a step size too large for the loss {settings.loss}: lower learn.step_size "
+            f"({settings.step_size:g})"
+        )
