@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 # Numba's cache follows a kernel's own file only; a folder per state of all files that hold
 # kernels keeps a kernel from running with an old version of another that it calls.
-KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
+KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
 .PHONY: demo test lint types contracts unit bench clean

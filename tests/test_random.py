@@ -1,29 +1,60 @@
 """Streams: independent of each other and of the order of drawing, and pinned."""
 
+import numpy as np
 import pytest
 
 from agewise import Streams
+from agewise.random_kernels import below, subkey
 
 
 def test_streams_differ_by_seed_purpose_and_round_and_by_nothing_else():
     made = [
-        (seed, name, t, getattr(Streams(seed), name)(t).integers(2**63))
-        for seed in (0, 1)
-        for name in ("channel", "policy")
-        for t in (0, 1, 2)
+        (seed, t, Streams(seed).policy(t).integers(2**63)) for seed in (0, 1) for t in (0, 1, 2)
     ]
-    assert len({value for *_, value in made}) == len(made)
-    for seed, name, t, value in reversed(made):
-        assert getattr(Streams(seed), name)(t).integers(2**63) == value
+    fixed = [
+        draw
+        for seed in (0, 1)
+        for draw in (
+            Streams(seed).placement().integers(2**63),
+            Streams(seed).partition().integers(2**63),
+            Streams(seed).model().integers(2**63),
+            int(Streams(seed).channel),
+            int(Streams(seed).sgd),
+        )
+    ]
+    values = [value for *_, value in made] + fixed
+    assert len(set(values)) == len(values)
+    for seed, t, value in reversed(made):
+        assert Streams(seed).policy(t).integers(2**63) == value
 
 
 def test_draws_are_pinned():
     """Results of one version stay reproducible: a changed stream must be a decision."""
     streams = Streams(2020)
-    drawn = [
-        s.integers(10**6) for s in (streams.placement(), streams.channel(3), streams.policy(3))
+    drawn = [int(s.integers(10**6)) for s in (streams.placement(), streams.policy(3))]
+    assert (*drawn, int(streams.channel), int(streams.sgd)) == (
+        759733,
+        41093,
+        15990196956417779321,
+        10239816613416895843,
+    )
+
+
+def test_kernel_draws_are_uniform_and_independent_of_neighbours():
+    """Chi-squared over cells, for counts, rounds and UEs next to each other."""
+    key = np.uint64(12345)
+    cells, draws = 50, 50_000
+    by_count = [below(key, np.int64(n), cells) for n in range(draws)]
+    by_round = [below(np.uint64(subkey(key, t)), 0, cells) for t in range(draws)]
+    by_ue = [
+        below(np.uint64(subkey(np.uint64(subkey(key, 7)), ue)), 3, cells) for ue in range(draws)
     ]
-    assert drawn == [759733, 909211, 41093]
+    for drawn in (by_count, by_round, by_ue):
+        counts = np.bincount(drawn, minlength=cells)
+        statistic = ((counts - draws / cells) ** 2 / (draws / cells)).sum()
+        assert 24 < statistic < 86  # the 0.1% and 99.9% points of chi-squared(49) are 23.98, 85.35
+        pairs = np.corrcoef(drawn[:-1], drawn[1:])[0, 1]
+        assert abs(pairs) < 4 / np.sqrt(draws)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None])

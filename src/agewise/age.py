@@ -59,7 +59,8 @@ def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np
         converted = array.astype(np.float64, copy=False)
     else:
         converted = array.astype(np.int64, copy=False)
-    if converted.size and not 0 <= converted.min() <= converted.max() < np.inf:
+    whole = converted.dtype.kind == "i"
+    if converted.size and not (converted.min() >= 0 and (whole or converted.max() < np.inf)):
         ue = int((~(np.isfinite(converted) & (converted >= 0))).argmax())
         raise ValueError(
             f"ages must be non-negative and finite: the age of UE {ue} is {converted[ue]}"

@@ -6,6 +6,8 @@ import numbers
 
 def real_number(name: str, value: object) -> float:
     """A finite number as a float; ``ValueError`` naming the argument for anything else."""
+    if type(value) is float and math.isfinite(value):  # as a rule, and checked fast
+        return value
     if isinstance(value, numbers.Real):
         try:
             number = float(value)

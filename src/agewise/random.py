@@ -25,9 +25,12 @@ _SGD: Final = 6
 class Streams:
     """The random streams of one run.
 
-    >>> Streams(7).channel(3).random() == Streams(7).channel(3).random()
+    Streams are generators; those of hot loops are keys, from which the kernels draw
+    (:mod:`agewise.random_kernels`).
+
+    >>> Streams(7).policy(3).random() == Streams(7).policy(3).random()
     True
-    >>> Streams(7).channel(3).random() == Streams(7).channel(4).random()
+    >>> Streams(7).policy(3).random() == Streams(7).policy(4).random()
     False
     """
 
@@ -40,9 +43,10 @@ class Streams:
         """Where the UEs stand."""
         return self._stream(_PLACEMENT, 0)
 
-    def channel(self, t: int) -> np.random.Generator:
-        """The fading of round ``t``."""
-        return self._stream(_CHANNEL, t)
+    @functools.cached_property
+    def channel(self) -> np.uint64:
+        """The key of the fading; the kernel mixes it with the round."""
+        return self._key(_CHANNEL)
 
     def policy(self, t: int) -> np.random.Generator:
         """The scheduler's own choices in round ``t``: ties, random orders."""
@@ -58,13 +62,16 @@ class Streams:
 
     @functools.cached_property
     def sgd(self) -> np.uint64:
-        """The key from which the kernels draw the samples of local learning.
+        """The key of the samples that local learning draws.
 
         A generator for each UE would cost more than its training. The kernels mix this key
-        with the round, the UE and the count of the draw instead (a counter-based generator), so
-        what UE k draws in round t depends on (seed, t, k) alone.
+        with the round, the UE and the count of the draw instead, so what UE k draws in round t
+        depends on (seed, t, k) alone.
         """
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(_SGD, 0))
+        return self._key(_SGD)
+
+    def _key(self, name: int) -> np.uint64:
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(name, 0))
         return np.uint64(sequence.generate_state(1, np.uint64)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.age import f_alpha, next_ages
+from agewise.files import write_whole
+
 if TYPE_CHECKING:
     import pandas
     import polars
 
 _FORMAT = 1
+_MEASURED = ("accuracy", "test_loss", "objective", "gradient_diversity")
 
 
 @dataclass(frozen=True, eq=False)
 class RoundRecord:
-    """One communication round.
+    """One communication round: who was scheduled, whose update arrived, and what it did.
 
-    Ages are those after the round, T[t+1]; ``age_cost`` is the sum of their f_alpha. ``accuracy``,
-    ``test_loss`` and ``objective`` are ``None`` in rounds that do not measure them, and
-    ``gradient_diversity`` where no update arrived. ``reached`` counts the UEs from which at
-    least one update has arrived so far.
+    ``owner[subchannel]`` and ``power[subchannel]`` are the allocation; ``ages[ue]`` are those
+    after the round, T[t+1]; ``participation[ue]`` counts the updates received so far.
+    ``accuracy``, ``test_loss`` and ``objective`` are ``None`` in rounds that do not measure
+    them, and ``gradient_diversity`` where no update arrived.
     """
 
     t: int
@@ -32,19 +36,12 @@ class RoundRecord:
     received: NDArray[np.int64]
     owner: NDArray[np.int64]
     power: NDArray[np.float64]
-    age_mean: float
-    age_peak: int
-    age_cost: float
-    reached: int
+    ages: NDArray[np.int64]
+    participation: NDArray[np.int64]
     gradient_diversity: float | None
     accuracy: float | None
     test_loss: float | None
     objective: float | None
-
-    @property
-    def subchannels_used(self) -> int:
-        """How many subchannels carry an upload."""
-        return int(np.count_nonzero(self.owner >= 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +63,9 @@ class History:
     frame: "polars.DataFrame"
 
     @classmethod
-    def collect(cls, info: RunInfo, records: Iterable[RoundRecord]) -> "History":
-        """The history of these rounds."""
-        return cls(info, _frame(list(records)))
+    def collect(cls, info: RunInfo, records: Iterable[RoundRecord], age_alpha: float) -> "History":
+        """The history of these rounds; the cost of the ages is the sum of their f_alpha."""
+        return cls(info, _frame(list(records), age_alpha))
 
     def __len__(self) -> int:
         return self.frame.height
@@ -83,19 +80,19 @@ class History:
         """``[round, subchannel]``: the UE that held it, or -1."""
         return np.array(self.frame["owner"].to_list(), dtype=np.int64)
 
-    def participation(self, ue_count: int | None = None) -> NDArray[np.int64]:
+    @property
+    def participation(self) -> NDArray[np.int64]:
         """``[ue]``: in how many rounds an update of the UE arrived."""
-        received = [ue for round_ in self.frame["received"].to_list() for ue in round_]
-        count = self.info.scenario["cell"]["ues"] if ue_count is None else ue_count
-        return np.bincount(np.array(received, dtype=np.int64), minlength=count)
+        received = np.array(self.frame["received"].explode().drop_nulls(), dtype=np.int64)
+        return np.bincount(received, minlength=self.info.scenario["cell"]["ues"])
 
+    @property
     def ages(self) -> NDArray[np.int64]:
         """``[round, ue]``: the ages after each round, worked out by Eq. 2."""
         ages = np.zeros(self.info.scenario["cell"]["ues"], dtype=np.int64)
         after = []
         for received in self.frame["received"].to_list():
-            ages = ages + 1
-            ages[received] = 0
+            ages = next_ages(ages, np.array(received, dtype=np.int64))
             after.append(ages)
         return np.array(after)
 
@@ -115,8 +112,6 @@ class History:
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
-        from agewise.files import write_whole
-
         described = json.dumps(
             {
                 "format": _FORMAT,
@@ -154,30 +149,32 @@ class History:
         return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
 
 
-def _frame(records: list[RoundRecord]) -> "polars.DataFrame":
+def _frame(records: list[RoundRecord], age_alpha: float) -> "polars.DataFrame":
     import polars as pl
 
-    indices = pl.List(pl.Int32)
-    columns: dict[str, Any] = {
-        "round": pl.Int32,
-        "accuracy": pl.Float64,
-        "test_loss": pl.Float64,
-        "objective": pl.Float64,
-        "gradient_diversity": pl.Float64,
-        "age_mean": pl.Float64,
-        "age_peak": pl.Int64,
-        "age_cost": pl.Float64,
-        "reached": pl.Int32,
-        "subchannels_used": pl.Int32,
-        "scheduled": indices,
-        "received": indices,
-        "owner": indices,
-        "power": pl.List(pl.Float64),
-    }
-    values: dict[str, list[Any]] = {
-        name: [getattr(record, "t" if name == "round" else name) for record in records]
-        for name in columns
-    }
-    for name in ("scheduled", "received", "owner", "power"):
-        values[name] = [array.tolist() for array in values[name]]
-    return pl.DataFrame(values, schema=columns)
+    ages = np.stack([record.ages for record in records])
+    owner = np.stack([record.owner for record in records])
+    participation = np.stack([record.participation for record in records])
+
+    def column(name: str, kind: Any) -> Any:
+        return pl.Series(name, [getattr(record, name) for record in records], dtype=kind)
+
+    def lists(name: str, kind: Any) -> Any:
+        values = [getattr(record, name).tolist() for record in records]
+        return pl.Series(name, values, dtype=pl.List(kind))
+
+    return pl.DataFrame(
+        [
+            column("t", pl.Int32).alias("round"),
+            *(column(name, pl.Float64) for name in _MEASURED),
+            pl.Series("age_mean", ages.mean(axis=1)),
+            pl.Series("age_peak", ages.max(axis=1)),
+            pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
+            pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
+            pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
+            lists("scheduled", pl.Int32),
+            lists("received", pl.Int32),
+            lists("owner", pl.Int32),
+            lists("power", pl.Float64),
+        ]
+    )

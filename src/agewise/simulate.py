@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agewise import data, learn
-from agewise.age import f_alpha, next_ages
+from agewise.age import next_ages
 from agewise.policies import Policy, RoundView, make_policy
 from agewise.radio import CellChannel, power_budget
 from agewise.random import Streams
@@ -40,7 +40,7 @@ def simulate(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Histo
         seed,
         __version__,
     )
-    return History.collect(info, rounds(scenario, chosen, seed))
+    return History.collect(info, rounds(scenario, chosen, seed), scenario.run.age_alpha)
 
 
 def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
@@ -54,7 +54,7 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
     learner = learn.make_learner(dataset, partition, scenario.learn)
 
     ages = np.zeros(cell.ues, dtype=np.int64)
-    reached = np.zeros(cell.ues, dtype=np.bool_)
+    participation = np.zeros(cell.ues, dtype=np.int64)
     memory: dict[str, np.ndarray] = {}
     params = learner.init(streams)
     for t in range(run.rounds):
@@ -67,7 +67,7 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
         params, diversity = learn.average(models, learner.sizes[received], params)
         _require_finite(params, t, scenario)
         ages = next_ages(ages, received)
-        reached[received] = True
+        participation[received] += 1
         last = t + 1 == run.rounds
         measured = learner.evaluate(params) if last or _due(t, run.evaluate_every) else None
         weighed = run.objective_every is not None and (last or _due(t, run.objective_every))
@@ -77,10 +77,8 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
             received=received,
             owner=allocation.owner,
             power=allocation.power,
-            age_mean=float(ages.mean()),
-            age_peak=int(ages.max()),
-            age_cost=float(f_alpha(ages, run.age_alpha).sum()),
-            reached=int(np.count_nonzero(reached)),
+            ages=ages,
+            participation=participation.copy(),
             gradient_diversity=diversity,
             accuracy=measured.accuracy if measured else None,
             test_loss=measured.loss if measured else None,

@@ -19,8 +19,7 @@ def average(models: Params, sizes: NDArray[np.int64], start: Params) -> tuple[Pa
 
     if len(models) == 0:
         return start, None
-    weights = (sizes / sizes.sum()).astype(np.float32)
     result = np.empty_like(start)
-    apart, together = kernels.combine(models, weights, start, result)
+    apart, together = kernels.combine(models, sizes, start, result)
     diversity = apart / together if together > 0 else math.inf
     return result, float(diversity) if math.isfinite(diversity) else None

@@ -17,6 +17,7 @@ from numba import njit
 
 from agewise.compiled import compiled
 from agewise.learn.lanes import LANES, entry, fused, load, prefetch, spread, store
+from agewise.random_kernels import below, subkey
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
 NO_PENALTY, L2, L1 = range(3)
@@ -189,29 +190,6 @@ def predict(scores, outputs):
     return best
 
 
-# -------------------------------------------------------------------------------- random samples
-@njit
-def mix(x):
-    """A bijection of 64 bits in which every bit of the result depends on all (splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit
-def ue_key(key, t, ue):
-    """The key of one UE's draws in round ``t``."""
-    odd = np.uint64(0x9E3779B97F4A7C15)
-    return mix(mix(key ^ mix(np.uint64(t) + odd)) ^ mix(np.uint64(ue) + odd))
-
-
-@njit
-def draw(key, count, size):
-    """Draw number ``count``: uniform on 0..size-1 (its bias is below size / 2^32)."""
-    bits = mix(key + np.uint64(count) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-    return np.int64((bits * np.uint64(size)) >> np.uint64(32))
-
-
 # ---------------------------------------------------------------------------------------- one UE
 @njit
 def shrink(stored, start, stop, factor):
@@ -239,7 +217,7 @@ def train_one(
     bias = stored.size - stride
     rows = np.empty(steps * batch, np.int64)
     for i in range(rows.size):
-        rows[i] = first + draw(key, i, size)
+        rows[i] = first + below(key, i, size)
     scores = np.zeros(stride, np.float32)
     changes = np.zeros(batch * stride, np.float32)
     scale = _ONE
@@ -301,7 +279,7 @@ def train(
         pad(model, outputs, stride, stored)
         scale = train_one(
             features, values, starts, labels, unit, offsets[ue], offsets[ue + 1] - offsets[ue],
-            ue_key(key, t, ue), stored, stride, outputs,
+            subkey(subkey(key, t), ue), stored, stride, outputs,
             loss, penalty, penalty_weight, step_size, steps, batch,
         )  # fmt: skip
         trim(stored, outputs, stride, scale, trained[i])
@@ -331,12 +309,14 @@ def evaluate(
 
 
 @compiled()
-def combine(models, weights, start, average):
-    """The weighted average of ``models[i]``, and how far they moved from ``start``.
+def combine(models, sizes, start, average):
+    """The average of ``models[i]`` weighted by ``sizes[i]``, and how far they moved.
 
-    Returns the sum of the squared lengths of the moves and the squared length of their sum.
+    Returns the sum of the squared lengths of the moves from ``start`` and the squared length of
+    their sum.
     """
     size = start.size
+    weights = (sizes / sizes.sum()).astype(np.float32)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
     squares, moves = np.empty(LANES, np.float32), np.empty(LANES, np.float32)

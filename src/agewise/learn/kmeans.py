@@ -90,7 +90,9 @@ class KMeansLearner:
             settings.batch_size,
             trained,
         )
-        share(functools.partial(kmeans_kernels.train, *common), ues.size)
+        steps = ues.size * settings.local_steps
+        operations = steps * settings.batch_size * self.clusters * rows.entries_per_row
+        share(functools.partial(kmeans_kernels.train, *common), ues.size, operations)
         return trained.reshape(ues.size, params.size)
 
     def evaluate(self, params: Params) -> Evaluation:
@@ -115,5 +117,5 @@ class KMeansLearner:
         count = rows.labels.size
         chosen, losses = np.empty(count, np.int64), np.empty(count)
         common = (rows.features, rows.values, rows.starts, rows.unit, centres, chosen, losses)
-        share(functools.partial(kmeans_kernels.assign, *common), count)
+        share(functools.partial(kmeans_kernels.assign, *common), count, rows.values.size)
         return chosen, float(losses.sum())

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from agewise.compiled import compiled
-from agewise.learn.kernels import L1, L2, draw, ue_key
+from agewise.learn.kernels import L1, L2
+from agewise.random_kernels import below, subkey
 
 
 @njit
@@ -52,7 +53,7 @@ def train_one(
     for s in range(steps):
         lengths = squared_lengths(centres)
         for j in range(batch):  # all at the same centres, before any of them moves
-            rows[j] = first + draw(key, s * batch + j, size)
+            rows[j] = first + below(key, s * batch + j, size)
             chosen[j], _ = nearest(features, values, starts, unit, rows[j], centres, lengths)
         counts = np.zeros(centres.shape[0], np.float32)
         for j in range(batch):
@@ -83,7 +84,7 @@ def train(
         trained[i] = model
         train_one(
             features, values, starts, unit, offsets[ue], offsets[ue + 1] - offsets[ue],
-            ue_key(key, t, ue), trained[i],
+            subkey(subkey(key, t), ue), trained[i],
             penalty, penalty_weight, step_size, steps, batch,
         )  # fmt: skip
 

@@ -91,7 +91,9 @@ class LinearLearner:
             settings.batch_size,
             trained,
         )
-        share(functools.partial(kernels.train, *common), ues.size)
+        drawn = ues.size * settings.local_steps * settings.batch_size
+        operations = 2 * drawn * self.train_rows.entries_per_row
+        share(functools.partial(kernels.train, *common), ues.size, operations)
         return trained
 
     def evaluate(self, params: Params) -> Evaluation:
@@ -116,5 +118,5 @@ class LinearLearner:
         right, losses = np.empty(chunks, np.int64), np.empty(chunks)
         loss = LOSSES.index(self.settings.loss)
         common = (*rows.arrays, self.outputs, stride, stored, loss, right, losses)
-        share(functools.partial(kernels.evaluate, *common), chunks)
+        share(functools.partial(kernels.evaluate, *common), chunks, rows.values.size)
         return int(right.sum()), float(losses.sum())

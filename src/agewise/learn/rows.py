@@ -38,6 +38,11 @@ class Rows:
         return cls(features, values, starts, samples.labels[order], np.float32(samples.unit))
 
     @property
+    def entries_per_row(self) -> float:
+        """The mean number of entries of a row."""
+        return self.values.size / max(1, self.labels.size)
+
+    @property
     def arrays(self) -> tuple[Any, ...]:
         """What the kernels take, in their order."""
         return self.features, self.values, self.starts, self.labels, self.unit

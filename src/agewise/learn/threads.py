@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 _count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+#: Multiply-adds that take about as long as waking a thread twice over.
+_WORTH_SHARING = 300_000
 _pool: ThreadPoolExecutor | None = None
 
 
@@ -22,10 +24,13 @@ def set_threads(count: int) -> None:
     _forget_pool()
 
 
-def share(work: Callable[[int, int], object], count: int) -> None:
-    """Call ``work(begin, end)`` so that the ranges together cover 0..count once."""
+def share(work: Callable[[int, int], object], count: int, operations: float) -> None:
+    """Call ``work(begin, end)`` so that the ranges together cover 0..count once.
+
+    ``operations`` says how much work it is in all; little is done by the caller alone.
+    """
     global _pool
-    parts = min(_count, count)
+    parts = min(_count, count) if operations > _WORTH_SHARING else 1
     if parts <= 1:
         work(0, count)
         return

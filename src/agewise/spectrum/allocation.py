@@ -93,13 +93,14 @@ class Allocation:
             return
         if not self.owner.shape == self.power.shape == self.gain.shape:
             raise InfeasibleAllocation("owner, power and gain must have the same length")
-        _require_known_owners(self.owner, self.ue_count)
         violation, where, amount = kernels.first_violation(
             self.owner, self.power, self.gain, self.ue_count, self.power_budget,
             self.rate_threshold, _ROUNDING,
         )  # fmt: skip
         if violation == kernels.SOUND:
             return
+        if violation == kernels.UNKNOWN_OWNER:
+            _require_known_owners(self.owner, self.ue_count)
         raise InfeasibleAllocation(
             {
                 kernels.BAD_POWER: f"powers and gains must be non-negative and finite: "

@@ -272,13 +272,15 @@ def first_repeated(order, count):
 
 
 #: What `first_violation` found.
-SOUND, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(5)
+SOUND, UNKNOWN_OWNER, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(6)
 
 
 @compiled()
 def first_violation(owner, power, gain, ues, power_budget, rate_threshold, rounding):
     """The first constraint of problem (3) that is violated, at which subchannel or UE, by what."""
     for n in range(owner.size):
+        if owner[n] < -1 or owner[n] >= ues:
+            return UNKNOWN_OWNER, n, np.float64(owner[n])
         if not (power[n] >= 0.0 and power[n] < np.inf and gain[n] >= 0.0 and gain[n] < np.inf):
             return BAD_POWER, n, power[n]
         if owner[n] < 0 and power[n] > 0.0:

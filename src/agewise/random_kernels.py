@@ -1,0 +1,46 @@
+"""Counter-based random numbers for the kernels: each follows from a key and a count alone.
+
+A key of a run is mixed with the round and, where each has its own, the UE; the n-th number of
+that key is a hash of key and n. Any of them can be had without the ones before it, in any order
+and on any thread.
+"""
+
+import numpy as np
+from numba import njit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit
+def mix(x):
+    """A bijection of 64 bits in which every bit of the result depends on all.
+
+    The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+    """
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit
+def subkey(key, index):
+    """The key of one round, or of one UE in a round, under ``key``."""
+    return mix(key ^ mix(np.uint64(index) + _GOLDEN))
+
+
+@njit
+def bits(key, count):
+    """The 64 random bits number ``count`` of this key."""
+    return mix(key + np.uint64(count) * _GOLDEN)
+
+
+@njit
+def below(key, count, size):
+    """Number ``count``, uniform on 0..size-1 (its bias is below size / 2^32)."""
+    return np.int64(((bits(key, count) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+
+
+@njit
+def unit(word):
+    """The upper 53 bits of a word as a number in [0, 1)."""
+    return np.float64(word >> np.uint64(11)) * 2.0**-53

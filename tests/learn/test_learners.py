@@ -1,0 +1,266 @@
+"""Local learning: slopes by finite differences, kernels by the twin, objectives by optima."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from sklearn.svm import LinearSVC
+
+from agewise import Streams
+from agewise.data import Dataset, Samples, iid, mnist
+from agewise.data.partition import equal_shares
+from agewise.learn import average, make_learner
+from agewise.learn.linear import LOSSES
+from agewise.learn.penalty import PENALTIES
+from agewise.learn.threads import set_threads
+from tests.learn import twin
+from tests.scenarios import tiny
+
+STREAMS = Streams(11)
+
+
+def dataset(classes=3, features=9, samples=90, seed=0, *, as_bytes=False, zeros=0.5):
+    """A noisy problem with many zeros, as bytes or as numbers."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(samples) % classes
+    means = rng.normal(size=(classes, features))
+    x = means[labels] + rng.normal(size=(samples, features))
+    x[rng.random(x.shape) < zeros] = 0.0
+    if as_bytes:
+        kept = Samples(np.clip(80 * np.abs(x), 0, 255).astype(np.uint8), labels, unit=1 / 255)
+    else:
+        kept = Samples(x.astype(np.float32), labels)
+    return Dataset("noisy", kept, kept, tuple(map(str, range(classes))))
+
+
+def learner_of(data, ues=3, **settings):
+    partition = iid(data.train.labels, equal_shares(ues), np.random.default_rng(1))
+    return make_learner(data, partition, tiny(learn=settings).learn), partition
+
+
+@given(st.sampled_from(LOSSES), st.integers(1, 4), st.integers(0, 1000))
+def test_slopes_of_the_twin_by_finite_differences(loss, outputs, seed):
+    outputs = outputs + 1 if loss == "multinomial" else outputs
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(1, outputs)) * 2
+    label = np.array([rng.integers(max(outputs, 2))])
+    for i in range(outputs):
+        step = np.zeros_like(scores)
+        step[0, i] = 1e-6
+        rise = twin.losses(loss, scores + step, label) - twin.losses(loss, scores - step, label)
+        assert twin.slopes(loss, scores, label)[0, i] == pytest.approx(rise[0] / 2e-6, abs=1e-6)
+
+
+@given(st.sampled_from(LOSSES), st.integers(1, 20), st.integers(0, 1000), st.floats(0.1, 60))
+def test_losses_and_slopes_of_the_kernel_are_the_twins(loss, outputs, seed, size):
+    from agewise.learn.kernels import loss_and_slopes
+
+    outputs = outputs + 1 if loss == "multinomial" else outputs
+    rng = np.random.default_rng(seed)
+    scores = (rng.normal(size=outputs) * size).astype(np.float32)
+    label = int(rng.integers(max(outputs, 2)))
+    slopes = np.empty(outputs, np.float32)
+    value = loss_and_slopes(LOSSES.index(loss), scores, outputs, label, slopes, 0)
+    exact = scores[None].astype(np.float64)
+    assert value == pytest.approx(
+        twin.losses(loss, exact, np.array([label]))[0], rel=1e-5, abs=1e-6
+    )
+    np.testing.assert_allclose(
+        slopes, twin.slopes(loss, exact, np.array([label]))[0], rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(
+    ("classes", "batch", "as_bytes"),
+    [(2, 1, True), (3, 1, False), (10, 4, True), (20, 3, False)],
+)
+def test_local_sgd_is_the_twins(loss, penalty, classes, batch, as_bytes):
+    data = dataset(classes, samples=40 * classes, as_bytes=as_bytes)
+    learner, partition = learner_of(
+        data, loss=loss, penalty=penalty, penalty_weight=0.02, batch_size=batch, local_steps=25,
+        step_decay=0.5, step_size=0.02,
+    )  # fmt: skip
+    start = learner.init(STREAMS)
+    trained = learner.train(start, np.array([2, 0]), 3, STREAMS)
+    x, labels = data.train.values().astype(np.float64), data.train.labels
+    for model, ue in zip(trained, (2, 0), strict=True):
+        own = partition.samples_of(ue)
+        expected = twin.local_sgd(
+            learner.settings, start.reshape(data.train.feature_count + 1, -1), x[own], labels[own],
+            int(STREAMS.sgd), 3, ue,
+        )  # fmt: skip
+        np.testing.assert_allclose(model, expected.ravel(), rtol=1e-3, atol=2e-5)
+    model = trained[0].astype(np.float64).reshape(expected.shape)
+    expected_value = twin.objective(learner.settings, model, x, labels)
+    assert learner.objective(trained[0]) == pytest.approx(expected_value, rel=1e-5)
+    scores = x @ model[:-1] + model[-1]
+    evaluation = learner.evaluate(trained[0])
+    assert evaluation.loss == pytest.approx(twin.losses(loss, scores, labels).mean(), rel=1e-5)
+    answers = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(1)
+    assert evaluation.accuracy == pytest.approx((answers == labels).mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize("penalty_weight", [5.0, 20.0, 30.0])
+def test_strong_shrinkage_keeps_the_scale_in_range(penalty_weight):
+    """The scale passes below its least value, to exactly 0 (step * xi = 1) and below 0."""
+    data = dataset()
+    learner, partition = learner_of(
+        data, penalty_weight=penalty_weight, step_size=0.05, local_steps=40
+    )
+    start = learner.init(STREAMS)
+    model = learner.train(start, np.array([1]), 0, STREAMS)[0]
+    own = partition.samples_of(1)
+    expected = twin.local_sgd(
+        learner.settings, start.reshape(10, 3), data.train.values()[own].astype(np.float64),
+        data.train.labels[own], int(STREAMS.sgd), 0, 1,
+    )  # fmt: skip
+    np.testing.assert_allclose(model, expected.ravel(), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("batch", [1, 5])
+def test_kmeans_is_the_twins(penalty, batch):
+    data = dataset(as_bytes=True)
+    learner, partition = learner_of(
+        data, loss="k-means", clusters=4, penalty=penalty, penalty_weight=0.1, batch_size=batch
+    )
+    start = learner.init(STREAMS)
+    x = data.train.values().astype(np.float64)
+    model = learner.train(start, np.array([1]), 2, STREAMS)[0]
+    expected = twin.kmeans_sgd(
+        learner.settings, start.reshape(4, -1), x[partition.samples_of(1)], int(STREAMS.sgd), 2, 1
+    )
+    np.testing.assert_allclose(model, expected.ravel(), rtol=1e-4, atol=1e-5)
+    squared = ((x[:, None] - model.reshape(4, -1)) ** 2).sum(-1)
+    assert learner.evaluate(model).loss == pytest.approx(squared.min(1).mean() / 2, rel=1e-5)
+    names = np.array([np.bincount(data.train.labels[squared.argmin(1) == c], minlength=3).argmax()
+                      for c in range(4)])  # fmt: skip
+    right = (names[squared.argmin(1)] == data.train.labels).mean()
+    assert learner.evaluate(model).accuracy == pytest.approx(right)
+
+
+def federated(learner, rounds):
+    """All UEs take part in every round."""
+    model = learner.init(STREAMS)
+    everyone = np.arange(learner.sizes.size)
+    for t in range(rounds):
+        model, _ = average(learner.train(model, everyone, t, STREAMS), learner.sizes, model)
+    return model
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_every_loss_approaches_its_optimum(loss, penalty):
+    """P(w) falls from the start to within 3% of the optimum that SciPy finds."""
+    data = dataset(zeros=0.2)
+    x, labels = data.train.values().astype(np.float64), data.train.labels
+    learner, _ = learner_of(
+        data, loss=loss, penalty=penalty, penalty_weight=0.05, local_steps=20, step_size=0.05,
+        step_decay=0.05, batch_size=5,
+    )  # fmt: skip
+    start = learner.init(STREAMS)
+    reached = federated(learner, 300)
+    # Some of these are not smooth: the search starts from both ends and keeps the better.
+    best = min(
+        minimize(
+            lambda w: twin.objective(learner.settings, w.reshape(10, 3), x, labels),
+            begin.astype(np.float64),
+            method="Powell" if penalty == "l1" or loss == "hinge" else "L-BFGS-B",
+            options={"maxiter": 20_000},
+        ).fun
+        for begin in (start, reached)
+    )
+    assert learner.objective(reached) <= best * 1.03
+    assert learner.objective(reached) < 0.9 * learner.objective(start)
+
+
+def test_kmeans_finds_separate_clusters():
+    rng = np.random.default_rng(5)
+    means = 6 * np.eye(4, 6)
+    labels = np.arange(400) % 4
+    points = Samples((means[labels] + 0.3 * rng.normal(size=(400, 6))).astype(np.float32), labels)
+    data = Dataset("separate", points, points, tuple("abcd"))
+    learner, _ = learner_of(
+        data, loss="k-means", clusters=4, penalty="none", step_size=0.1, step_decay=0.2
+    )
+    starts = [Streams(seed) for seed in range(20)]
+    found = next(s for s in starts if learner.evaluate(learner.init(s)).accuracy == 1.0)
+    model = learner.init(found)
+    for t in range(60):
+        trained = learner.train(model, np.arange(3), t, found)
+        model, _ = average(trained, learner.sizes, model)
+    own_means = np.stack([points.features[labels == c].mean(0) for c in range(4)])
+    best = ((points.features - own_means[labels]) ** 2).sum(1).mean() / 2
+    assert learner.objective(model) <= 1.01 * best
+
+
+def test_svm_on_mnist_learns_what_a_central_one_does():
+    """All UEs take part; scikit-learn's LinearSVC sees all 60,000 images at once."""
+    data = mnist()
+    partition = iid(data.train.labels, equal_shares(100), np.random.default_rng(0))
+    settings = tiny(
+        learn={"penalty_weight": 1e-5, "local_steps": 600, "step_size": 0.02, "step_decay": 0.3}
+    ).learn
+    learner = make_learner(data, partition, settings)
+    reached = learner.evaluate(federated(learner, 25)).accuracy
+    central = LinearSVC(C=0.01, loss="hinge", tol=0.05, random_state=0)
+    central.fit(csr_matrix(data.train.values()), data.train.labels)
+    expected = central.score(csr_matrix(data.test.values()), data.test.labels)
+    assert 0.91 < expected < 0.93
+    assert abs(reached - expected) < 0.01
+
+
+def test_a_ues_update_depends_on_nobody_else():
+    learner, _ = learner_of(dataset(), ues=5)
+    start = learner.init(STREAMS)
+    together = learner.train(start, np.array([4, 1, 3]), 6, STREAMS)
+    alone = learner.train(start, np.array([3]), 6, STREAMS)
+    np.testing.assert_array_equal(together[2], alone[0])
+    assert not np.array_equal(learner.train(start, np.array([3]), 7, STREAMS)[0], alone[0])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "k-means"])
+def test_threads_do_not_matter(loss):
+    learner, _ = learner_of(dataset(samples=9000, features=40), ues=6, loss=loss, batch_size=50)
+    start, ues = learner.init(STREAMS), np.array([0, 5, 2])
+    made = []
+    for count in (1, 2, 3):
+        set_threads(count)
+        trained = learner.train(start, ues, 0, STREAMS)
+        made.append((trained.tobytes(), learner.evaluate(trained[0]), learner.objective(start)))
+    set_threads(2)
+    assert made[0] == made[1] == made[2]
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        set_threads(0)
+
+
+def test_average_and_diversity_by_hand():
+    rng = np.random.default_rng(3)
+    start = rng.normal(size=37).astype(np.float32)
+    models = rng.normal(size=(4, 37)).astype(np.float32)
+    sizes = np.array([10, 30, 5, 55])
+    mean, diversity = average(models, sizes, start)
+    np.testing.assert_allclose(mean, (sizes / 100) @ models, rtol=1e-5, atol=1e-6)
+    updates = models.astype(np.float64) - start
+    expected = (updates**2).sum() / (updates.sum(0) ** 2).sum()
+    assert diversity == pytest.approx(expected, rel=1e-5)
+
+
+def test_average_of_nothing_and_of_what_cancels():
+    start = np.ones(20, np.float32)
+    kept, diversity = average(np.empty((0, 20), np.float32), np.empty(0, np.int64), start)
+    assert kept is start
+    assert diversity is None
+    apart = np.stack((start + 1, start - 1)).astype(np.float32)
+    assert average(apart, np.array([1, 1]), start)[1] is None
+    same = np.stack((start + 1, start + 1)).astype(np.float32)
+    assert average(same, np.array([1, 1]), start)[1] == pytest.approx(0.5)
+
+
+def test_too_many_clusters():
+    with pytest.raises(ValueError, match="91 clusters, but only 90"):
+        learner_of(dataset(), loss="k-means", clusters=91)
