@@ -29,6 +29,7 @@ unit: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.learning
 
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv (once, a minute or two) ..."

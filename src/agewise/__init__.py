@@ -4,16 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agewise import age, policies, radio, scenario, spectrum, units
+    from agewise import age, data, learn, policies, radio, scenario, spectrum, units
     from agewise.policies import Policy, RoundView, schedule
     from agewise.random import Streams
+    from agewise.records import History
     from agewise.scenario import Scenario
+    from agewise.simulate import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Allocation",
+    "History",
     "InfeasibleAllocation",
     "Policy",
     "RoundView",
@@ -22,10 +25,13 @@ __all__ = [
     "Uplink",
     "__version__",
     "age",
+    "data",
+    "learn",
     "policies",
     "radio",
     "scenario",
     "schedule",
+    "simulate",
     "spectrum",
     "units",
 ]
@@ -33,6 +39,7 @@ __all__ = [
 # Names are imported when first used, so that `agewise --help` need not wait for NumPy.
 _HOMES = {
     "Allocation": "spectrum",
+    "History": "records",
     "InfeasibleAllocation": "spectrum",
     "Policy": "policies",
     "RoundView": "policies",
@@ -40,6 +47,7 @@ _HOMES = {
     "Streams": "random",
     "Uplink": "spectrum",
     "schedule": "policies",
+    "simulate": "simulate",
 }
 
 
