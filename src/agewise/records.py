@@ -1,5 +1,6 @@
 """What a run leaves behind: a record of every round, and the file that keeps them."""
 
+import io
 import json
 import math
 from collections.abc import Iterable
@@ -102,16 +103,15 @@ class History:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rounds as a pandas data frame (``pip install 'agewise[pandas]'``)."""
-        try:
-            import pandas
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "to_pandas() needs pandas: pip install 'agewise[pandas]'"
-            ) from error
-        return pandas.DataFrame(self.frame.to_dict(as_series=False))
+        return as_pandas(self.frame)
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
+        with write_whole(Path(path)) as temporary:
+            temporary.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes; the same for the same run, to the bit."""
         described = json.dumps(
             {
                 "format": _FORMAT,
@@ -120,11 +120,11 @@ class History:
                 "parameters": self.info.parameters,
                 "seed": self.info.seed,
                 "version": self.info.version,
-            },
-            sort_keys=True,
+            }
         )
-        with write_whole(Path(path)) as temporary:
-            self.frame.write_parquet(temporary, compression="zstd", metadata={"agewise": described})
+        buffer = io.BytesIO()
+        self.frame.write_parquet(buffer, compression="zstd", metadata={"agewise": described})
+        return buffer.getvalue()
 
     @classmethod
     def load(cls, path: Path | str) -> "History":
@@ -147,6 +147,17 @@ class History:
 
     def _numbers(self, column: str) -> NDArray[np.float64]:
         return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+
+
+def as_pandas(frame: "polars.DataFrame") -> "pandas.DataFrame":
+    """A Polars data frame as a pandas one, without further packages."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "pandas is not installed: pip install 'agewise[pandas]'"
+        ) from error
+    return pandas.DataFrame(frame.to_dict(as_series=False))
 
 
 def _frame(records: list[RoundRecord], age_alpha: float) -> "polars.DataFrame":

@@ -17,10 +17,18 @@ from agewise.records import History, RoundRecord, RunInfo
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
 
 if TYPE_CHECKING:
-    from agewise.scenario import Scenario
+    from agewise.scenario import Data, Learn, Scenario
 
 #: Data sets do not depend on the seed: runs of one process share them.
 _load = functools.lru_cache(maxsize=2)(data.load)
+
+
+@functools.lru_cache(maxsize=2)
+def _learner(settings: "Learn", source: "Data", ues: int, streams: Streams) -> learn.Learner:
+    """The samples of one seed on their UEs: policies are compared on the same."""
+    dataset = _load(source)
+    partition = data.divide(dataset.train.labels, source, ues, streams)
+    return learn.make_learner(dataset, partition, settings)
 
 
 class Diverged(ValueError):
@@ -36,7 +44,7 @@ def simulate(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Histo
 
     chosen = make_policy(policy)
     info = RunInfo(
-        scenario.model_dump(mode="json", exclude_none=True),
+        scenario.resolved(),
         chosen.name,
         chosen.parameters,
         seed,
@@ -51,9 +59,7 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
     cell, run, threshold = scenario.cell, scenario.run, scenario.channel.threshold_bits
     channel = CellChannel.of(cell, scenario.channel, streams)
     budget = power_budget(scenario.channel)
-    dataset = _load(scenario.data)
-    partition = data.divide(dataset.train.labels, scenario.data, cell.ues, streams)
-    learner = learn.make_learner(dataset, partition, scenario.learn)
+    learner = _learner(scenario.learn, scenario.data, cell.ues, streams)
 
     ages = np.zeros(cell.ues, dtype=np.int64)
     participation = np.zeros(cell.ues, dtype=np.int64)

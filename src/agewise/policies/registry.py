@@ -45,8 +45,12 @@ def policy_class(name: str) -> type[Policy]:
 def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
     """A policy from its name and parameters, or a policy object as it is.
 
+    Parameters may also stand in the name, behind a colon.
+
     >>> print(make_policy("age-based", alpha=0.25))
     age-based(alpha=0.25, ties=random, form=paper)
+    >>> print(make_policy("max-pack:ties=lowest-index"))
+    max-pack(ties=lowest-index)
     """
     if isinstance(policy, Policy):
         if parameters:
@@ -57,7 +61,9 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return policy
     if not isinstance(policy, str):
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
+    policy, _, written = policy.partition(":")
     found = policy_class(policy)
+    parameters = _written_parameters(written, policy) | parameters
     known = [f.name for f in fields(found)]  # type: ignore[arg-type]
     for parameter in parameters:
         if parameter not in known:
@@ -67,6 +73,20 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return found(**parameters)
     except TypeError as error:
         raise ValueError(f"policy {policy!r} cannot be made: {error}") from error
+
+
+def _written_parameters(text: str, policy: str) -> dict[str, Any]:
+    """``alpha=0.5,ties=random`` as a dictionary; numbers become numbers."""
+    parameters: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"policy {policy!r}: write parameters as name=value, not {part!r}")
+        try:
+            parameters[name.strip()] = float(value)
+        except ValueError:
+            parameters[name.strip()] = value.strip()
+    return parameters
 
 
 def summary(name: str) -> str:

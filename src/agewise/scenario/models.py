@@ -1,4 +1,4 @@
-"""What an experiment is: frozen, validated descriptions.
+"""The sections of a scenario: frozen, validated descriptions.
 
 Units are in the names (``_m``, ``_db``, ``_dbm``, ``_hz``, ``_s``). Nothing that is a scientific
 choice has a default here.
@@ -8,62 +8,63 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-_STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+class Section(BaseModel):
+    """A part of a scenario: frozen, and strict about what it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Cell(BaseModel):
+class Cell(Section):
     """The access point's surroundings."""
-
-    model_config = _STRICT
 
     ues: int = Field(ge=1, description="K, the number of UEs")
     subchannels: int = Field(ge=1, description="N, the number of subchannels")
-    radius_m: float = Field(gt=0, description="radius of the disc around the access point")
+    radius_m: float = Field(
+        gt=0, description="radius of the disc around the access point, in metres"
+    )
 
 
-class LinkBudget(BaseModel):
+class LinkBudget(Section):
     """Physical units of the link, the other way to say the mean SNR at the cell edge."""
 
-    model_config = _STRICT
+    transmit_power_dbm: float = Field(
+        description="P_TX in dBm, each UE's power over all subchannels"
+    )
+    noise_density_dbm_hz: float = Field(description="noise power density in dBm/Hz, -174 at 290 K")
+    noise_figure_db: float = Field(ge=0, description="noise figure of the access point in dB")
+    reference_loss_db: float = Field(description="path loss in dB at the reference distance")
 
-    transmit_power_dbm: float = Field(description="P_TX, each UE's power over all subchannels")
-    noise_density_dbm_hz: float = Field(description="noise power density, -174 at 290 K")
-    noise_figure_db: float = Field(ge=0, description="noise figure of the access point")
-    reference_loss_db: float = Field(description="path loss at the reference distance")
 
-
-class Upload(BaseModel):
+class Upload(Section):
     """What has to be uploaded by when, the other way to say the rate threshold."""
 
-    model_config = _STRICT
-
-    payload_bits: float = Field(gt=0, description="size of one update")
-    deadline_s: float = Field(gt=0, description="time for its upload")
+    payload_bits: float = Field(gt=0, description="size of one update in bits")
+    deadline_s: float = Field(gt=0, description="time for its upload in seconds")
 
 
-class Channel(BaseModel):
+class Channel(Section):
     """Path loss and fading, their scale, and the rate that a scheduled UE must reach.
 
     The scale is ``edge_snr_db`` or ``link_budget``; the threshold is ``rate_threshold`` or
     ``upload``. The physical ways need ``subchannel_bandwidth_hz``.
     """
 
-    model_config = _STRICT
-
     path_loss_exponent: float = Field(gt=0, description="beta of the power law")
     reference_distance_m: float = Field(
-        gt=0, description="distance at which the power law starts; nearer UEs have its gain"
+        gt=0,
+        description="distance in metres at which the power law starts; nearer UEs have its gain",
     )
     edge_snr_db: float | None = Field(
-        default=None, description="mean SNR at the cell edge with all power on one subchannel"
+        default=None, description="mean SNR in dB at the cell edge with all power on one subchannel"
     )
-    link_budget: LinkBudget | None = None
+    link_budget: LinkBudget | None = Field(default=None, description="the scale in physical units")
     rate_threshold: float | None = Field(
         default=None, ge=0, description="R_s in bits per real channel use"
     )
-    upload: Upload | None = None
+    upload: Upload | None = Field(default=None, description="the threshold by payload and deadline")
     subchannel_bandwidth_hz: float | None = Field(
-        default=None, gt=0, description="bandwidth of one subchannel"
+        default=None, gt=0, description="bandwidth of one subchannel in Hz"
     )
 
     @model_validator(mode="after")
@@ -87,12 +88,10 @@ class Channel(BaseModel):
         return self.rate_threshold
 
 
-class Data(BaseModel):
+class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
-    model_config = _STRICT
-
-    dataset: Literal["mnist", "synthetic", "file"]
+    dataset: Literal["mnist", "synthetic", "file"] = Field(description="where the samples are from")
     path: str | None = Field(
         default=None, description="with dataset = file: a folder of IDX files, .npz, .csv, .parquet"
     )
@@ -107,9 +106,11 @@ class Data(BaseModel):
     partition: Literal["iid", "shards", "dirichlet"] = Field(
         description="samples at random, a fixed number of classes per UE, or Dirichlet shares"
     )
-    classes_per_ue: int | None = Field(default=None, ge=1, description="of partition = shards")
+    classes_per_ue: int | None = Field(
+        default=None, ge=1, description="of partition = shards: how many classes each UE holds"
+    )
     concentration: float | None = Field(
-        default=None, gt=0, description="of partition = dirichlet; lower is less alike"
+        default=None, gt=0, description="of partition = dirichlet: lower makes UEs less alike"
     )
     sizes: Literal["equal", "log-normal"] = Field(description="how many samples a UE has")
     size_sigma: float | None = Field(
@@ -130,17 +131,17 @@ class Data(BaseModel):
         return self
 
 
-class Learn(BaseModel):
+class Learn(Section):
     """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
-
-    model_config = _STRICT
 
     loss: Literal[
         "hinge", "squared-hinge", "logistic", "multinomial", "squared-error", "k-means"
     ] = Field(description="what a sample costs; hinge is the support vector machine")
-    clusters: int | None = Field(default=None, ge=1, description="of loss = k-means")
+    clusters: int | None = Field(
+        default=None, ge=1, description="of loss = k-means: the number of centres"
+    )
     penalty: Literal["none", "l2", "l1"] = Field(description="r(w), of the weights, not the bias")
-    penalty_weight: float = Field(ge=0, description="xi")
+    penalty_weight: float = Field(ge=0, description="xi, the weight of the penalty")
     local_steps: int = Field(ge=1, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, description="eta in round 0")
@@ -161,10 +162,8 @@ class Learn(BaseModel):
         return self.step_size / (1.0 + self.step_decay * t)
 
 
-class Run(BaseModel):
+class Run(Section):
     """How long, and what is measured on the way."""
-
-    model_config = _STRICT
 
     rounds: int = Field(ge=1, description="T, communication rounds")
     evaluate_every: int = Field(
@@ -174,15 +173,3 @@ class Run(BaseModel):
         default=None, ge=1, description="P(w) on all training samples, likewise; absent is never"
     )
     age_alpha: float = Field(le=1, description="alpha of the recorded cost of the ages")
-
-
-class Scenario(BaseModel):
-    """One experiment, whatever the policy and the seed."""
-
-    model_config = _STRICT
-
-    cell: Cell
-    channel: Channel
-    data: Data
-    learn: Learn
-    run: Run

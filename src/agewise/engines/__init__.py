@@ -1,0 +1,29 @@
+"""Where cells run: this process, local processes, a Ray cluster."""
+
+from agewise.engines.base import Engine
+from agewise.engines.inline import Inline
+from agewise.engines.local import Local
+from agewise.engines.ray import Ray
+
+__all__ = ["Engine", "Inline", "Local", "Ray", "make_engine"]
+
+NAMES = ("local", "inline", "ray")
+
+
+def make_engine(
+    engine: str | Engine, workers: int | None = None, address: str | None = None
+) -> Engine:
+    """An engine by name, or an engine object as it is."""
+    if not isinstance(engine, str):
+        return engine
+    if engine == "ray":
+        return Ray(address)
+    if address is not None:
+        raise ValueError("an address goes with the engine ray")
+    if engine == "inline":
+        return Inline()
+    if engine == "local":
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers must be at least 1, not {workers}")
+        return Local(workers)
+    raise ValueError(f"unknown engine {engine!r}; there are {', '.join(NAMES)}")

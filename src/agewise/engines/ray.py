@@ -1,0 +1,62 @@
+"""A Ray cluster."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agewise.engines.base import Item, Result
+
+
+@dataclass(frozen=True)
+class Ray:
+    """One task per item on the cluster at ``address``, or on one that is started here.
+
+    A task whose node dies is run again on another, as often as it takes.
+    """
+
+    address: str | None = None
+
+    def run(
+        self, work: Callable[[Item], Result], items: Sequence[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """Each item with its result, as they finish."""
+        ray = _require_ray()
+        started = not ray.is_initialized()
+        if started:
+            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+        try:
+            yield from _as_finished(ray, work, items)
+        finally:
+            if started:
+                ray.shutdown()
+
+
+def _as_finished(
+    ray: Any, work: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[tuple[Item, Result]]:
+    task = ray.remote(num_cpus=1, max_retries=-1)(_on_one_thread)
+    shared = ray.put(work)
+    pending = {task.remote(shared, item): item for item in items}
+    try:
+        while pending:
+            (done,), _ = ray.wait(list(pending), num_returns=1)
+            result = ray.get(done)
+            yield pending.pop(done), result
+    finally:
+        for reference in pending:
+            ray.cancel(reference, force=True)
+
+
+def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
+    from agewise.learn.threads import set_threads
+
+    set_threads(1)
+    return work(item)
+
+
+def _require_ray() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("the engine ray needs Ray: pip install 'agewise[ray]'") from error
+    return ray

@@ -1,0 +1,103 @@
+"""Run cells on an engine into a folder, continuing where an earlier run stopped."""
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agewise.engines import Engine, make_engine
+from agewise.experiment.cells import (
+    Cell,
+    Variation,
+    as_policies,
+    as_seeds,
+    compute,
+    make_cells,
+    product,
+)
+from agewise.experiment.folder import Folder
+from agewise.experiment.progress import progress
+from agewise.experiment.result import Result
+from agewise.policies import Policy
+from agewise.scenario import Scenario
+
+
+def run(
+    scenario: Scenario,
+    policy: Policy | str = "age-based",
+    seeds: int | Iterable[int] = 1,
+    out: Path | str | None = None,
+    **options: Any,
+) -> Result:
+    """One policy; the options are those of `compare`."""
+    return compare(scenario, [policy], seeds, out, **options)
+
+
+def compare(
+    scenario: Scenario,
+    policies: Sequence[Policy | str],
+    seeds: int | Iterable[int] = 20,
+    out: Path | str | None = None,
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Result:
+    """Policies on the same channels, samples and initial models, over several seeds.
+
+    ``out`` is a results folder: one that holds part of these results is continued; without one
+    the results last as long as the returned object.
+    """
+    return execute(scenario, policies, seeds, [{}], out, make_engine(engine, workers), quiet=quiet)
+
+
+def sweep(
+    scenario: Scenario,
+    policies: Sequence[Policy | str],
+    vary: Mapping[str, Sequence[Any]],
+    seeds: int | Iterable[int] = 10,
+    out: Path | str | None = None,
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Result:
+    """`compare` for every combination of values: ``vary={"channel.rate_threshold": [1, 2]}``."""
+    chosen = make_engine(engine, workers)
+    return execute(scenario, policies, seeds, product(vary), out, chosen, quiet=quiet)
+
+
+def execute(
+    scenario: Scenario,
+    policies: Sequence[Policy | str],
+    seeds: int | Iterable[int],
+    variations: Sequence[Variation],
+    out: Path | str | None,
+    engine: Engine,
+    *,
+    quiet: bool,
+) -> Result:
+    """The cells of all combinations that are not finished yet, and the result of all."""
+    cells = make_cells(scenario, as_policies(policies), as_seeds(seeds), variations)
+    temporary = tempfile.TemporaryDirectory(prefix="agewise-") if out is None else None
+    folder = Folder(Path(temporary.name if temporary else out))  # type: ignore[arg-type]
+    with folder.opened(scenario, cells):
+        missing = [cell for cell in cells if folder.finished(cell) is None]
+        folder.log(f"{len(cells) - len(missing)} of {len(cells)} cells were there")
+        _run_missing(missing, folder, engine, quiet=quiet)
+        folder.log(f"all {len(cells)} cells are there")
+    return Result.open(folder.path, temporary)
+
+
+def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: bool) -> None:
+    with progress(len(missing), quiet=quiet) as shown:
+        try:
+            for cell, content in engine.run(compute, missing):
+                folder.keep(cell, content)
+                shown.advance(cell.scenario.run.rounds)
+        except KeyboardInterrupt:
+            folder.log("interrupted")
+            raise
+        except Exception as error:
+            folder.log(f"stopped: {error}")
+            raise

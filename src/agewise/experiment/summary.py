@@ -1,0 +1,132 @@
+"""The table of a result: what each policy reached, and how sure that is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import statistics
+
+if TYPE_CHECKING:
+    import polars
+
+    from agewise.experiment.result import Result
+    from agewise.records import History
+
+#: Rounds at which accuracies are compared, as far as a run goes, and its last.
+CHECKPOINTS = (10, 20, 40)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the finished seeds of one policy under one variation did, ``[seed]`` each.
+
+    ``diversity`` is the gradient diversity, which is 1/S for S equal updates and 1 for S
+    orthogonal ones; ``spread`` is S times that, which does not depend on how many there are: 1 if
+    all updates are equal, S if they are orthogonal, more if they oppose each other.
+    """
+
+    seeds: list[int]
+    ues_per_round: NDArray[np.float64]
+    distinct_ues: NDArray[np.float64]
+    age_mean: NDArray[np.float64]
+    age_peak: NDArray[np.float64]
+    diversity: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, histories: Mapping[int, "History"]) -> "Measured":
+        """Means over the rounds of each run; ``accuracy`` is ``[seed, round]``."""
+        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 6)
+        accuracy = np.array([history.accuracy for history in histories.values()])
+        served, distinct, age_mean, age_peak, diversity, spread = rows.T
+        return cls(
+            list(histories), served, distinct, age_mean, age_peak, diversity, spread, accuracy
+        )
+
+    def at(self, rounds: int) -> NDArray[np.float64]:
+        """``[seed]``: accuracy after so many rounds, as last measured by then."""
+        seen = self.accuracy[:, :rounds]
+        last = rounds - 1 - np.argmax(~np.isnan(seen)[:, ::-1], axis=1)
+        return np.asarray(seen[np.arange(len(seen)), last])
+
+
+def checkpoints(rounds: int) -> list[int]:
+    """The rounds to compare at in a run of this length."""
+    return [*(point for point in CHECKPOINTS if point < rounds), rounds]
+
+
+def baseline_of(policies: list[str]) -> str | None:
+    """What the others are compared with: MaxPack with random ties, or the first there is."""
+    packs = [name for name in policies if name.startswith("max-pack")]
+    fair = [name for name in packs if "ties=random" in name]
+    return (fair or packs or policies)[0] if len(policies) > 1 else None
+
+
+def summarise(result: "Result") -> "polars.DataFrame":
+    """A row per variation and policy; p-values are corrected (Holm) over each column's tests."""
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    baseline = baseline_of(result.policies)
+    for variation in result.variations:
+        rounds = result.scenario.with_(**variation).run.rounds
+        measured = {
+            policy: Measured.of(result.histories(policy, variation)) for policy in result.policies
+        }
+        for policy, own in measured.items():
+            if own.seeds:
+                against = measured[baseline] if baseline and baseline != policy else None
+                rows.append(dict(variation) | _row(policy, own, against, rounds))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    for name in [column for column in table.columns if column.startswith("p@")]:
+        corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())
+        table = table.with_columns(pl.Series(name, corrected).fill_nan(None))
+    return table
+
+
+def _row(policy: str, own: Measured, against: Measured | None, rounds: int) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "policy": policy,
+        "seeds": len(own.seeds),
+        "ues_per_round": float(own.ues_per_round.mean()),
+        "distinct_ues": float(own.distinct_ues.mean()),
+        "age_mean": float(own.age_mean.mean()),
+        "age_peak": float(own.age_peak.mean()),
+        "diversity": float(np.nanmean(own.diversity)) if own.diversity.size else None,
+        "spread": float(np.nanmean(own.spread)) if own.spread.size else None,
+    }
+    for point in checkpoints(rounds):
+        interval = statistics.mean_interval(own.at(point))
+        row[f"accuracy@{point}"] = interval.mean
+        row[f"low@{point}"], row[f"high@{point}"] = interval.low, interval.high
+        common = sorted(set(own.seeds) & set(against.seeds)) if against else []
+        paired = None
+        if against and common:
+            paired = statistics.paired_difference(
+                own.at(point)[[own.seeds.index(seed) for seed in common]],
+                against.at(point)[[against.seeds.index(seed) for seed in common]],
+            )
+        row[f"gain@{point}"] = paired.difference if paired else None
+        row[f"p@{point}"] = paired.p_value if paired else None
+    return row
+
+
+def _one(history: "History") -> tuple[float, ...]:
+    frame = history.frame
+    served = frame["received"].list.len().to_numpy()
+    diversity = frame["gradient_diversity"].fill_null(np.nan).to_numpy()
+    active = ~np.isnan(diversity)
+    any_active = bool(active.any())
+    ages = statistics.age_statistics(history.ages)
+    return (
+        float(served.mean()),
+        float(np.count_nonzero(history.participation)),
+        ages.mean,
+        ages.peak,
+        float(diversity[active].mean()) if any_active else float("nan"),
+        float((diversity * served)[active].mean()) if any_active else float("nan"),
+    )

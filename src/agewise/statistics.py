@@ -1,0 +1,255 @@
+"""Statistics over seeds: intervals, paired comparisons, rounds to a target, fairness, ages.
+
+SciPy is imported where it is used, because it takes longer to import than all the rest.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agewise.checks import real_number
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """A mean with the limits of its confidence interval: three floats, or three arrays."""
+
+    mean: float | NDArray[np.float64]
+    low: float | NDArray[np.float64]
+    high: float | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean difference of ``pairs`` pairs, its confidence limits and two-sided p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    pairs: int
+
+
+@dataclass(frozen=True, eq=False)
+class TimeToTarget:
+    """How long ``runs`` runs took to a target, which ``reached`` of them reached.
+
+    ``rounds[seed]`` is in rounds, or in the unit of the cost; NaN for runs that did not reach the
+    target by ``horizon``. ``median`` is NaN where more than half of the runs are expected to take
+    longer than the horizon; ``low`` and ``high`` are NaN where the band does not fall to one half.
+    """
+
+    rounds: NDArray[np.float64]
+    reached: int
+    runs: int
+    median: float
+    low: float
+    high: float
+    restricted_mean: float
+    horizon: float
+
+
+@dataclass(frozen=True)
+class AgeStatistics:
+    """Over all rounds and UEs of a run: the mean, 95th percentile and highest age."""
+
+    mean: float
+    percentile_95: float
+    peak: float
+
+
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """The mean of ``values[seed, ...]`` over the seeds, with Student's t interval.
+
+    An entry that is not finite for some seed, as in rounds that are not evaluated, has NaN for
+    all three; a single seed has NaN limits.
+
+    >>> mean_interval([1.0, 2.0, 3.0]).mean
+    2.0
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 or len(array) == 0:
+        raise ValueError(f"values must have at least one seed (row), not shape {array.shape}")
+    mean, _, half = _mean_error_half(array, confidence)
+    return Interval(*(x if x.ndim else float(x) for x in (mean, mean - half, mean + half)))
+
+
+def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Paired:
+    """The paired t test of ``first[seed] - second[seed]``, runs on common random numbers.
+
+    A NaN on either side makes the result NaN: to drop the pair would hide that a run failed.
+
+    >>> paired_difference([0.9, 0.8], [0.9, 0.8])
+    Paired(difference=0.0, low=0.0, high=0.0, p_value=1.0, pairs=2)
+    """
+    from scipy import stats
+
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError(f"a pair takes one number of each per seed: {one.shape}, {other.shape}")
+    pairs = one.size
+    if pairs == 0:
+        return Paired(math.nan, math.nan, math.nan, math.nan, 0)
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN
+        gaps = one - other
+    mean, error, half = (float(x) for x in _mean_error_half(gaps, confidence))
+    if error == 0:  # no spread: t is infinite, or 0/0 where the two never differ
+        p_value = 1.0 if mean == 0 else 0.0
+    else:
+        p_value = float(2 * stats.t.sf(abs(mean / error), pairs - 1))
+    return Paired(mean, mean - half, mean + half, p_value, pairs)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Holm-Bonferroni adjusted ``p_values[test]``, in the given order.
+
+    NaN, a test that could not be made, stays NaN and does not count as a test.
+
+    >>> holm([0.01, 0.25, 0.04])
+    array([0.03, 0.25, 0.08])
+    """
+    adjusted = np.array(p_values, dtype=np.float64)
+    made = np.flatnonzero(~np.isnan(adjusted))
+    if adjusted.ndim != 1 or not ((adjusted[made] >= 0) & (adjusted[made] <= 1)).all():
+        raise ValueError("p_values must be a list of numbers from 0 to 1")
+    order = made[np.argsort(adjusted[made], kind="stable")]
+    stepped = adjusted[order] * np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted
+
+
+def time_to_target(
+    accuracy: ArrayLike,
+    target: float,
+    rounds: ArrayLike | None = None,
+    confidence: float = 0.95,
+    *,
+    cost: ArrayLike | None = None,
+    horizon: float | None = None,
+) -> TimeToTarget:
+    """How many rounds it takes until the accuracy is first at least ``target``.
+
+    ``accuracy[seed, round]`` is NaN where it was not evaluated; a run that never reaches the
+    target is right-censored at its last evaluation, so that it counts as slow and not as absent.
+    The median, its limits (from the log-log band) and the restricted mean (the mean of the time
+    or the horizon, whichever is less) are those of the Kaplan-Meier curve.
+
+    ``rounds[round]`` are the indices of the columns if they are not 0, 1, 2, ...; alternatively
+    ``cost[seed, round]`` (or ``[round]``) is what had been spent by the end of each round, say
+    in seconds. ``horizon`` ends the watch early: restricted means compare only up to the same
+    horizon. Left out, it is where the watch ends by itself.
+
+    >>> slow = time_to_target([[0.5, 0.9, 0.8], [0.6, 0.7, 0.9], [0.1, 0.2, 0.3]], target=0.9)
+    >>> slow.rounds, slow.median, slow.horizon
+    (array([ 2.,  3., nan]), 3.0, 3.0)
+    """
+    from scipy import stats
+
+    _check_confidence(confidence)
+    values = np.asarray(accuracy, dtype=np.float64)
+    if values.ndim != 2 or values.size == 0 or np.isnan(values).all(axis=1).any():
+        raise ValueError("accuracy must be [seed, round], with an evaluation in each run")
+    spent = _spent(values.shape, rounds, cost)
+    hits = values >= real_number("target", target)
+    reached = hits.any(axis=1)
+    watched = np.where(np.isnan(values), 0.0, spent).max(axis=1)  # until the last evaluation
+    times = np.where(reached, spent[np.arange(len(values)), hits.argmax(axis=1)], watched)
+    if horizon is not None:
+        reached &= times <= real_number("horizon", horizon)
+        times = np.minimum(times, horizon)
+    curve = stats.ecdf(stats.CensoredData(times[reached], right=times[~reached])).sf
+    # Past the last time the curve is not known, unless no run was left.
+    known = float(times.max()) if curve.probabilities[-1] > 0 else math.inf
+    if horizon is None:
+        horizon = min(known, float(watched.max()))
+    if not 0 <= horizon <= known:
+        raise ValueError(f"horizon must be from 0 to the last evaluation, {known:g}: {horizon:g}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no limits where the curve is 1 or 0
+        band = curve.confidence_interval(confidence, method="log-log")
+    widths = np.diff(curve.quantiles, prepend=0.0, append=horizon)
+    heights = np.concatenate([[1.0], curve.probabilities])
+    return TimeToTarget(
+        rounds=np.where(reached, times, math.nan),
+        reached=int(reached.sum()),
+        runs=len(values),
+        median=_falls_to_half(curve.quantiles, curve.probabilities),
+        low=_falls_to_half(curve.quantiles, band.low.probabilities),
+        high=_falls_to_half(curve.quantiles, band.high.probabilities),
+        restricted_mean=float(widths @ heights),
+        horizon=float(horizon),
+    )
+
+
+def jain(shares: ArrayLike) -> float | NDArray[np.float64]:
+    """Jain's fairness index of ``shares[..., ue]``: 1 if all are equal, 1/n if one UE has all.
+
+    NaN where all shares are 0.
+
+    >>> jain([1, 1, 0, 0])
+    0.5
+    """
+    array = np.asarray(shares, dtype=np.float64)
+    if array.ndim == 0 or (array < 0).any():
+        raise ValueError("shares must be non-negative numbers, one per UE")
+    with np.errstate(invalid="ignore"):
+        index = np.asarray(array.sum(-1) ** 2 / (array.shape[-1] * (array**2).sum(-1)))
+    return index if index.ndim else float(index)
+
+
+def age_statistics(ages: ArrayLike) -> AgeStatistics:
+    """The mean, 95th percentile and highest of ``ages[round, ue]``.
+
+    >>> age_statistics([[0, 1], [1, 2]]).peak
+    2.0
+    """
+    array = np.asarray(ages, dtype=np.float64)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"ages must be [round, ue] and not empty, not shape {array.shape}")
+    return AgeStatistics(float(array.mean()), float(np.percentile(array, 95)), float(array.max()))
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < real_number("confidence", confidence) < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence:g}")
+
+
+def _mean_error_half(
+    array: NDArray[np.float64], confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The mean over axis 0, its standard error and half the width of its interval."""
+    from scipy import stats
+
+    _check_confidence(confidence)
+    count = len(array)
+    finite = np.where(np.isfinite(array), array, math.nan)
+    shifted = finite - finite[0]  # so that equal values have exactly no spread
+    mean = np.asarray(finite[0] + shifted.mean(axis=0))
+    if count == 1:
+        return mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan)
+    error = np.asarray(shifted.std(axis=0, ddof=1) / math.sqrt(count))
+    return mean, error, np.asarray(stats.t.ppf((1 + confidence) / 2, count - 1) * error)
+
+
+def _spent(
+    shape: tuple[int, ...], rounds: ArrayLike | None, cost: ArrayLike | None
+) -> NDArray[np.float64]:
+    """What each run had spent by the end of each round, ``[seed, round]``."""
+    if rounds is not None and cost is not None:
+        raise ValueError("give rounds or cost, not both")
+    if cost is None:
+        cost = 1.0 + np.asarray(np.arange(shape[1]) if rounds is None else rounds, dtype=np.float64)
+    spent = np.broadcast_to(np.asarray(cost, dtype=np.float64), shape)
+    if not (np.isfinite(spent).all() and (np.diff(spent, axis=1, prepend=0.0) >= 0).all()):
+        raise ValueError("rounds and cost must be finite, not negative and must not fall")
+    return spent
+
+
+def _falls_to_half(times: NDArray[np.float64], curve: NDArray[np.float64]) -> float:
+    """The first time at which the curve is at most one half; NaN if it never is."""
+    # A product such as 5/6 * 4/5 * 3/4 may end one rounding error above one half.
+    low = np.flatnonzero(curve <= 0.5 + 1e-9)
+    return float(times[low[0]]) if low.size else math.nan

@@ -1,0 +1,369 @@
+"""Intervals, tests and survival curves, against published values and slow twins."""
+
+import math
+import subprocess
+import sys
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from agewise.statistics import (
+    age_statistics,
+    holm,
+    jain,
+    mean_interval,
+    paired_difference,
+    time_to_target,
+)
+
+# Student, "The probable error of a mean", Biometrika 6 (1908): hours of sleep gained with two
+# drugs (R's data set `sleep`). R prints for t.test(paired = TRUE): t = -4.0621, df = 9,
+# p-value = 0.002833, 95 per cent confidence interval -2.4598858 to -0.7001142.
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+# Freireich et al., Blood 21 (1963) 699, as in Gehan, Biometrika 52 (1965) 203: weeks in
+# remission under 6-MP and under a placebo; a minus sign marks a patient still in remission.
+REMISSION_6MP = [
+    *(6, 6, 6, -6, 7, -9, 10, -10, -11, 13, 16),
+    *(-17, -19, -20, 22, 23, -25, -32, -32, -34, -35),
+]
+REMISSION_PLACEBO = [1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]
+
+
+def runs(times):
+    """Accuracies [seed, round] that reach 0.9 after these rounds, and fall again; < 0: never."""
+    accuracy = np.full((len(times), max(abs(t) for t in times)), math.nan)
+    for row, t in zip(accuracy, times, strict=True):
+        row[: abs(t)] = 0.1
+        if t > 0:
+            row[t - 1] = 0.9
+            row[t:] = 0.2
+    return accuracy
+
+
+def twin_limits(times, confidence):
+    """Low, median and high by the textbook (Collett, ch. 2): Greenwood's variance, log-log band."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    survival, variance, found = 1.0, 0.0, [math.nan] * 3
+    for t in sorted({t for t in times if t > 0}):
+        at_risk = sum(abs(other) >= t for other in times)
+        events = times.count(t)
+        survival *= 1 - events / at_risk
+        curves = [math.nan, survival, math.nan]
+        if events < at_risk:
+            variance += events / (at_risk * (at_risk - events))
+            error = math.sqrt(variance) / abs(math.log(survival))
+            curves[0] = survival ** math.exp(z * error)
+            curves[2] = survival ** math.exp(-z * error)
+        for which, value in enumerate(curves):
+            if math.isnan(found[which]) and value <= 0.5 + 1e-12:
+                found[which] = t
+    return found
+
+
+def test_interval_of_students_sleep_data():
+    gained = np.subtract(SLEEP_2, SLEEP_1)
+    interval = mean_interval(gained)
+    assert interval.mean == pytest.approx(1.58)
+    assert (interval.low, interval.high) == pytest.approx((0.7001142, 2.4598858), abs=5e-8)
+    assert type(interval.low) is float
+    # t(0.995, 9) = 3.2498 and t(0.975, 9) = 2.2622: any table of Student's distribution.
+    wider = mean_interval(gained, confidence=0.99)
+    ratio = (wider.high - wider.low) / (interval.high - interval.low)
+    assert ratio == pytest.approx(3.249836 / 2.262157, rel=1e-6)
+
+
+def test_interval_keeps_the_shape_and_the_rounds_not_evaluated():
+    values = np.array([[1.0, math.nan, 0.1], [3.0, math.nan, 0.1], [5.0, 2.0, 0.1]])
+    interval = mean_interval(values)
+    half = 4.302653 * 2 / math.sqrt(3)  # t(0.975, 2) = 4.302653; the deviation is 2
+    np.testing.assert_allclose(interval.mean, [3, math.nan, 0.1])
+    np.testing.assert_allclose(interval.low, [3 - half, math.nan, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(interval.high, [3 + half, math.nan, 0.1], rtol=1e-6)
+    assert interval.low[2] == interval.high[2] == 0.1  # no spread: no width, to the last digit
+    assert mean_interval(np.ones((4, 2, 5))).mean.shape == (2, 5)
+
+
+def test_infinite_values_have_no_mean_in_any_order():
+    assert np.isnan(mean_interval([[1.0, math.inf], [math.inf, 1.0]]).mean).all()
+
+
+def test_interval_of_one_seed():
+    interval = mean_interval([[0.7, 0.8]])
+    assert interval.mean.tolist() == [0.7, 0.8]
+    assert np.isnan(interval.low).all()
+    assert np.isnan(interval.high).all()
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_interval_covers_the_mean_as_often_as_it_says(confidence):
+    """A normal interval would cover 88 % instead of 95 % with five seeds."""
+    draws = np.random.default_rng(1).normal(3.0, 2.0, (5, 40_000))
+    interval = mean_interval(draws, confidence)
+    covered = np.mean((interval.low <= 3.0) & (interval.high >= 3.0))
+    assert covered == pytest.approx(confidence, abs=0.007)  # over three standard errors
+
+
+def test_paired_difference_of_students_sleep_data():
+    result = paired_difference(SLEEP_2, SLEEP_1)
+    assert result.difference == pytest.approx(1.58)
+    assert (result.low, result.high) == pytest.approx((0.7001142, 2.4598858), abs=5e-8)
+    assert result.p_value == pytest.approx(0.002833, abs=5e-7)
+    assert result.pairs == 10
+    turned = paired_difference(SLEEP_1, SLEEP_2)
+    assert (turned.low, turned.high) == pytest.approx((-result.high, -result.low))
+    assert turned.difference == pytest.approx(-result.difference)
+    assert turned.p_value == pytest.approx(result.p_value)
+
+
+def test_p_value_and_interval_agree_at_every_confidence():
+    """An interval of confidence 1 - p ends at zero: the definition of the p-value."""
+    result = paired_difference(SLEEP_2, SLEEP_1, confidence=1 - 0.00283289)
+    assert result.low == pytest.approx(0, abs=1e-5)
+
+
+def test_paired_differences_without_spread():
+    values = [0.1, 0.7, 0.3]
+    same = paired_difference(values, values)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    apart = paired_difference([0.1, 0.1, 0.1], [0.0, 0.0, 0.0])
+    assert (apart.difference, apart.low, apart.high, apart.p_value) == (0.1, 0.1, 0.1, 0)
+
+
+def test_paired_differences_without_pairs_or_with_gaps():
+    one = paired_difference([3.0], [1.0])
+    assert (one.difference, one.pairs) == (2.0, 1)
+    assert np.isnan([one.low, one.high, one.p_value]).all()
+    none = paired_difference([], [])
+    assert none.pairs == 0
+    assert np.isnan([none.difference, none.low, none.high, none.p_value]).all()
+    for gap in (math.nan, math.inf):
+        result = paired_difference([1.0, gap, 3.0], [0.0, gap, 1.0])
+        assert np.isnan([result.difference, result.low, result.high, result.p_value]).all()
+    with pytest.raises(ValueError, match=r"\(2,\), \(3,\)"):
+        paired_difference([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="per seed"):
+        paired_difference(np.ones((2, 2)), np.ones((2, 2)))
+
+
+def test_holm_of_a_known_example():
+    """The example of Wikipedia, "Holm-Bonferroni method": 0.005, 0.01, 0.03, 0.04 of four."""
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_by_its_definition():
+    """Adjusted p is the least level at which Holm (1979) rejects, testing from the smallest."""
+    p = np.random.default_rng(2).uniform(0, 0.4, 7)
+    adjusted = holm(p)
+    for level in np.linspace(0.01, 0.99, 99):
+        rejected, left = set(), len(p)
+        for test in np.argsort(p):
+            if p[test] * left > level:
+                break
+            rejected.add(int(test))
+            left -= 1
+        assert rejected == set(np.flatnonzero(adjusted <= level).tolist())
+
+
+def test_holm_leaves_out_tests_that_were_not_made():
+    given = np.array([0.04, math.nan, 0.03, 0.9, 0.8])
+    np.testing.assert_allclose(holm(given), [0.12, math.nan, 0.12, 1, 1])
+    assert given[0] == 0.04  # the caller's array is not written to
+    assert holm([]).shape == (0,)
+    assert np.isnan(holm([math.nan])).all()
+    for wrong in ([1.2], [-0.1], [[0.1]]):
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            holm(wrong)
+
+
+def test_remission_times():
+    """Median 23 weeks: Kleinbaum and Klein, Survival Analysis, ch. 2, as the curve below."""
+    result = time_to_target(runs(REMISSION_6MP), 0.9)
+    assert (result.median, result.reached, result.runs, result.horizon) == (23, 9, 21, 35)
+    steps = [(6, 1), (1, 0.857), (3, 0.807), (3, 0.753), (3, 0.690), (6, 0.627), (1, 0.538)]
+    area = sum(weeks * height for weeks, height in [*steps, (12, 0.448)])
+    assert result.restricted_mean == pytest.approx(area, abs=5e-3)
+    expected = [t if t > 0 else math.nan for t in REMISSION_6MP]
+    np.testing.assert_array_equal(result.rounds, expected)
+    # The log-log band is 0.5032 to 0.8894 at 10 weeks, 0.4316 to 0.8491 at 13 and 0.1881 to
+    # 0.6801 at 23. R's default band, on the log scale, would give 16.
+    assert result.low == 13
+    assert math.isnan(result.high)
+
+
+@pytest.mark.parametrize(
+    ("week", "survival"),
+    [
+        *((5, 1.0), (6, 0.857), (7, 0.807), (9, 0.807), (10, 0.753), (13, 0.690)),
+        *((16, 0.627), (22, 0.538), (23, 0.448), (34, 0.448)),
+    ],
+)
+def test_survival_curve_of_the_remission_times(week, survival):
+    """Published in Kleinbaum and Klein, Survival Analysis, ch. 2; R's survfit gives the same.
+
+    The restricted mean is the area under the curve, so a week more adds its height there.
+    """
+    accuracy = runs(REMISSION_6MP)
+    until, beyond = (time_to_target(accuracy, 0.9, horizon=h) for h in (week, week + 1))
+    assert beyond.restricted_mean - until.restricted_mean == pytest.approx(survival, abs=5e-4)
+    assert beyond.horizon == week + 1
+
+
+def test_placebo_times_have_the_median_and_mean_of_any_sample():
+    """Nothing is censored here: the area is the plain mean, the curve that of the sample."""
+    result = time_to_target(runs(REMISSION_PLACEBO), 0.9)
+    assert result.median == np.median(REMISSION_PLACEBO) == 8
+    assert result.restricted_mean == pytest.approx(np.mean(REMISSION_PLACEBO))
+    assert (result.low, result.high) == (4, 11)
+    assert result.reached == result.runs == 21
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+def test_limits_of_the_median_against_the_slow_twin(confidence):
+    rng = np.random.default_rng(3)
+    limited = 0
+    for _ in range(100):
+        size = int(rng.integers(1, 21))
+        times = (rng.integers(1, 15, size) * rng.choice([1, 1, -1], size)).tolist()
+        result = time_to_target(runs(times), 0.9, confidence=confidence)
+        np.testing.assert_array_equal(
+            [result.low, result.median, result.high], twin_limits(times, confidence)
+        )
+        limited += not math.isnan(result.high)
+    assert limited > 10
+
+
+def test_first_round_at_or_above_the_target_counts():
+    accuracy = [
+        [math.nan, 0.5, math.nan, 0.7],
+        [math.nan, 0.8, math.nan, 0.6],
+        [math.nan, 0.1, math.nan, 0.699],
+    ]
+    result = time_to_target(accuracy, 0.7)
+    np.testing.assert_array_equal(result.rounds, [4, 2, math.nan])
+    assert (result.reached, result.runs, result.horizon, result.median) == (2, 3, 4, 4)
+    assert result.restricted_mean == pytest.approx((4 + 2 + 4) / 3)
+
+
+def test_runs_that_never_reach_the_target_are_not_dropped():
+    """Dropping them would say 2 rounds; in truth more than half the runs take over 10."""
+    result = time_to_target(runs([2, -10, -10]), 0.9)
+    assert math.isnan(result.median)
+    assert (result.reached, result.runs, result.horizon) == (1, 3, 10)
+    assert result.restricted_mean == pytest.approx((2 + 10 + 10) / 3)
+    never = time_to_target(runs([-10, -10]), 0.9)
+    assert (never.reached, never.restricted_mean, never.horizon) == (0, 10, 10)
+    assert np.isnan([never.median, never.low, never.high, *never.rounds]).all()
+
+
+def test_median_where_the_curve_is_one_half_up_to_rounding():
+    """23/24 * 22/23 * ... * 12/13 is 0.5000000000000001 in floating point."""
+    times = [*range(1, 13), *[-20] * 12]
+    assert time_to_target(runs(times), 0.9).median == 12
+
+
+def test_all_runs_alike_have_a_median_and_no_band():
+    result = time_to_target(runs([7, 7, 7, 7]), 0.9)
+    assert (result.median, result.restricted_mean) == (7, 7)
+    assert np.isnan([result.low, result.high]).all()
+    assert time_to_target([[0.9, 0.9, 0.9]], 0.9).horizon == 3  # watched on to the end
+
+
+def test_rounds_of_the_columns_and_costs():
+    accuracy = [[0.1, 0.9, 0.9], [0.1, 0.2, 0.9], [0.1, 0.2, 0.3]]
+    rounds = time_to_target(accuracy, 0.9, rounds=[9, 19, 29])
+    np.testing.assert_array_equal(rounds.rounds, [20, 30, math.nan])
+    assert (rounds.horizon, rounds.median) == (30, 30)
+    seconds = time_to_target(accuracy, 0.9, cost=[[1, 2.5, 3], [2, 4, 6], [1, 4, 5]])
+    np.testing.assert_array_equal(seconds.rounds, [2.5, 6, math.nan])
+    # By hand: 2/3 are left after 2.5 s, one of two watched then leaves at 5 s, none at 6 s.
+    assert (seconds.median, seconds.horizon) == (6, 6)
+    assert seconds.restricted_mean == pytest.approx(2.5 + 3.5 * 2 / 3)
+    same = time_to_target(accuracy, 0.9, cost=[10, 20, 30])  # alike for all runs
+    assert (same.median, same.restricted_mean) == (rounds.median, rounds.restricted_mean)
+
+
+def test_horizon():
+    accuracy = runs([3, 5, -10, -10])
+    early = time_to_target(accuracy, 0.9, horizon=4)
+    assert (early.reached, early.runs, early.horizon) == (1, 4, 4)
+    np.testing.assert_array_equal(early.rounds, [3, math.nan, math.nan, math.nan])
+    assert early.restricted_mean == pytest.approx((3 + 4 * 3) / 4)
+    assert time_to_target(accuracy, 0.9, horizon=5).reached == 2  # just in time
+    with pytest.raises(ValueError, match="to the last evaluation, 10: 11"):
+        time_to_target(accuracy, 0.9, horizon=11)
+    with pytest.raises(ValueError, match="horizon"):
+        time_to_target(accuracy, 0.9, horizon=-1)
+    done = time_to_target(runs([3, 5]), 0.9, horizon=100)  # known: no run is left
+    assert (done.restricted_mean, done.horizon) == (4, 100)
+
+
+def test_a_run_watched_less_long_does_not_stretch_the_horizon():
+    """After round 4 only a run that was done is watched: nothing says how the other went on."""
+    accuracy = [[0.9, *[0.9] * 9], [0.1] * 4 + [math.nan] * 6]
+    result = time_to_target(accuracy, 0.9)
+    assert (result.horizon, result.restricted_mean) == (4, pytest.approx((1 + 4) / 2))
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "options", "message"),
+    [
+        ([0.1, 0.9], {}, "seed, round"),
+        (np.ones((0, 3)), {}, "seed, round"),
+        (np.ones((3, 0)), {}, "seed, round"),
+        ([[0.1], [math.nan]], {}, "evaluation in each run"),
+        ([[0.1, 0.9]], {"cost": [2, 1]}, "must not fall"),
+        ([[0.1, 0.9]], {"cost": [-1, 1]}, "not negative"),
+        ([[0.1, 0.9]], {"cost": [1, math.nan]}, "finite"),
+        ([[0.1, 0.9]], {"cost": [1, 2, 3]}, "broadcast"),
+        ([[0.1, 0.9]], {"cost": [1, 2], "rounds": [0, 1]}, "not both"),
+        ([[0.1, 0.9]], {"target": math.nan}, "target must be a finite number"),
+        ([[0.1, 0.9]], {"confidence": 1.0}, "between 0 and 1, not 1"),
+    ],
+)
+def test_bad_accuracies_and_costs(accuracy, options, message):
+    with pytest.raises(ValueError, match=message):
+        time_to_target(accuracy, **{"target": 0.5, **options})
+
+
+def test_bad_values_and_confidence():
+    for empty in ([], np.ones((0, 3)), 1.0):
+        with pytest.raises(ValueError, match="at least one seed"):
+            mean_interval(empty)
+    for confidence in (0, 1, 95):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            mean_interval([1, 2], confidence)
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            paired_difference([1, 2], [1, 2], confidence)
+
+
+def test_jain():
+    """Jain, Chiu and Hawe (1984): k of n users with equal shares and the others none give k/n."""
+    for k in range(1, 6):
+        assert jain([3] * k + [0] * (5 - k)) == pytest.approx(k / 5)
+    assert jain([1, 2, 3]) == pytest.approx(36 / (3 * 14))  # by hand
+    assert jain([10, 20, 30]) == pytest.approx(jain([1, 2, 3]))
+    np.testing.assert_allclose(jain([[1, 1], [2, 0], [0, 0]]), [1, 0.5, math.nan])
+    assert math.isnan(jain([0, 0]))
+    for wrong in ([1, -1], 1.0):
+        with pytest.raises(ValueError, match="non-negative"):
+            jain(wrong)
+
+
+def test_age_statistics():
+    """Ages 0 to 100, so that the 95th percentile is 95 by any definition."""
+    ages = np.random.default_rng(4).permutation(np.arange(101)).reshape(101, 1)
+    result = age_statistics(ages)
+    assert (result.mean, result.percentile_95, result.peak) == (50, pytest.approx(95), 100)
+    both = age_statistics([[0, 0, 9], [1, 0, 0]])  # over rounds and UEs alike
+    assert (both.mean, both.peak) == (pytest.approx(10 / 6), 9)
+    for wrong in ([1, 2], np.ones((0, 4))):
+        with pytest.raises(ValueError, match="round, ue"):
+            age_statistics(wrong)
+
+
+def test_import_does_not_wait_for_scipy():
+    code = "import sys, agewise.statistics; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
