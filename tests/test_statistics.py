@@ -317,6 +317,7 @@ def test_a_run_watched_less_long_does_not_stretch_the_horizon():
         ([[0.1, 0.9]], {"cost": [2, 1]}, "must not fall"),
         ([[0.1, 0.9]], {"cost": [-1, 1]}, "not negative"),
         ([[0.1, 0.9]], {"cost": [1, math.nan]}, "finite"),
+        ([[0.1, 0.9]], {"cost": [1, math.inf]}, "finite"),
         ([[0.1, 0.9]], {"cost": [1, 2, 3]}, "broadcast"),
         ([[0.1, 0.9]], {"cost": [1, 2], "rounds": [0, 1]}, "not both"),
         ([[0.1, 0.9]], {"target": math.nan}, "target must be a finite number"),
@@ -347,6 +348,7 @@ def test_jain():
     assert jain([10, 20, 30]) == pytest.approx(jain([1, 2, 3]))
     np.testing.assert_allclose(jain([[1, 1], [2, 0], [0, 0]]), [1, 0.5, math.nan])
     assert math.isnan(jain([0, 0]))
+    assert type(jain([1, 1])) is float
     for wrong in ([1, -1], 1.0):
         with pytest.raises(ValueError, match="non-negative"):
             jain(wrong)

@@ -3,36 +3,63 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agewise.version import __version__
+
 if TYPE_CHECKING:
-    from agewise import age, data, learn, policies, radio, scenario, spectrum, units
+    from agewise import (
+        age,
+        data,
+        engines,
+        experiment,
+        learn,
+        policies,
+        radio,
+        report,
+        reproduction,
+        scenario,
+        spectrum,
+        statistics,
+        units,
+    )
+    from agewise.experiment import Result, compare, run, sweep
     from agewise.policies import Policy, RoundView, schedule
     from agewise.random import Streams
     from agewise.records import History
+    from agewise.reproduction import reproduce, reproduce_map
     from agewise.scenario import Scenario
     from agewise.simulate import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Allocation",
     "History",
     "InfeasibleAllocation",
     "Policy",
+    "Result",
     "RoundView",
     "Scenario",
     "Streams",
     "Uplink",
     "__version__",
     "age",
+    "compare",
     "data",
+    "engines",
+    "experiment",
     "learn",
     "policies",
     "radio",
+    "report",
+    "reproduce",
+    "reproduce_map",
+    "reproduction",
+    "run",
     "scenario",
     "schedule",
     "simulate",
     "spectrum",
+    "statistics",
+    "sweep",
     "units",
 ]
 
@@ -42,12 +69,18 @@ _HOMES = {
     "History": "records",
     "InfeasibleAllocation": "spectrum",
     "Policy": "policies",
+    "Result": "experiment",
     "RoundView": "policies",
     "Scenario": "scenario",
     "Streams": "random",
     "Uplink": "spectrum",
+    "compare": "experiment",
+    "reproduce": "reproduction",
+    "reproduce_map": "reproduction",
+    "run": "experiment",
     "schedule": "policies",
     "simulate": "simulate",
+    "sweep": "experiment",
 }
 
 

@@ -15,6 +15,7 @@ from agewise.radio import CellChannel, power_budget
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+from agewise.version import __version__
 
 if TYPE_CHECKING:
     from agewise.scenario import Data, Learn, Scenario
@@ -40,8 +41,6 @@ def simulate(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Histo
 
     The result is a pure function of (scenario, policy, seed, version).
     """
-    from agewise import __version__
-
     chosen = make_policy(policy)
     info = RunInfo(
         scenario.resolved(),

@@ -115,7 +115,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     made = np.flatnonzero(~np.isnan(adjusted))
     if adjusted.ndim != 1 or not ((adjusted[made] >= 0) & (adjusted[made] <= 1)).all():
         raise ValueError("p_values must be a list of numbers from 0 to 1")
-    order = made[np.argsort(adjusted[made], kind="stable")]
+    order = made[np.argsort(adjusted[made])]
     stepped = adjusted[order] * np.arange(order.size, 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return adjusted

@@ -11,11 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from agewise import __version__
 from agewise.experiment.cells import Cell
 from agewise.files import write_whole
 from agewise.records import History
 from agewise.scenario import Scenario
+from agewise.version import __version__
 
 _FORMAT = 1
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.report.style import PAGE_IN, new_axis, pyplot
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -16,14 +18,8 @@ def label_distribution(
 
     Each bar shows what shares of the classes a UE holds; its height is its number of samples.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("figures need matplotlib: pip install 'agewise[plot]'") from error
-
-    if axis is None:
-        _, axis = plt.subplots(figsize=(7.16, 2.4), layout="constrained")
-    colours: Any = plt.get_cmap("tab20" if len(names) > 10 else "tab10")
+    axis = axis or new_axis(PAGE_IN, 2.4)
+    colours: Any = pyplot().get_cmap("tab20" if len(names) > 10 else "tab10")
     floor = np.zeros(len(counts))
     for label, name in enumerate(names):
         axis.bar(

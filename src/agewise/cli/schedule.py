@@ -1,43 +1,17 @@
-"""The command line: parse, call, print."""
+"""Commands that schedule one round."""
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import agewise
+from agewise.cli.app import AsJson, app
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-app = typer.Typer(
-    name="agewise",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Who uploads, on which subchannels, with what power: age-based scheduling of federated "
-    "learning over wireless channels.",
-)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"agewise {agewise.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None: ...
 
 
 @app.command("schedule")
@@ -160,16 +134,3 @@ def _print_allocation(
         markup=False,
         highlight=False,
     )
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"agewise: {' '.join(message.split())}", err=True)
-    sys.exit(2)
-
-
-def main() -> None:
-    """Run the command line; a user's mistake ends with one sentence and exit code 2."""
-    try:
-        app()
-    except (ValueError, OSError) as error:
-        _fail(str(error))

@@ -1,0 +1,222 @@
+"""Commands that run experiments; each calls its Python twin and prints what that returns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import agewise
+from agewise.cli.app import AsJson, app
+
+if TYPE_CHECKING:
+    from agewise.engines import Engine
+    from agewise.experiment import Result
+    from agewise.scenario import Scenario
+
+Source = Annotated[
+    str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a value by its dotted name: learn.local_steps=20."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Results folder; one that is partly filled is continued.")
+]
+Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
+EngineName = Annotated[
+    str, typer.Option(help="Where cells run: local (processes), inline, or ray (agewise[ray]).")
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes of the local engine; one per core by default.")
+]
+Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy", help="Name, with parameters behind a colon: max-pack:ties=lowest-index."
+    ),
+]
+
+
+@app.command("scenario")
+def scenario_command(
+    source: Annotated[
+        str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
+    ] = None,
+    changes: Changes = None,
+) -> None:
+    """Print a complete, commented scenario file, or list the presets.
+
+    Example: agewise scenario paper > my.toml
+    """
+    from agewise.scenario import presets, summary
+
+    if source is not None:
+        typer.echo(_scenario(source, changes).to_toml(), nl=False)
+        return
+    width = max(map(len, presets()))
+    for name in presets():
+        typer.echo(f"{name:<{width}}  {summary(name)}")
+
+
+@app.command("run")
+def run_command(
+    source: Source = "paper",
+    policy: Annotated[str, typer.Option(help="The policy, as in compare.")] = "age-based",
+    seeds: Seeds = 1,
+    out: Out = None,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run one policy.
+
+    Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
+    """
+    result = agewise.run(
+        _scenario(source, changes), policy, seeds, out or _default_out("run", source),
+        engine=_engine(engine, workers, address), quiet=quiet,
+    )  # fmt: skip
+    _print_result(result, as_json=as_json)
+
+
+@app.command("compare")
+def compare_command(
+    source: Source = "paper",
+    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
+    seeds: Seeds = 20,
+    out: Out = None,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare policies on the same channels, samples and initial models.
+
+    Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
+    """
+    result = agewise.compare(
+        _scenario(source, changes), policies, seeds, out or _default_out("compare", source),
+        engine=_engine(engine, workers, address), quiet=quiet,
+    )  # fmt: skip
+    _print_result(result, as_json=as_json)
+
+
+@app.command("sweep")
+def sweep_command(
+    vary: Annotated[
+        list[str],
+        typer.Option(help="Values of a field: channel.rate_threshold=1,2,4; may be repeated."),
+    ],
+    source: Source = "paper",
+    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
+    seeds: Seeds = 10,
+    out: Out = None,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare policies for every combination of values.
+
+    Example: agewise sweep paper --vary channel.rate_threshold=1,2,4,6 --vary
+    data.partition=iid,shards
+    """
+    from agewise.scenario import toml
+
+    varied = {}
+    for text in vary:
+        name, values = _assignment(text, "--vary")
+        varied[name] = [toml.value(value) for value in values.split(",")]
+    result = agewise.sweep(
+        _scenario(source, changes), policies, varied, seeds, out or _default_out("sweep", source),
+        engine=_engine(engine, workers, address), quiet=quiet,
+    )  # fmt: skip
+    _print_result(result, as_json=as_json)
+
+
+@app.command("reproduce")
+def reproduce_command(
+    source: Source = "paper",
+    seeds: Annotated[int | None, typer.Option(help="20, or 10 for the map.")] = None,
+    out: Out = None,
+    changes: Changes = None,
+    whole_map: Annotated[
+        bool, typer.Option("--map", help="Where ABS wins: threshold, likeness of data, alpha.")
+    ] = False,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the paper's figure and say which of its claims hold."""
+    from agewise.cli import printing
+
+    folder = out or _default_out("reproduce-map" if whole_map else "reproduce", source)
+    where = _engine(engine, workers, address)
+    if whole_map:
+        base = _scenario(
+            source, [f"run.rounds={agewise.reproduction.map.ROUNDS}", *(changes or [])]
+        )
+        drawn = agewise.reproduce_map(base, seeds or 10, folder, engine=where, quiet=quiet)
+        printing.print_map(drawn, as_json=as_json)
+        return
+    made = agewise.reproduce(
+        _scenario(source, changes), seeds or 20, folder, engine=where, quiet=quiet
+    )
+    printing.print_reproduction(made, as_json=as_json)
+
+
+@app.command("show")
+def show_command(
+    folder: Annotated[Path, typer.Argument(help="A results folder, finished or still running.")],
+    as_json: AsJson = False,
+) -> None:
+    """Print the tables of a results folder."""
+    from agewise.experiment import Result
+
+    _print_result(Result.open(folder), as_json=as_json)
+
+
+def _scenario(source: str, changes: list[str] | None) -> "Scenario":
+    from agewise.scenario import Scenario, presets, toml
+
+    is_preset = source in presets() or not (source.endswith(".toml") or Path(source).exists())
+    chosen = Scenario.preset(source) if is_preset else Scenario.load(source)
+    for text in changes or []:
+        name, value = _assignment(text, "--set")
+        chosen = chosen.with_(**{name: toml.value(value)})
+    return chosen
+
+
+def _assignment(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{option} needs name=value, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _engine(name: str, workers: int | None, address: str | None) -> "Engine":
+    from agewise.engines import make_engine
+
+    return make_engine(name, workers, address)
+
+
+def _default_out(command: str, source: str) -> Path:
+    return Path("runs") / f"{command}-{Path(source).stem}"
+
+
+def _print_result(result: "Result", *, as_json: bool) -> None:
+    from agewise.cli import printing
+
+    printing.print_result(result, as_json=as_json)

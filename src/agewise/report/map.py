@@ -1,0 +1,41 @@
+"""Where a policy wins: a map over two quantities."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.report.style import COLUMN_IN, new_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def gain_map(
+    gains: NDArray[np.float64],
+    p_values: NDArray[np.float64],
+    columns: list[str],
+    rows: list[str],
+    axis: "Axes | None" = None,
+) -> "Axes":
+    """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
+
+    Blue squares are wins, red ones losses; a square without a star is a tie at the 5% level
+    (* p < 0.05, ** p < 0.01, *** p < 0.001).
+    """
+    axis = axis or new_axis(COLUMN_IN, 0.9 + 0.42 * len(rows))
+    limit = max(0.01, float(np.nanmax(np.abs(gains))))
+    axis.imshow(100 * gains, cmap="RdBu", vmin=-100 * limit, vmax=100 * limit, aspect="auto")
+    for row in range(len(rows)):
+        for column in range(len(columns)):
+            gain, p = gains[row, column], p_values[row, column]
+            stars = "*" * int(np.sum(p < np.array([0.05, 0.01, 0.001])))
+            dark = abs(gain) > 0.6 * limit
+            axis.text(
+                column, row, f"{100 * gain:+.1f}{stars}", ha="center", va="center", fontsize=7,
+                color="white" if dark else "black",
+            )  # fmt: skip
+    axis.set_xticks(range(len(columns)), columns)
+    axis.set_yticks(range(len(rows)), rows)
+    axis.grid(visible=False)
+    return axis
