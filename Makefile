@@ -7,7 +7,13 @@ READY := .venv/.ready
 KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
-.PHONY: demo test lint types contracts unit bench clean
+.PHONY: reproduce demo map test lint types contracts unit bench bench-peers clean
+
+reproduce: $(READY)
+	@$(BIN)/agewise reproduce paper
+
+map: $(READY)
+	@$(BIN)/agewise reproduce paper --map
 
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py

@@ -118,3 +118,85 @@ def test_missing_options_end_with_code_2(files):
 
 def test_version():
     assert agewise_command("--version").stdout == f"agewise {agewise.__version__}\n"
+
+
+@pytest.fixture
+def scenario_file(tmp_path):
+    from tests.scenarios import tiny
+
+    path = tmp_path / "tiny.toml"
+    path.write_text(tiny(run={"rounds": 12}).to_toml())
+    return path
+
+
+def test_scenario_prints_a_file_that_runs(tmp_path):
+    listed = agewise_command("scenario").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == agewise.scenario.presets()
+    printed = agewise_command("scenario", "paper", "--set", "learn.local_steps=20")
+    (tmp_path / "my.toml").write_text(printed.stdout)
+    read = agewise.Scenario.load(tmp_path / "my.toml")
+    assert read == agewise.Scenario.preset("paper").with_(**{"learn.local_steps": 20})
+
+
+def test_compare_show_and_sweep(scenario_file):
+    folder = scenario_file.parent
+    compared = agewise_command(
+        "compare", "tiny.toml", "--policy", "age-based:alpha=0.25", "--policy", "max-pack",
+        "--seeds", "2", "--out", "mine", "--engine", "inline", "--json", cwd=folder,
+    )  # fmt: skip
+    assert compared.returncode == 0, compared.stderr
+    said = json.loads(compared.stdout)
+    result = agewise.Result.open(folder / "mine")
+    assert said["finished"] == said["expected"] == 4
+    assert said["rows"] == json.loads(json.dumps(result.table().to_dicts()))
+    shown = agewise_command("show", "mine", cwd=folder)
+    assert "alpha=0.25" in shown.stdout
+    assert "round 12" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    swept = agewise_command(
+        "sweep", "tiny.toml", "--vary", "channel.rate_threshold=1,4", "--vary",
+        "data.partition=iid,shards", "--policy", "random", "--seeds", "1", "--out", "swept",
+        "--engine", "inline", "--set", "run.rounds=2", "--json", cwd=folder,
+    )  # fmt: skip
+    assert swept.returncode == 0, swept.stderr
+    assert json.loads(swept.stdout)["finished"] == 4
+    one = agewise_command(
+        "run", "tiny.toml", "--policy", "random", "--out", "one", "--workers", "1", "--quiet",
+        "--set", "run.rounds=2", cwd=folder,
+    )  # fmt: skip
+    assert one.returncode == 0, one.stderr
+    assert one.stderr == ""
+    assert "Results: one" in one.stdout
+
+
+def test_reproduce_says_which_claims_hold(scenario_file):
+    run = agewise_command(
+        "reproduce", "tiny.toml", "--seeds", "2", "--out", "r", "--engine", "inline",
+        cwd=scenario_file.parent,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "1. ABS reaches a higher accuracy than MaxPack: " in run.stdout
+    assert "3. gradient diversity explains the gain: " in run.stdout
+    assert (scenario_file.parent / "r" / "accuracy.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("scenario", "papr"), "there is no preset 'papr'; did you mean paper"),
+        (("scenario", "gone.toml"), "gone.toml: cannot be read"),
+        (("run", "tiny.toml", "--set", "learn.local_step=3"), "did you mean local_steps"),
+        (("run", "tiny.toml", "--set", "nonsense"), "--set needs name=value"),
+        (("compare", "tiny.toml", "--policy", "fedcs"), "unknown policy 'fedcs'"),
+        (("compare", "tiny.toml", "--policy", "random:x"), "write parameters as name=value"),
+        (("compare", "tiny.toml", "--engine", "slurm"), "unknown engine 'slurm'"),
+        (("compare", "tiny.toml", "--seeds", "0"), "seeds must be a whole number"),
+        (("show", "."), "not a results folder"),
+    ],
+)
+def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments, sentence):
+    run = agewise_command(*arguments, cwd=scenario_file.parent)
+    assert run.returncode == 2
+    assert sentence in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert not (scenario_file.parent / "runs").exists()

@@ -317,7 +317,7 @@ def test_a_run_watched_less_long_does_not_stretch_the_horizon():
         ([[0.1, 0.9]], {"cost": [2, 1]}, "must not fall"),
         ([[0.1, 0.9]], {"cost": [-1, 1]}, "not negative"),
         ([[0.1, 0.9]], {"cost": [1, math.nan]}, "finite"),
-        ([[0.1, 0.9]], {"cost": [1, math.inf]}, "finite"),
+        ([[0.1, 0.9]], {"cost": [1, math.inf]}, "rounds and cost must be finite"),
         ([[0.1, 0.9]], {"cost": [1, 2, 3]}, "broadcast"),
         ([[0.1, 0.9]], {"cost": [1, 2], "rounds": [0, 1]}, "not both"),
         ([[0.1, 0.9]], {"target": math.nan}, "target must be a finite number"),

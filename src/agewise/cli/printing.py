@@ -77,10 +77,10 @@ def _print_tables(result: "Result") -> None:
     rows = result.table().to_dicts()
     varied = [name for name in rows[0] if "." in name]
     points = [name.split("@")[1] for name in rows[0] if name.startswith("accuracy@")]
-    who = _table("Scheduling: UEs a round, distinct UEs reached, ages, gradient diversity")
+    who = _table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
     for name in (*varied, "policy"):
         who.add_column(name.split(".")[-1], no_wrap=True)
-    for name in ("seeds", "UEs/round", "distinct", "mean age", "peak age", "diversity"):
+    for name in ("seeds", "UEs", "distinct", "age", "peak", "diversity"):
         who.add_column(name, justify="right")
     what = _table("Accuracy after so many rounds (95% interval); gain over the baseline, p")
     for name in (*varied, "policy"):

@@ -1,6 +1,8 @@
 """Run cells on an engine into a folder, continuing where an earlier run stopped."""
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,14 +81,16 @@ def execute(
 ) -> Result:
     """The cells of all combinations that are not finished yet, and the result of all."""
     cells = make_cells(scenario, as_policies(policies), as_seeds(seeds), variations)
-    temporary = tempfile.TemporaryDirectory(prefix="agewise-") if out is None else None
-    folder = Folder(Path(temporary.name if temporary else out))  # type: ignore[arg-type]
+    folder = Folder(Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out))
     with folder.opened(scenario, cells):
         missing = [cell for cell in cells if folder.finished(cell) is None]
         folder.log(f"{len(cells) - len(missing)} of {len(cells)} cells were there")
         _run_missing(missing, folder, engine, quiet=quiet)
         folder.log(f"all {len(cells)} cells are there")
-    return Result.open(folder.path, temporary)
+    result = Result.open(folder.path)
+    if out is None:
+        weakref.finalize(result, shutil.rmtree, folder.path, ignore_errors=True)
+    return result
 
 
 def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: bool) -> None:

@@ -18,6 +18,8 @@ from agewise.scenario import Scenario
 from agewise.version import __version__
 
 _FORMAT = 1
+_LISTS = ("variations", "policies", "seeds")
+_NEEDED = ("agewise", "scenario", *_LISTS)
 
 
 class FolderError(ValueError):
@@ -39,27 +41,39 @@ class Folder:
         """What experiment.json says."""
         file = self.path / "experiment.json"
         try:
-            described: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            described: Any = json.loads(file.read_text(encoding="utf-8"))
         except OSError:
             raise FolderError(f"{self.path}: not a results folder (no experiment.json)") from None
         except ValueError as error:
             raise FolderError(f"{file}: damaged: {error}") from error
-        if described.get("format") != _FORMAT:
+        if not isinstance(described, dict) or "format" not in described:
+            raise FolderError(f"{file}: damaged: it does not describe an experiment")
+        if described["format"] != _FORMAT:
             raise FolderError(
-                f"{file}: written in format {described.get('format')}, this version reads {_FORMAT}"
+                f"{file}: written in format {described['format']}, this version reads {_FORMAT}"
             )
-        return described
+        absent = [name for name in _NEEDED if name not in described]
+        if absent:
+            raise FolderError(f"{file}: damaged: there is no {absent[0]}")
+        return dict(described)
 
     @contextlib.contextmanager
     def opened(self, scenario: Scenario, cells: list[Cell]) -> Iterator[None]:
         """The folder made or continued for these cells, closed to other processes meanwhile."""
-        try:
-            self.cells.mkdir(parents=True, exist_ok=True)
-            with _locked(self.path):
-                for leftover in self.cells.glob(".*.tmp"):  # of a process that was killed
-                    leftover.unlink()
+        with contextlib.ExitStack() as held:
+            with self._writing():
+                self.cells.mkdir(parents=True, exist_ok=True)
+                held.enter_context(_locked(self.path))
                 self._describe(scenario, cells)
-                yield
+                for leftover in self.path.rglob(".*.tmp"):  # of a process that was killed
+                    leftover.unlink()
+            yield
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the system says against writing here, as one sentence."""
+        try:
+            yield
         except OSError as error:
             raise FolderError(f"{self.path}: cannot be written: {error.strerror}") from error
 
@@ -67,6 +81,11 @@ class Folder:
         described = self._made_here(scenario, cells)
         if (self.path / "experiment.json").exists():
             described = _merged(self.description(), described, self.path)
+        elif any(self.cells.glob("*.parquet")):
+            raise FolderError(
+                f"{self.path}: holds cells but no experiment.json that says of what: give another "
+                "folder"
+            )
         else:
             with write_whole(self.path / "scenario.toml") as temporary:
                 temporary.write_text(scenario.to_toml(), encoding="utf-8")
@@ -105,13 +124,13 @@ class Folder:
 
     def keep(self, cell: Cell, content: bytes) -> None:
         """Write the file of a finished cell."""
-        with write_whole(self.cells / cell.file_name) as temporary:
+        with self._writing(), write_whole(self.cells / cell.file_name) as temporary:
             temporary.write_bytes(content)
 
     def log(self, line: str) -> None:
         """Add a line with the time to log.txt."""
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
-        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+        with self._writing(), (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{now} {line}\n")
 
 
@@ -127,8 +146,7 @@ def _merged(old: dict[str, Any], new: dict[str, Any], path: Path) -> dict[str, A
             f"{path}: holds results of another scenario "
             f"({_difference(old['scenario'], new['scenario'])}): give another folder"
         )
-    lists = ("variations", "policies", "seeds")
-    return old | {name: _distinct(old[name] + new[name]) for name in lists}
+    return old | {name: _distinct(old[name] + new[name]) for name in _LISTS}
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:

@@ -2,9 +2,8 @@
 
 import functools
 import json
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +41,9 @@ class Result:
     entries: list[Entry]
     damaged: list[str]
     expected: int
-    _temporary: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
     @classmethod
-    def open(
-        cls, path: Path | str, temporary: tempfile.TemporaryDirectory[str] | None = None
-    ) -> "Result":
+    def open(cls, path: Path | str) -> "Result":
         """What is whole in this folder, while it is still being filled or after."""
         folder = Folder(Path(path))
         described = folder.description()
@@ -69,10 +65,7 @@ class Result:
         policies = described["policies"]
         seeds = sorted(described["seeds"])
         expected = len(variations) * len(policies) * len(seeds)
-        return cls(
-            folder.path, scenario, variations, policies, seeds, entries, damaged, expected,
-            temporary,
-        )  # fmt: skip
+        return cls(folder.path, scenario, variations, policies, seeds, entries, damaged, expected)
 
     def history(
         self, policy: str, seed: int = 0, variation: Mapping[str, Any] | None = None

@@ -86,7 +86,7 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
         f"{max_pack.spread.mean():.1f} ({_p(spread.p_value)})"
     )
     linked = False
-    if gain.size > 2 and gain.std() > 0 and wider.std() > 0:
+    if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
         link = stats.pearsonr(wider, gain)
         linked = bool(link.pvalue < LEVEL and link.statistic > 0)
         told += f"; correlation with the gain over seeds {link.statistic:+.2f} ({_p(link.pvalue)})"
