@@ -147,7 +147,7 @@ def sweep_command(
 @app.command("reproduce")
 def reproduce_command(
     source: Source = "paper",
-    seeds: Annotated[int | None, typer.Option(help="20, or 10 for the map.")] = None,
+    seeds: Seeds = 20,
     out: Out = None,
     changes: Changes = None,
     whole_map: Annotated[
@@ -168,12 +168,10 @@ def reproduce_command(
         base = _scenario(
             source, [f"run.rounds={agewise.reproduction.map.ROUNDS}", *(changes or [])]
         )
-        drawn = agewise.reproduce_map(base, seeds or 10, folder, engine=where, quiet=quiet)
+        drawn = agewise.reproduce_map(base, seeds, folder, engine=where, quiet=quiet)
         printing.print_map(drawn, as_json=as_json)
         return
-    made = agewise.reproduce(
-        _scenario(source, changes), seeds or 20, folder, engine=where, quiet=quiet
-    )
+    made = agewise.reproduce(_scenario(source, changes), seeds, folder, engine=where, quiet=quiet)
     printing.print_reproduction(made, as_json=as_json)
 
 

@@ -56,7 +56,7 @@ def print_map(drawn: "MapResult", *, as_json: bool) -> None:
         )  # fmt: skip
         return
     for layer, alpha in enumerate(drawn.alphas):
-        table = _table(f"Accuracy of ABS (alpha={alpha:g}) over MaxPack, percentage points")
+        table = _table(f"ABS (alpha={alpha:g}) over MaxPack, percentage points")
         table.add_column("data of a UE")
         for threshold in drawn.thresholds:
             table.add_column(f"R_s = {threshold:g}", justify="right")

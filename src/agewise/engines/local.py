@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,10 +32,11 @@ class Local:
         count = min(self.workers or _cores(), len(items))
         if count <= 0:
             return
-        pool = ProcessPoolExecutor(max_workers=count, initializer=_prepare)
-        pending = {pool.submit(work, item): item for item in items}
+        pool = ProcessPoolExecutor(count, initializer=_prepare, initargs=(os.getpid(),))
         finished = False
         try:
+            with _interrupts_held_back():
+                pending = {pool.submit(work, item): item for item in items}
             for future in as_completed(pending):
                 yield pending[future], future.result()
             finished = True
@@ -46,9 +49,29 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _prepare() -> None:
-    """A worker leaves Ctrl-C to the process that started it, and uses one thread."""
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Ctrl-C waits; processes started meanwhile never get it: it is for the one that starts them."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # loky needs it, and starting it would let interrupts in
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _prepare(parent: int) -> None:
+    """A worker uses one thread, and ends with the process that started it."""
     from agewise.learn.threads import set_threads
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_threads(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A killed process cannot end its workers, and they would wait for work for ever."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)

@@ -9,9 +9,10 @@ from agewise.engines.base import Item, Result
 
 @dataclass(frozen=True)
 class Ray:
-    """One task per item on the cluster at ``address``, or on one that is started here.
+    """One task per item on the cluster at ``address``.
 
-    A task whose node dies is run again on another, as often as it takes.
+    Without an address Ray looks for a running cluster (``RAY_ADDRESS``, then this machine) and
+    otherwise starts one here for as long as the run lasts. A task whose node dies is run again on another, as often as it takes.
     """
 
     address: str | None = None
@@ -40,8 +41,12 @@ def _as_finished(
     try:
         while pending:
             (done,), _ = ray.wait(list(pending), num_returns=1)
-            result = ray.get(done)
-            yield pending.pop(done), result
+            item = pending.pop(done)
+            try:
+                result = ray.get(done)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from error  # what the work raised, as the other engines do
+            yield item, result
     finally:
         for reference in pending:
             ray.cancel(reference, force=True)

@@ -1,5 +1,6 @@
 """Run cells on an engine into a folder, continuing where an earlier run stopped."""
 
+import contextlib
 import shutil
 import tempfile
 import weakref
@@ -17,7 +18,7 @@ from agewise.experiment.cells import (
     make_cells,
     product,
 )
-from agewise.experiment.folder import Folder
+from agewise.experiment.folder import Folder, FolderError
 from agewise.experiment.progress import progress
 from agewise.experiment.result import Result
 from agewise.policies import Policy
@@ -99,9 +100,8 @@ def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: 
             for cell, content in engine.run(compute, missing):
                 folder.keep(cell, content)
                 shown.advance(cell.scenario.run.rounds)
-        except KeyboardInterrupt:
-            folder.log("interrupted")
-            raise
-        except Exception as error:
-            folder.log(f"stopped: {error}")
+        except BaseException as error:
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
+            with contextlib.suppress(FolderError):  # a full disk must not hide the cause
+                folder.log(why)
             raise

@@ -54,7 +54,7 @@ class MapResult:
 
 def reproduce_map(
     scenario: Scenario | None = None,
-    seeds: int | Iterable[int] = 10,
+    seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/map",
     *,
     engine: "str | Engine" = "local",

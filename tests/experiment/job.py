@@ -1,0 +1,21 @@
+"""The experiment that the tests interrupt and kill: ``python -m tests.experiment.job FOLDER``."""
+
+import sys
+
+import agewise
+from tests.scenarios import tiny
+
+#: About a tenth of a second a cell, so that a signal finds some finished and some at work.
+SCENARIO = tiny(learn={"local_steps": 20_000}, run={"rounds": 8})
+VARY = {"channel.rate_threshold": [3.0, 4.0]}
+COUNT = 24
+
+
+def experiment(out, **options):
+    return agewise.sweep(
+        SCENARIO, ["age-based", "max-pack"], VARY, seeds=6, out=out, quiet=True, **options
+    )
+
+
+if __name__ == "__main__":
+    experiment(sys.argv[1], workers=2)

@@ -1,0 +1,91 @@
+"""To look at folders and processes from outside. Linux: processes are read from /proc."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def files(folder):
+    """Every file below the folder that results consist of, with its content."""
+    found = [*folder.glob("cells/*"), folder / "scenario.toml", folder / "experiment.json"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in found}
+
+
+def cells(folder):
+    """The finished cells, with their content."""
+    return {file.name: file.read_bytes() for file in folder.glob("cells/*.parquet")}
+
+
+def times(folder):
+    """When each finished cell was written."""
+    return {file.name: file.stat().st_mtime_ns for file in folder.glob("cells/*.parquet")}
+
+
+def leftovers(folder):
+    """Temporary files of writes that did not come to an end."""
+    return [file.name for file in folder.rglob("*.tmp")]
+
+
+def until(condition, seconds=60.0):
+    """Wait until the condition holds and return what it gave; fail after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"still waiting after {seconds} s"
+        time.sleep(0.005)
+    return value
+
+
+def start(*arguments, **options):
+    """Python in a session of its own, so that all that it starts can be found and ended."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], cwd=ROOT, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def session(process):
+    """The living processes of the session that `start` made: number and command."""
+    alive = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, own = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+            if int(own) == process.pid and state not in "ZX":
+                alive[int(entry.name)] = (entry / "cmdline").read_text()
+        except OSError:  # ended meanwhile
+            continue
+    return alive
+
+
+def workers(process):
+    """How many worker processes of the local engine the session has."""
+    return sum("popen_loky" in command for command in session(process).values())
+
+
+def children():
+    """The living worker processes of the local engine that this process started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            mine = int(parent) == os.getpid() and state not in "ZX"
+            if mine and "popen_loky" in (entry / "cmdline").read_text():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def end(process):
+    """Kill what is left of a session and close its pipes."""
+    while session(process) or process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            break
+        time.sleep(0.01)
+    process.communicate()
