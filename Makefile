@@ -36,6 +36,10 @@ unit: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
 	@$(BIN)/python -m benchmarks.learning
+	@$(BIN)/python -m benchmarks.engines
+
+bench-peers: $(READY)
+	@$(BIN)/python -m benchmarks.peers
 
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv (once, a minute or two) ..."

@@ -8,12 +8,12 @@ from tests.scenarios import tiny
 #: About a tenth of a second a cell, so that a signal finds some finished and some at work.
 SCENARIO = tiny(learn={"local_steps": 20_000}, run={"rounds": 8})
 VARY = {"channel.rate_threshold": [3.0, 4.0]}
-COUNT = 24
+COUNT = 16
 
 
 def experiment(out, **options):
     return agewise.sweep(
-        SCENARIO, ["age-based", "max-pack"], VARY, seeds=6, out=out, quiet=True, **options
+        SCENARIO, ["age-based", "max-pack"], VARY, seeds=4, out=out, quiet=True, **options
     )
 
 

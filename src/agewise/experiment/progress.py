@@ -1,94 +1,85 @@
-"""How far a long piece of work is."""
+"""How far a long piece of work is: a bar in a terminal, lines elsewhere."""
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any
 
+#: Work that is done sooner needs no progress.
 _PATIENCE_S = 2.0
+#: Between two lines where there is no terminal.
 _INTERVAL_S = 10.0
 
 
-class Progress(Protocol):
-    """Told of every finished cell."""
-
-    def advance(self, rounds: int) -> None:
-        """One more cell is done, which had so many rounds."""
-        ...
-
-
-class _Quiet:
-    def advance(self, rounds: int) -> None:
-        pass
-
-
-class _Lines:
-    """A line at intervals, for logs and pipes."""
+class Progress:
+    """Counts finished cells and rounds."""
 
     def __init__(self, cells: int) -> None:
         self.cells, self.done, self.rounds = cells, 0, 0
-        self.start = self.last = time.monotonic()
+        self.start = time.monotonic()
 
     def advance(self, rounds: int) -> None:
+        """One more cell is done, which had so many rounds."""
         self.done += 1
         self.rounds += rounds
-        now = time.monotonic()
-        if now - self.last >= _INTERVAL_S:
-            self.last = now
-            print(self.line(now - self.start), file=sys.stderr, flush=True)  # noqa: T201
 
-    def line(self, elapsed: float) -> str:
-        left = elapsed / self.done * (self.cells - self.done)
-        return (
-            f"{self.done} of {self.cells} cells, {self.rounds / elapsed:,.0f} rounds/s, "
-            f"{left:.0f} s left"
-        )
+    @property
+    def speed(self) -> str:
+        """Rounds a second so far."""
+        return f"{self.rounds / (time.monotonic() - self.start):,.0f} rounds/s"
 
-
-class _Bar(_Lines):
-    """A bar that a terminal draws over and over, once the work takes longer than a moment."""
-
-    def __init__(self, cells: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
-
-        super().__init__(cells)
-        self.bar = RichProgress(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("cells · {task.fields[speed]} ·"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.bar.add_task("", total=cells, speed="")
-        self.shown = False
-
-    def advance(self, rounds: int) -> None:
-        self.done += 1
-        self.rounds += rounds
+    @property
+    def line(self) -> str:
+        """Everything in one line."""
         elapsed = time.monotonic() - self.start
-        if not self.shown and elapsed > _PATIENCE_S:
-            self.bar.start()
-            self.shown = True
-        speed = f"{self.rounds / elapsed:,.0f} rounds/s"
-        self.bar.update(self.task, completed=self.done, speed=speed)
+        left = f"{elapsed / self.done * (self.cells - self.done):.0f} s" if self.done else "unknown"
+        return f"{self.done} of {self.cells} cells, {self.speed}, time left {left}"
 
 
 @contextlib.contextmanager
 def progress(cells: int, *, quiet: bool) -> Iterator[Progress]:
-    """Progress over so many cells: a bar in a terminal, lines elsewhere, or nothing."""
+    """Progress over so many cells, shown by a thread of its own while the work goes on."""
+    counted = Progress(cells)
     if quiet or cells == 0:
-        yield _Quiet()
-    elif sys.stderr.isatty():
-        shown = _Bar(cells)
-        try:
-            yield shown
-        finally:
-            if shown.shown:
-                shown.bar.stop()
-    else:
-        yield _Lines(cells)
+        yield counted
+        return
+    over = threading.Event()
+    show = _show_bar if sys.stderr.isatty() else _print_lines
+    shower = threading.Thread(target=show, args=(counted, over), daemon=True)
+    shower.start()
+    try:
+        yield counted
+    finally:
+        over.set()
+        shower.join()
+
+
+def _print_lines(counted: Progress, over: threading.Event) -> None:
+    while not over.wait(_INTERVAL_S):
+        print(counted.line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _show_bar(counted: Progress, over: threading.Event) -> None:
+    if over.wait(_PATIENCE_S):
+        return
+    with _bar() as bar:
+        task = bar.add_task("", total=counted.cells, speed="")
+        while not over.wait(0.2):
+            bar.update(task, completed=counted.done, speed=counted.speed)
+
+
+def _bar() -> Any:
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    return rich_progress.Progress(
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("cells · {task.fields[speed]} ·"),
+        rich_progress.TimeRemainingColumn(),
+        rich_progress.TextColumn("left"),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -16,15 +16,15 @@ def gain_map(
     p_values: NDArray[np.float64],
     columns: list[str],
     rows: list[str],
+    limit: float,
     axis: "Axes | None" = None,
 ) -> "Axes":
     """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
 
-    Blue squares are wins, red ones losses; a square without a star is a tie at the 5% level
+    Blue squares are wins, red ones losses, darkest at a gain of ``limit``; a square without a star is a tie at the 5% level
     (* p < 0.05, ** p < 0.01, *** p < 0.001).
     """
     axis = axis or new_axis(COLUMN_IN, 0.9 + 0.42 * len(rows))
-    limit = max(0.01, float(np.nanmax(np.abs(gains))))
     axis.imshow(100 * gains, cmap="RdBu", vmin=-100 * limit, vmax=100 * limit, aspect="auto")
     for row in range(len(rows)):
         for column in range(len(columns)):

@@ -91,12 +91,13 @@ def reproduce_map(
 
 def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64]) -> list[Path]:
     columns, rows = [f"{threshold:g}" for threshold in THRESHOLDS], list(LIKENESS)
+    limit = max(0.01, float(np.nanmax(np.abs(gains))))
     with paper_style() as plt:
         figure, axes = plt.subplots(
             1, len(ALPHAS), figsize=(7.16, 2.3), layout="constrained", sharey=True
         )
         for layer, axis in enumerate(axes):
-            gain_map(gains[layer], p_values[layer], columns, rows, axis)
+            gain_map(gains[layer], p_values[layer], columns, rows, limit, axis)
             axis.set_title(rf"$\alpha$ = {ALPHAS[layer]:g}", fontsize=8)
             axis.set_xlabel(r"rate threshold $R_s$ (bit)")
         axes[0].set_ylabel("data of a UE")
