@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from agewise import Streams
-from agewise.data import Dataset, Samples, iid, mnist
+from agewise.data import Dataset, Partition, Samples, iid, mnist
 from agewise.data.partition import equal_shares
 from agewise.learn import average, make_learner
 from agewise.learn.linear import LOSSES
@@ -264,3 +264,10 @@ def test_average_of_nothing_and_of_what_cancels():
 def test_too_many_clusters():
     with pytest.raises(ValueError, match="91 clusters, but only 90"):
         learner_of(dataset(), loss="k-means", clusters=91)
+
+
+def test_an_empty_ue_is_named():
+    data = dataset()
+    partition = Partition(np.arange(90), np.array([0, 40, 40, 90]))
+    with pytest.raises(ValueError, match="UE 1 has no samples"):
+        make_learner(data, partition, tiny().learn)

@@ -24,5 +24,8 @@ __all__ = [
 
 def make_learner(dataset: Dataset, partition: Partition, settings: "Learn") -> Learner:
     """The learner that a scenario describes."""
+    if not partition.sizes.all():
+        empty = int((partition.sizes == 0).argmax())
+        raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
     kind = KMeansLearner if settings.loss == "k-means" else LinearLearner
     return kind.of(dataset, partition, settings)
