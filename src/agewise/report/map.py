@@ -21,8 +21,8 @@ def gain_map(
 ) -> "Axes":
     """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
 
-    Blue squares are wins, red ones losses, darkest at a gain of ``limit``; a square without a star is a tie at the 5% level
-    (* p < 0.05, ** p < 0.01, *** p < 0.001).
+    Blue squares are wins, red ones losses, darkest at a gain of ``limit``; a square without a
+    star is a tie at the 5% level (* p < 0.05, ** p < 0.01, *** p < 0.001).
     """
     axis = axis or new_axis(COLUMN_IN, 0.9 + 0.42 * len(rows))
     axis.imshow(100 * gains, cmap="RdBu", vmin=-100 * limit, vmax=100 * limit, aspect="auto")
