@@ -62,8 +62,8 @@ def session(process):
 
 
 def workers(process):
-    """How many worker processes of the local engine the session has."""
-    return sum("popen_loky" in command for command in session(process).values())
+    """The worker processes of the local engine in the session."""
+    return [number for number, command in session(process).items() if "popen_loky" in command]
 
 
 def children():

@@ -51,7 +51,7 @@ def _cores() -> int:
 
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Ctrl-C waits; processes started meanwhile never get it: it is for the one that starts them."""
+    """Ctrl-C waits, and is for this process: those that it starts meanwhile never get it."""
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # loky needs it, and starting it would let interrupts in

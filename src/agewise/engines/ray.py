@@ -1,5 +1,6 @@
 """A Ray cluster."""
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ class Ray:
     """One task per item on the cluster at ``address``.
 
     Without an address Ray looks for a running cluster (``RAY_ADDRESS``, then this machine) and
-    otherwise starts one here for as long as the run lasts. A task whose node dies is run again on another, as often as it takes.
+    otherwise starts one here for as long as the run lasts. A task whose node dies is run again on
+    another, as often as it takes.
     """
 
     address: str | None = None
@@ -24,6 +26,7 @@ class Ray:
         ray = _require_ray()
         started = not ray.is_initialized()
         if started:
+            _require_answer(self.address)
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
         try:
             yield from _as_finished(ray, work, items)
@@ -57,6 +60,17 @@ def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
 
     set_threads(1)
     return work(item)
+
+
+def _require_answer(address: str | None) -> None:
+    """Ray tries for minutes before it says that nobody is there."""
+    host, _, port = (address or "").rpartition("/")[2].rpartition(":")
+    if not port.isdigit():  # no address, or a word such as "auto" that Ray knows
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"no Ray cluster answers at {address}: {error}") from error
 
 
 def _require_ray() -> Any:

@@ -1,0 +1,40 @@
+"""What the tests run on Ray: ``python -m tests.engines.ray_job compare|fail FOLDER [ADDRESS]``.
+
+In a process of its own, for Ray leaves threads and warnings behind.
+"""
+
+import sys
+
+import agewise
+from agewise import InfeasibleAllocation
+from agewise.engines import make_engine
+from tests.engines.policies import InfeasibleFor
+from tests.scenarios import tiny
+
+#: More than a tenth of a second a cell, so that a node dies while one runs there.
+SCENARIO = tiny(learn={"local_steps": 20_000}, run={"rounds": 12})
+POLICIES = ["age-based", "max-pack"]
+SEEDS = 12
+
+
+def compare(out, engine, seeds=SEEDS):
+    return agewise.compare(SCENARIO, POLICIES, seeds, out, engine=engine, quiet=True)
+
+
+def fail(out, engine):
+    try:
+        agewise.compare(SCENARIO, [InfeasibleFor(seed=1)], 3, out, engine=engine, quiet=True)
+    except InfeasibleAllocation as error:
+        print(error)
+
+
+if __name__ == "__main__":
+    what, folder, *address = sys.argv[1:]
+    chosen = make_engine("ray", address=address[0] if address else None)
+    if what == "fail":
+        fail(folder, chosen)
+    else:
+        compare(folder, chosen, seeds=SEEDS if address else 2)
+    import ray
+
+    assert not ray.is_initialized()

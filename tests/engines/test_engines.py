@@ -1,0 +1,183 @@
+"""Engines: the same bytes everywhere, errors that arrive as they were, nothing left running."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import agewise
+from agewise import InfeasibleAllocation
+from agewise.engines import Inline, Local, Ray, make_engine
+from agewise.policies import Policy
+from agewise.simulate import Diverged
+from agewise.spectrum import pack
+from tests.engines.policies import DeadlyFor, InfeasibleFor
+from tests.experiment.watch import ROOT, cells, children, files, times, until
+from tests.scenarios import tiny
+
+SCENARIO = tiny(run={"rounds": 3})
+POLICIES = ["age-based", "max-pack", "round-robin"]
+
+
+@dataclass(frozen=True)
+class Backwards(Policy):
+    """The highest index first."""
+
+    name = "backwards"
+
+    def schedule(self, view, rng):
+        rank = np.arange(view.ue_count)[::-1].copy()
+        return pack(view.uplink, np.ones(view.ue_count), rank)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Every item in this process, in a drawn order."""
+
+    seed: int
+
+    def run(self, work, items):
+        for i in np.random.default_rng(self.seed).permutation(len(items)):
+            yield items[i], work(items[i])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of an undisturbed run in this process."""
+    out = tmp_path_factory.mktemp("engines") / "whole"
+    agewise.compare(SCENARIO, [*POLICIES, Backwards()], 4, out, engine="inline", quiet=True)
+    return out
+
+
+@pytest.mark.parametrize(
+    "engine", [Local(1), Local(2), Local(3), Shuffled(1), Shuffled(2)], ids=str
+)
+def test_the_same_bytes_on_every_engine_in_any_order(engine, whole, tmp_path):
+    """One of the policies is of this module: it travels to the workers."""
+    out = tmp_path / "out"
+    result = agewise.compare(SCENARIO, [*POLICIES, Backwards()], 4, out, engine=engine, quiet=True)
+    assert len(result.entries) == result.expected == 16
+    assert files(out) == files(whole)
+    until(lambda: not children())
+
+
+def test_a_policy_of_a_script_without_a_guard(tmp_path):
+    """Workers do not run the script again, which would start workers for ever."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import sys
+            from dataclasses import dataclass
+            import numpy as np
+            import agewise
+            from agewise.spectrum import pack
+            from tests.scenarios import tiny
+
+            @dataclass(frozen=True)
+            class LowestIndex(agewise.Policy):
+                name = "lowest-index"
+                def schedule(self, view, rng):
+                    return pack(view.uplink, np.ones(view.ue_count), np.arange(view.ue_count))
+
+            print("main part")
+            policies = [LowestIndex(), "max-pack:ties=lowest-index"]
+            result = agewise.compare(tiny(run={"rounds": 3}), policies, 2, workers=2, quiet=True)
+            own, same = (result.accuracy(policy).tolist() for policy in result.policies)
+            assert own == same
+            print(len(result.entries))
+            """)
+    )
+    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, env=paths
+    )
+    assert (done.stdout, done.stderr) == ("main part\n4\n", "")
+
+
+@pytest.mark.parametrize("engine", [Inline(), Local(2)], ids=str)
+def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
+    out = tmp_path / "out"
+    expected = tmp_path / "expected"
+    policy = InfeasibleFor(seed=3)
+    agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], expected, engine="inline", quiet=True)
+    message = r"^infeasible-for\(seed=3\) in round 1: power constraint \(3c\)"
+    with pytest.raises(InfeasibleAllocation, match=message):
+        agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True)
+    kept = times(out)
+    assert cells(out).items() <= cells(expected).items()
+    if engine == Inline():
+        assert len(kept) == 3
+    log = (out / "log.txt").read_text()
+    assert "stopped: infeasible-for(seed=3) in round 1" in log
+    with pytest.raises(InfeasibleAllocation, match=message):
+        agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True)
+    agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
+    assert cells(out) == cells(expected)
+    assert kept.items() <= times(out).items()
+    until(lambda: not children())
+
+
+def test_a_diverging_model_stops_the_run(tmp_path):
+    wild = tiny(learn={"loss": "squared-error", "step_size": 50.0, "local_steps": 200})
+    with pytest.raises(Diverged, match=r"^the model diverged in round \d"):
+        agewise.compare(wild, ["random"], 1, tmp_path / "out", workers=1, quiet=True)
+
+
+def test_a_worker_that_dies_ends_the_run_and_loses_nothing(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(RuntimeError, match="worker process .* was unexpectedly terminated"):
+        agewise.compare(SCENARIO, [DeadlyFor(seed=3)], 6, out, workers=1, quiet=True)
+    kept = times(out)
+    assert len(kept) == 3
+    assert "stopped: A worker process" in (out / "log.txt").read_text()
+    result = agewise.compare(
+        SCENARIO, [DeadlyFor(seed=3)], [0, 1, 2, 4], out, workers=1, quiet=True
+    )
+    assert len(result.entries) == 4
+    assert kept.items() <= times(out).items()
+    until(lambda: not children())
+
+
+def test_leaving_early_ends_the_workers():
+    results = Local(2).run(slow_power_of_two, range(80))
+    item, result = next(results)
+    assert result == 2**item
+    assert len(children()) == 2
+    results.close()
+    until(lambda: not children(), 15)  # all items would take 20 s
+
+
+def slow_power_of_two(item):
+    time.sleep(0.5)
+    return 2**item
+
+
+def test_no_items_no_processes():
+    assert list(Local(2).run(slow_power_of_two, [])) == []
+    assert list(Inline().run(slow_power_of_two, [])) == []
+    assert children() == []
+
+
+def test_engines_by_name():
+    assert make_engine("inline") == Inline()
+    assert make_engine("local", 3) == Local(3)
+    assert make_engine("ray", address="127.0.0.1:6379") == Ray("127.0.0.1:6379")
+    own = Shuffled(0)
+    assert make_engine(own) is own
+    with pytest.raises(ValueError, match="unknown engine 'dask'; there are local, inline, ray"):
+        make_engine("dask")
+    with pytest.raises(ValueError, match="an address goes with the engine ray"):
+        make_engine("local", address="127.0.0.1:6379")
+    with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
+        make_engine("local", workers=0)
+
+
+def test_without_ray_one_sentence_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'agewise\[ray\]'$"):
+        agewise.compare(SCENARIO, ["random"], 1, tmp_path / "out", engine="ray", quiet=True)

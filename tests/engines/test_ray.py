@@ -1,0 +1,106 @@
+"""Ray on a real cluster of two nodes on this machine, one of which dies half-way."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from agewise.engines import Ray
+from tests.engines import ray_job
+from tests.experiment.watch import cells, end, files, session, start, until
+
+pytest.importorskip("ray", reason="the engine ray is an extra")
+
+
+@contextlib.contextmanager
+def ray_python(*arguments, **options):
+    """Python in which Ray finds and disturbs no other cluster of this machine.
+
+    The path of Ray's folder is short, for the name of a socket has at most 107 characters.
+    """
+    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    inherited = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    environment = inherited | {
+        "RAY_TMPDIR": folder,
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # a cluster on the loopback address
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    process = start(*arguments, env=environment, **options)
+    try:
+        yield process
+    finally:
+        end(process)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def finished(process):
+    """What a process says that ends well, with all that it started."""
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    until(lambda: not session(process))
+    return output
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The process that keeps the cluster, which may still be starting."""
+    with ray_python("-m", "tests.engines.cluster", stdin=subprocess.PIPE) as process:
+        yield process
+        finished(process)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, cluster):
+    """The same in this process, while the cluster starts."""
+    out = tmp_path_factory.mktemp("ray") / "whole"
+    ray_job.compare(out, "inline")
+    assert cluster.poll() is None, cluster.stderr.read()
+    return out
+
+
+@pytest.fixture(scope="module")
+def address(cluster):
+    """Where the cluster answers, once it does."""
+    line = cluster.stdout.readline().strip()
+    assert line, cluster.stderr.read()
+    return line
+
+
+def test_a_node_dies_half_way_and_nothing_is_lost(cluster, whole, address, tmp_path):
+    out = tmp_path / "out"
+    with ray_python("-m", "tests.engines.ray_job", "compare", out, address) as driver:
+        until(lambda: len(cells(out)) >= 8 or driver.poll() is not None)
+        print("kill", file=cluster.stdin, flush=True)
+        assert cluster.stdout.readline() == "killed\n", cluster.stderr.read()
+        assert len(cells(out)) < 2 * ray_job.SEEDS
+        finished(driver)
+    assert files(out) == files(whole)
+
+
+def test_an_error_in_a_cell_arrives_as_it_was(address, tmp_path):
+    out = tmp_path / "out"
+    with ray_python("-m", "tests.engines.ray_job", "fail", out, address) as driver:
+        said = finished(driver)
+    assert said.startswith("infeasible-for(seed=1) in round 1: power constraint (3c)")
+    assert said.count("\n") == 1
+
+
+def test_an_address_where_nobody_answers_is_one_sentence(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # not listening
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"^no Ray cluster answers at {address}: "):
+            ray_job.compare(tmp_path / "out", Ray(address))
+    assert "stopped: no Ray cluster answers" in (tmp_path / "out" / "log.txt").read_text()
+
+
+def test_without_an_address_ray_starts_and_ends_here(whole, tmp_path):
+    out = tmp_path / "out"
+    with ray_python("-W", "error", "-m", "tests.engines.ray_job", "compare", out) as driver:
+        finished(driver)
+    assert len(cells(out)) == 4
+    assert cells(out).items() <= cells(whole).items()

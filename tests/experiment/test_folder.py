@@ -1,0 +1,314 @@
+"""Results folders: continued and extended, never mixed, and told from what is not one."""
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import agewise
+from agewise.experiment import FolderError, Result, execute
+from tests.experiment.watch import cells, end, files, leftovers, start, times, until
+from tests.scenarios import tiny
+
+SCENARIO = tiny(run={"rounds": 3})
+POLICIES = ["age-based", "max-pack"]
+
+
+def compare(out, policies=POLICIES, seeds=3, scenario=SCENARIO, engine="inline"):
+    return agewise.compare(scenario, policies, seeds, out, engine=engine, quiet=True)
+
+
+class Counting(list):
+    """An engine in this process, and the policy and seed of every cell that it ran."""
+
+    def run(self, work, items):
+        for cell in items:
+            self.append((cell.policy.name, cell.seed))
+            yield cell, work(cell)
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A finished folder of six cells."""
+    folder = tmp_path / "out"
+    compare(folder)
+    return folder
+
+
+def everything(folder):
+    """All files with their contents and times, but for the empty lock."""
+    found = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != ".lock"]
+    return [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in found]
+
+
+def test_a_folder_explains_itself(out):
+    described = json.loads((out / "experiment.json").read_text())
+    assert described["agewise"] == agewise.__version__
+    assert described["scenario"] == SCENARIO.resolved()
+    assert described["policies"] == ["age-based(alpha=0.5, ties=random, form=paper)",
+                                     "max-pack(ties=random)"]  # fmt: skip
+    assert described["seeds"] == [0, 1, 2]
+    assert {"python", "packages", "command"} < described.keys()
+    assert agewise.Scenario.load(out / "scenario.toml") == SCENARIO
+    assert len(cells(out)) == 6
+    assert (out / "log.txt").read_text().endswith("all 6 cells are there\n")
+    assert leftovers(out) == []
+
+
+def test_resuming_runs_only_what_is_missing(out):
+    before, written, computed = files(out), times(out), Counting()
+    compare(out, engine=computed)
+    assert computed == []
+    gone = sorted(cells(out))[1]
+    (out / "cells" / gone).unlink()
+    result = compare(out, engine=computed)
+    assert computed == [("age-based", 1)]
+    assert len(result.entries) == 6
+    assert files(out) == before
+    assert times(out).items() >= written.items() - {(gone, written[gone])}
+    assert "5 of 6 cells were there" in (out / "log.txt").read_text()
+
+
+def test_more_seeds_and_policies_extend_the_folder(out, tmp_path):
+    written, computed = times(out), Counting()
+    compare(out, ["random", "max-pack"], seeds=[1, 7], engine=computed)
+    assert computed == [("random", 1), ("random", 7), ("max-pack", 7)]
+    assert written.items() <= times(out).items()
+    result = compare(out, [*POLICIES, "random"], seeds=[0, 1, 2, 7])
+    assert len(result.entries) == result.expected == 12
+    compare(tmp_path / "at once", [*POLICIES, "random"], seeds=[0, 1, 2, 7])
+    assert files(out) == files(tmp_path / "at once")
+
+
+def test_a_sweep_extends_and_keeps_variations_apart(out):
+    vary, computed = {"channel.rate_threshold": [2.0, 3.0]}, Counting()
+    result = agewise.sweep(SCENARIO, ["max-pack"], vary, 2, out, engine=computed, quiet=True)
+    assert len(computed) == 4
+    assert [dict(v) for v in result.variations] == [
+        {}, {"channel.rate_threshold": 2.0}, {"channel.rate_threshold": 3.0}
+    ]  # fmt: skip
+    assert len(result.entries) == 10
+    rounds = result.history("max-pack", 1, {"channel.rate_threshold": 2.0})
+    assert rounds.info.scenario["channel"]["rate_threshold"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"channel": {"rate_threshold": 4.5}},
+         r"channel.rate_threshold is 4.0 there and 4.5 here"),
+        ({"learn": {"local_steps": 11}}, r"learn.local_steps is 10 there and 11 here"),
+        ({"run": {"rounds": 3, "objective_every": 2}},
+         r"run.objective_every is absent there and 2 here"),
+    ],
+)  # fmt: skip
+def test_another_scenario_is_refused_and_changes_nothing(changes, difference, out):
+    before = everything(out)
+    other = tiny(**{"run": {"rounds": 3}, **changes})
+    with pytest.raises(FolderError, match=rf"another scenario \({difference}\): give another"):
+        compare(out, ["random"], scenario=other)
+    assert everything(out) == before
+
+
+def test_another_version_is_refused_and_changes_nothing(out):
+    description = out / "experiment.json"
+    described = json.loads(description.read_text()) | {"agewise": "0.0.1"}
+    description.write_text(json.dumps(described))
+    before = everything(out)
+    expected = f"made with agewise 0.0.1, this is {agewise.__version__}: give another folder"
+    with pytest.raises(FolderError, match=expected):
+        compare(out)
+    assert everything(out) == before
+
+
+def test_a_cell_of_another_scenario_is_refused(out, tmp_path):
+    """A file that someone copied here is neither taken for a result nor overwritten."""
+    compare(tmp_path / "other", scenario=tiny(run={"rounds": 4}))
+    name = min(cells(out))
+    foreign = (tmp_path / "other" / "cells" / name).read_bytes()
+    (out / "cells" / name).write_bytes(foreign)
+    with pytest.raises(FolderError, match="is of another scenario or version"):
+        compare(out)
+    assert cells(out)[name] == foreign
+    assert len(Result.open(out).entries) == 5
+
+
+def test_two_at_once_are_refused_across_processes(tmp_path):
+    out = tmp_path / "out"
+    first = start("-m", "tests.experiment.job", out)
+    try:
+        until(lambda: cells(out))
+        with pytest.raises(FolderError, match="another process is working in this folder"):
+            compare(out)
+        partly = Result.open(out)  # looking is allowed
+        assert partly.entries
+        assert partly.damaged == []
+    finally:
+        end(first)
+    with pytest.raises(FolderError, match="another scenario"):  # the lock went with the process
+        compare(out)
+
+
+def test_a_truncated_cell_is_told_and_run_again(out):
+    before, computed = files(out), Counting()
+    short, empty = sorted(cells(out))[:2]
+    whole = before[f"cells/{short}"]
+    (out / "cells" / short).write_bytes(whole[: len(whole) // 2])
+    (out / "cells" / empty).write_bytes(b"")
+    result = Result.open(out)
+    assert len(result.entries) == 4
+    assert len(result.damaged) == 2
+    assert short in result.damaged[0]
+    assert empty in result.damaged[1]
+    assert result.table().height == 2
+    assert len(compare(out, engine=computed).entries) == 6
+    assert computed == [("age-based", 0), ("age-based", 1)]
+    assert files(out) == before
+    assert (out / "log.txt").read_text().count("damaged, run again: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "experiment.json: damaged: Expecting value"),
+        (b'{"format": 1, "age', "experiment.json: damaged: Unterminated string"),
+        (b"\xff\xfe", "experiment.json: damaged: 'utf-8' codec can't decode"),
+        (b"[]", "experiment.json: damaged: it does not describe an experiment"),
+        (b"{}", "experiment.json: damaged: it does not describe an experiment"),
+        (b'{"format": 1}', "experiment.json: damaged: there is no agewise"),
+        (b'{"format": 2}', "experiment.json: written in format 2, this version reads 1"),
+    ],
+)
+def test_a_damaged_description_is_one_sentence_and_costs_no_cell(content, message, out):
+    (out / "experiment.json").write_bytes(content)
+    before = everything(out)
+    for attempt in (compare, Result.open):
+        with pytest.raises(FolderError) as error:
+            attempt(out)
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
+    assert everything(out) == before
+
+
+def test_a_missing_description_is_one_sentence_and_costs_no_cell(out, tmp_path):
+    (out / "experiment.json").unlink()
+    before = everything(out)
+    with pytest.raises(FolderError, match=r"not a results folder \(no experiment.json\)$"):
+        Result.open(out)
+    for scenario in (SCENARIO, tiny(run={"rounds": 4})):
+        with pytest.raises(FolderError, match="holds cells but no experiment.json"):
+            compare(out, scenario=scenario)
+    assert everything(out) == before
+    with pytest.raises(FolderError, match="not a results folder"):
+        Result.open(tmp_path / "nowhere")
+
+
+def test_what_a_killed_process_left_is_swept_out(out):
+    for name in (".experiment.json.abc.tmp", "cells/.x.parquet.abc.tmp"):
+        (out / name).write_bytes(b"half")
+    assert len(Result.open(out).entries) == 6
+    compare(out)
+    assert leftovers(out) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/agewise"])
+def test_a_place_that_cannot_be_written(place, tmp_path):
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(FolderError, match=r"cannot be written: [A-Z][a-z ]+$"):
+        compare(tmp_path / place)
+    assert (tmp_path / "file").read_text() == "a file"
+
+
+def test_an_error_of_the_work_is_not_blamed_on_the_folder(tmp_path):
+    """Ray tells of a cluster that does not answer by a ConnectionError, which is an OSError."""
+
+    class Offline:
+        def run(self, work, items):
+            raise ConnectionError("nobody answers")
+            yield
+
+    with pytest.raises(ConnectionError, match="^nobody answers$"):
+        execute(SCENARIO, POLICIES, 1, [{}], tmp_path / "out", Offline(), quiet=True)
+    assert "stopped: nobody answers" in (tmp_path / "out" / "log.txt").read_text()
+
+
+@contextlib.contextmanager
+def mounted(size):
+    """A small file system in memory, where this process may mount one."""
+    place = Path(tempfile.mkdtemp(prefix="agewise-test-"))
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "agewise-test", str(place)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip("mounting is not allowed here")
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", str(place)], check=True)  # noqa: S607
+    except FileNotFoundError:
+        pytest.skip("there is no mount here")
+    finally:
+        place.rmdir()
+
+
+@pytest.mark.parametrize("engine", ["inline", "local"])
+def test_a_full_disk_is_one_sentence_and_loses_nothing(engine, tmp_path):
+    compare(tmp_path / "whole", seeds=16)
+    whole = cells(tmp_path / "whole")
+    with mounted("128k") as small:
+        out = small / "out"
+        for chosen in (engine, "inline"):  # the same again when it is tried again
+            with pytest.raises(FolderError, match=r"cannot be written: No space left on device$"):
+                compare(out, seeds=16, engine=chosen)
+            kept = cells(out)
+            assert 4 < len(kept) < 32
+            assert kept.items() <= whole.items()
+            assert leftovers(out) == []
+            assert len(Result.open(out).entries) == len(kept)
+        written = times(out)
+        subprocess.run(["mount", "-o", "remount,size=4m", str(small)], check=True)  # noqa: S607
+        compare(out, seeds=16)
+        assert cells(out) == whole
+        assert written.items() <= times(out).items()
+
+
+def test_a_read_only_disk_is_one_sentence_and_can_be_read():
+    with mounted("1m") as small:
+        compare(small / "out")
+        subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)  # noqa: S607
+        for place in ("out", "new"):
+            with pytest.raises(FolderError, match="cannot be written: Read-only file system$"):
+                compare(small / place)
+        assert len(Result.open(small / "out").entries) == 6
+
+
+def test_a_disk_that_fails_while_writing(monkeypatch, tmp_path):
+    """The same as a full disk, where none can be mounted; the cell's own error is not hidden."""
+    out = tmp_path / "out"
+    left = 4
+    write_bytes = Path.write_bytes
+
+    def full(path, content):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            write_bytes(path, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_bytes(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(FolderError, match=r"cannot be written: No space left on device$"):
+            compare(out)
+    kept = times(out)
+    assert len(kept) == 4
+    assert leftovers(out) == []
+    compare(out)
+    compare(tmp_path / "whole")
+    assert files(out) == files(tmp_path / "whole")
+    assert kept.items() <= times(out).items()
