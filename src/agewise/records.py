@@ -136,7 +136,8 @@ class History:
             frame = pl.read_parquet(path)
         except KeyError:
             raise ValueError(f"{path}: a Parquet file, but not of an Agewise run") from None
-        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        except (Exception, pl.exceptions.PanicException) as error:
+            # A damaged file can fail anywhere in the reader.
             raise ValueError(f"{path}: not a readable Parquet file: {error}") from error
         if described.get("format") != _FORMAT:
             raise ValueError(

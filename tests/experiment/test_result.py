@@ -1,5 +1,8 @@
 """Results: histories by name, tables that say what the runs did, variations."""
 
+import gc
+import shutil
+
 import numpy as np
 import pytest
 
@@ -139,3 +142,26 @@ def test_mistakes(tmp_path):
     assert not (tmp_path / "x").exists()
     with pytest.raises(FolderError, match="not a results folder"):
         Result.open(tmp_path)
+
+
+def test_a_refilled_folder_is_read_anew(tmp_path):
+    out = tmp_path / "again"
+    first = agewise.run(tiny(run={"rounds": 2}), "random", out=out, engine="inline")
+    before = first.history("random").accuracy
+    shutil.rmtree(out)
+    second = agewise.run(
+        tiny(run={"rounds": 2}, learn={"step_size": 0.5}), "random", out=out, engine="inline"
+    )
+    assert not np.array_equal(second.history("random").accuracy, before)
+
+
+def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    result = agewise.run(tiny(run={"rounds": 2}), "random", engine="inline")
+    assert result.history("random").accuracy.size == 2
+    del result
+    gc.collect()
+    diverging = tiny(learn={"loss": "squared-error", "step_size": 50.0, "local_steps": 200})
+    with pytest.raises(ValueError, match="diverged"):
+        agewise.run(diverging, "random", engine="inline")
+    assert list(tmp_path.iterdir()) == []

@@ -48,3 +48,7 @@ def main() -> None:
         fail("interrupted; what is finished is kept, the same command goes on from there", 130)
     except (ValueError, OSError, ModuleNotFoundError) as error:
         fail(str(error))
+    except RuntimeError as error:
+        if type(error).__module__.split(".")[0] not in ("loky", "ray"):
+            raise
+        fail(f"a worker process was lost, and the same command goes on from there: {error}", 1)

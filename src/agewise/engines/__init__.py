@@ -16,14 +16,14 @@ def make_engine(
     """An engine by name, or an engine object as it is."""
     if not isinstance(engine, str):
         return engine
+    if engine not in NAMES:
+        raise ValueError(f"unknown engine {engine!r}; there are {', '.join(NAMES)}")
+    if address is not None and engine != "ray":
+        raise ValueError("an address goes with the engine ray")
+    if workers is not None and engine != "local":
+        raise ValueError("workers go with the engine local")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
     if engine == "ray":
         return Ray(address)
-    if address is not None:
-        raise ValueError("an address goes with the engine ray")
-    if engine == "inline":
-        return Inline()
-    if engine == "local":
-        if workers is not None and workers < 1:
-            raise ValueError(f"workers must be at least 1, not {workers}")
-        return Local(workers)
-    raise ValueError(f"unknown engine {engine!r}; there are {', '.join(NAMES)}")
+    return Inline() if engine == "inline" else Local(workers)

@@ -82,16 +82,32 @@ def execute(
 ) -> Result:
     """The cells of all combinations that are not finished yet, and the result of all."""
     cells = make_cells(scenario, as_policies(policies), as_seeds(seeds), variations)
-    folder = Folder(Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out))
+    if out is None:
+        return _in_memory(scenario, cells, engine, quiet=quiet)
+    return _in_folder(Folder(Path(out)), scenario, cells, engine, quiet=quiet)
+
+
+def _in_memory(scenario: Scenario, cells: list[Cell], engine: Engine, *, quiet: bool) -> Result:
+    """Results in a folder that lasts as long as the returned object."""
+    path = tempfile.mkdtemp(prefix="agewise-")
+    try:
+        result = _in_folder(Folder(Path(path)), scenario, cells, engine, quiet=quiet)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    weakref.finalize(result, shutil.rmtree, path, ignore_errors=True)
+    return result
+
+
+def _in_folder(
+    folder: Folder, scenario: Scenario, cells: list[Cell], engine: Engine, *, quiet: bool
+) -> Result:
     with folder.opened(scenario, cells):
         missing = [cell for cell in cells if folder.finished(cell) is None]
         folder.log(f"{len(cells) - len(missing)} of {len(cells)} cells were there")
         _run_missing(missing, folder, engine, quiet=quiet)
         folder.log(f"all {len(cells)} cells are there")
-    result = Result.open(folder.path)
-    if out is None:
-        weakref.finalize(result, shutil.rmtree, folder.path, ignore_errors=True)
-    return result
+    return Result.open(folder.path)
 
 
 def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: bool) -> None:

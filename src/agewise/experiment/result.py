@@ -47,7 +47,7 @@ class Result:
         """What is whole in this folder, while it is still being filled or after."""
         folder = Folder(Path(path))
         described = folder.description()
-        scenario = Scenario.model_validate(described["scenario"])
+        scenario = _scenario(described["scenario"], folder.path)
         variations: list[Mapping[str, Any]] = described["variations"]
         of_scenario = {
             _key(scenario.with_(**variation).resolved()): variation for variation in variations
@@ -129,9 +129,24 @@ class Result:
         return as_pandas(self.to_polars())
 
 
-@functools.lru_cache(maxsize=4096)
 def _load(file: Path) -> History:
+    """The history in a file, read once as long as the file stays what it is."""
+    state = file.stat()
+    return _load_state(file, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@functools.lru_cache(maxsize=4096)
+def _load_state(file: Path, *_state: int) -> History:
     return History.load(file)
+
+
+def _scenario(values: Mapping[str, Any], path: Path) -> Scenario:
+    try:
+        return Scenario.model_validate(values)
+    except ValueError as error:
+        raise FolderError(
+            f"{path / 'experiment.json'}: its scenario is damaged: {error}"
+        ) from error
 
 
 def _label(info: Any) -> str:
