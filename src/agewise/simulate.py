@@ -105,7 +105,7 @@ def _prove(allocation: Allocation, policy: Policy, t: int) -> None:
 
 
 def _require_finite(params: learn.Params, t: int, scenario: "Scenario") -> None:
-    if not np.isfinite(params.sum()):  # one number that is not finite makes the sum so
+    if not np.isfinite(params).all():
         settings = scenario.learn
         raise Diverged(
             f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
