@@ -1,6 +1,6 @@
 """The command line: parse, call, print."""
 
-from agewise.cli import experiments, schedule
+from agewise.cli import experiments, report, schedule
 from agewise.cli.app import app, main
 
-__all__ = ["app", "experiments", "main", "schedule"]
+__all__ = ["app", "experiments", "main", "report", "schedule"]

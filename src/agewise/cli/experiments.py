@@ -7,6 +7,7 @@ import typer
 
 import agewise
 from agewise.cli.app import AsJson, app
+from agewise.cli.report import write_report
 
 if TYPE_CHECKING:
     from agewise.engines import Engine
@@ -72,15 +73,20 @@ def run_command(
     workers: Workers = None,
     address: Address = None,
     quiet: Quiet = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show every round as it happens, in this process.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
 
     Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
     """
+    from agewise.cli.live import Live
+
     result = agewise.run(
         _scenario(source, changes), policy, seeds, out or _default_out("run", source),
-        engine=_engine(engine, workers, address), quiet=quiet,
+        engine=Live() if live else _engine(engine, workers, address), quiet=quiet or live,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
 
@@ -107,6 +113,7 @@ def compare_command(
         engine=_engine(engine, workers, address), quiet=quiet,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
+    write_report(result, to_stderr=as_json)
 
 
 @app.command("sweep")
@@ -142,6 +149,7 @@ def sweep_command(
         engine=_engine(engine, workers, address), quiet=quiet,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
+    write_report(result, to_stderr=as_json)
 
 
 @app.command("reproduce")
@@ -170,9 +178,11 @@ def reproduce_command(
         )
         drawn = agewise.reproduce_map(base, seeds, folder, engine=where, quiet=quiet)
         printing.print_map(drawn, as_json=as_json)
+        write_report(drawn.result, to_stderr=as_json)
         return
     made = agewise.reproduce(_scenario(source, changes), seeds, folder, engine=where, quiet=quiet)
     printing.print_reproduction(made, as_json=as_json)
+    write_report(made.result, to_stderr=as_json)
 
 
 @app.command("show")

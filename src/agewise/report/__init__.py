@@ -1,8 +1,19 @@
-"""What people look at: figures for papers. Plot functions draw numbers and compute none."""
+"""What people look at: figures for papers and the page. Plot functions compute nothing."""
 
 from agewise.report.curves import accuracy_curves, gain_curve
+from agewise.report.figures import draw_figure
 from agewise.report.labels import label_distribution
 from agewise.report.map import gain_map
+from agewise.report.page import write_page
 from agewise.report.style import paper_style, save
 
-__all__ = ["accuracy_curves", "gain_curve", "gain_map", "label_distribution", "paper_style", "save"]
+__all__ = [
+    "accuracy_curves",
+    "draw_figure",
+    "gain_curve",
+    "gain_map",
+    "label_distribution",
+    "paper_style",
+    "save",
+    "write_page",
+]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agewise.report.style import COLOURS, COLUMN_IN, DASHES, new_axis
+from agewise.report.style import COLOURS, COLUMN_IN, DASHES, dash_place, new_axis
 from agewise.statistics import Interval
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ def accuracy_curves(curves: Mapping[str, Interval], axis: "Axes | None" = None) 
         mean, low, high = (np.asarray(part) for part in (curve.mean, curve.low, curve.high))
         rounds = np.arange(1, mean.size + 1)
         known = ~np.isnan(mean)
-        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
+        colour, dash = COLOURS[place % len(COLOURS)], DASHES[dash_place(place)]
         axis.plot(rounds[known], mean[known], color=colour, linestyle=dash, label=name)
         axis.fill_between(
             rounds[known], low[known], high[known], color=colour, alpha=0.18, linewidth=0
         )
     axis.set_xlabel("communication round")
     axis.set_ylabel("test accuracy")
-    axis.set_xlim(1, max((np.size(curve.mean) for curve in curves.values()), default=1))
+    axis.set_xlim(1, max((2, *(np.size(curve.mean) for curve in curves.values()))))
     axis.legend(loc="lower right")
     return axis
 
@@ -49,7 +49,7 @@ def gain_curve(gain: Interval, early: int, axis: "Axes | None" = None) -> "Axes"
     axis.fill_between(
         rounds[known], low[known], high[known], color=COLOURS[0], alpha=0.18, linewidth=0
     )
-    axis.set_xlim(1, mean.size)
+    axis.set_xlim(1, max(2, mean.size))
     axis.set_xlabel("communication round")
     axis.set_ylabel("gain (percentage points)")
     return axis

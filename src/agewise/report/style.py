@@ -16,6 +16,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
+def dash_place(place: int) -> int:
+    """Which dash the policy at this place has: once the colours repeat, another one."""
+    return (place + place // len(COLOURS)) % len(DASHES)
+
+
 @contextlib.contextmanager
 def paper_style() -> Iterator[Any]:
     """Fonts and lines of the size that a column needs; fonts embedded in PDF files."""

@@ -1,0 +1,153 @@
+// One policy of the replay: its cell, its subchannels and its accuracy so far.
+"use strict";
+
+// Ages fall into these classes; a class begins at its number and ends before the next.
+const AGE_CLASSES = [0, 1, 3, 6, 11, 21, 41];
+const ageClass = (age) => AGE_CLASSES.findLastIndex((first) => age >= first);
+
+function svg(name, attributes, parent) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (parent) parent.append(element);
+  return element;
+}
+
+function html(name, attributes, parent, text) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  if (parent) parent.append(element);
+  return element;
+}
+
+class PolicyView {
+  constructor(run, cell, parent) {
+    this.run = run;
+    this.cell = cell;
+    this.panel = html("article", { class: "panel", "data-policy": run.name }, parent);
+    this.panel.style.setProperty("--own", run.colour);
+    html("h3", {}, this.panel, run.name);
+    const stage = html("div", { class: "stage" }, this.panel);
+    this.#drawCell(stage);
+    this.#drawSide(stage);
+    this.#drawStrip();
+    this.panel.addEventListener("pointerover", (event) => this.#point(event.target));
+    this.panel.addEventListener("pointerleave", () => this.#point(null));
+  }
+
+  #drawCell(stage) {
+    const { places, radius } = this.cell;
+    this.map = svg("svg", { class: "cell", viewBox: "-108 -108 216 216", role: "img" }, stage);
+    svg("circle", { class: "disc", r: 104 }, this.map);
+    for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: 26 * part }, this.map);
+    this.links = svg("g", {}, this.map);
+    const size = Math.max(1.2, Math.min(4.4, 36 / Math.sqrt(places.length)));
+    this.dots = places.map(([x, y], ue) => {
+      const place = { cx: 104 * x / radius, cy: -104 * y / radius };
+      const link = svg("line", { x2: place.cx, y2: place.cy, "data-owner": ue }, this.links);
+      const dot = svg("circle", { ...place, r: size, "data-ue": ue, "data-owner": ue }, this.map);
+      return { dot, link, size, title: svg("title", {}, dot), metres: Math.hypot(x, y) / 10 };
+    });
+    const ap = svg("g", { class: "ap" }, this.map);
+    svg("path", { d: "M0 -8 L7 6 L-7 6 Z" }, ap);
+    svg("title", {}, ap).textContent = "access point";
+    svg("text", { x: 0, y: 101, class: "scale" }, this.map).textContent = `${radius / 10} m`;
+  }
+
+  #drawSide(stage) {
+    const side = html("div", { class: "side" }, stage);
+    const list = html("dl", {}, side);
+    this.facts = {};
+    for (const name of ["accuracy", "uploads now", "heard so far", "oldest update"]) {
+      const pair = html("div", {}, list);
+      html("dt", {}, pair, name);
+      this.facts[name] = html("dd", {}, pair);
+    }
+    const figure = html("figure", { class: "sofar" }, side);
+    html("figcaption", {}, figure, "accuracy so far");
+    this.top = html("small", {}, figure);
+    this.plot = svg("svg", { viewBox: "0 0 100 60", preserveAspectRatio: "none",
+                             "aria-hidden": "true" }, figure);
+    this.bottom = html("small", {}, figure);
+  }
+
+  #drawStrip() {
+    const count = this.cell.subchannels;
+    const label = "Subchannels with their owners; the height of a bar is the share of its power";
+    this.strip = svg("svg", { class: "strip", viewBox: `0 0 ${20 * count} 46`, role: "img",
+                              "aria-label": label }, this.panel);
+    this.slots = Array.from({ length: count }, (_, n) => {
+      const slot = svg("g", { "data-subchannel": n, transform: `translate(${20 * n} 0)` },
+                       this.strip);
+      svg("rect", { class: "slot", x: 1, y: 1, width: 18, height: 32 }, slot);
+      const bar = svg("rect", { class: "bar", x: 1, width: 18 }, slot);
+      const text = svg("text", { x: 10, y: 43 }, slot);
+      return { slot, bar, text, title: svg("title", {}, slot) };
+    });
+  }
+
+  show(t, rivals, range) {
+    const { run, cell } = this;
+    const ages = run.ages.subarray(t * cell.places.length, (t + 1) * cell.places.length);
+    const count = cell.subchannels;
+    const owners = run.owner.subarray(t * count, (t + 1) * count);
+    const powers = run.power.subarray(t * count, (t + 1) * count);
+    const on = new Set(owners.filter((ue) => ue >= 0));
+    this.panel.dataset.round = t + 1;
+    this.dots.forEach((each, ue) => this.#showDot(each, ue, ages[ue], on.has(ue)));
+    this.slots.forEach((each, n) => this.#showSlot(each, n, owners[n], powers[n], ages));
+    const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
+    const accuracy = lastKnown(run.accuracy, t);
+    const facts = [accuracy === null ? "–" : `${accuracy.toFixed(1)} %`, `${on.size} UEs`,
+      `${run.heard[t]} of ${cell.places.length}`, `${oldest} rounds`];
+    Object.values(this.facts).forEach((fact, i) => { fact.textContent = facts[i]; });
+    this.map.setAttribute("aria-label", `${run.name}, round ${t + 1}: ${facts[1]} upload, ` +
+      `${facts[2]} heard so far, the oldest update is ${facts[3]} old`);
+    this.#showAccuracy(t, rivals, range);
+  }
+
+  #showDot({ dot, link, size, title, metres }, ue, age, on) {
+    dot.setAttribute("class", `ue age${ageClass(age)}${on ? " on" : ""}`);
+    dot.setAttribute("r", on ? size * 1.45 : size);
+    dot.dataset.age = age;
+    dot.dataset.on = Number(on);
+    link.setAttribute("class", on ? "link on" : "link");
+    title.textContent = `UE ${ue}, ${metres.toFixed(0)} m away, age ${age}`;
+  }
+
+  #showSlot({ slot, bar, text, title }, n, owner, power, ages) {
+    const height = owner < 0 ? 0 : Math.max(1.5, 32 * power / 255);
+    slot.dataset.owner = owner;
+    slot.dataset.power = power;
+    bar.setAttribute("class", owner < 0 ? "bar" : `bar age${ageClass(ages[owner])}`);
+    bar.setAttribute("y", 33 - height);
+    bar.setAttribute("height", height);
+    text.textContent = owner < 0 ? "" : owner;
+    title.textContent = owner < 0 ? `subchannel ${n}: free`
+      : `subchannel ${n}: UE ${owner} with ${Math.round(power / 2.55)} % of its power`;
+  }
+
+  #showAccuracy(t, rivals, [low, high]) {
+    this.top.textContent = `${high.toFixed(0)} %`;
+    this.bottom.textContent = `${low.toFixed(0)} %, to round ${this.cell.rounds}`;
+    const last = Math.max(1, this.cell.rounds - 1);
+    const points = (run) => run.accuracy.slice(0, t + 1).flatMap((value, i) => value === null ? []
+      : [`${(100 * i / last).toFixed(1)},${(58 - 56 * (value - low) / (high - low)).toFixed(1)}`]);
+    this.plot.replaceChildren(...[...rivals.filter((run) => run !== this.run), this.run].map((run) =>
+      svg("polyline", { points: points(run).join(" "), stroke: run.colour,
+                        class: run === this.run ? "own" : "rival" })));
+  }
+
+  #point(target) {
+    const owner = target?.closest("[data-owner]")?.dataset.owner;
+    for (const each of this.panel.querySelectorAll(".hot")) each.classList.remove("hot");
+    if (owner === undefined || owner === "-1") return;
+    const same = this.panel.querySelectorAll(`[data-owner="${owner}"]`);
+    for (const each of same) each.classList.add("hot");
+  }
+}
+
+function lastKnown(values, t) {
+  for (let i = t; i >= 0; i -= 1) if (values[i] !== null) return values[i];
+  return null;
+}

@@ -1,0 +1,72 @@
+"""Small results folders, and Debian's chromium driven by playwright."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+import agewise
+from agewise.policies import MaxPack, Policy
+from tests.scenarios import tiny
+
+POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index", "round-robin"]
+
+
+@dataclass(frozen=True)
+class Evil(Policy):
+    """A policy whose name would run in a careless page."""
+
+    name: ClassVar[str] = "<script>window.hacked=1</script>"
+
+    def schedule(self, view, rng):
+        return MaxPack().schedule(view, rng)
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory):
+    """Four policies on three seeds."""
+    out = tmp_path_factory.mktemp("results") / "compared"
+    return agewise.compare(tiny(), POLICIES, 3, out, engine="inline", quiet=True)
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory):
+    """Two thresholds by two partitions; the last is the scenario itself."""
+    out = tmp_path_factory.mktemp("results") / "swept"
+    vary = {"channel.rate_threshold": [1.0, 4.0], "data.partition": ["iid", "shards"]}
+    return agewise.sweep(tiny(), POLICIES[:2], vary, 2, out, engine="inline", quiet=True)
+
+
+@pytest.fixture
+def copied(compared, tmp_path):
+    """A copy of the compared folder, to be damaged."""
+    return shutil.copytree(compared.path, tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's chromium; playwright's own browsers are not needed."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=_chromium(),
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield running
+        running.close()
+
+
+def _chromium():
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
+        subprocess.run(command, check=False, capture_output=True)
+        found = shutil.which("chromium")
+    if found is None:
+        pytest.fail("these tests need a browser: apt-get install -y chromium (as root)")
+    return found

@@ -1,0 +1,178 @@
+"""The page without a browser: what it says, what it escapes, and what it does with bad folders."""
+
+import base64
+import hashlib
+import json
+import re
+from html import unescape
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+import agewise
+from agewise.report import charts, numbers, write_page
+from agewise.report.squares import layout, squares
+from tests.report.conftest import Evil
+from tests.scenarios import tiny
+
+
+@pytest.fixture(scope="module")
+def page(compared, tmp_path_factory):
+    path = write_page(compared, tmp_path_factory.mktemp("page") / "report.html")
+    return path.read_text(encoding="utf-8")
+
+
+def embedded(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_the_verdict_comes_first_with_its_numbers(page, compared):
+    order = ["<h1", 'class="answer"', "<table", "data-chart=", 'id="replay"', 'id="toml"']
+    places = [page.index(part) for part in order]
+    assert places == sorted(places)
+    assert "Does ABS learn better than MaxPack when 12 UEs share 5 subchannels?" in page
+    for row in compared.table().to_dicts():
+        assert f"{100 * row['accuracy@8']:.1f} <span" in page
+        assert f"[{100 * row['low@8']:.1f}, {100 * row['high@8']:.1f}]" in page
+        if row["gain@8"] is not None:
+            assert f"{100 * row['gain@8']:+.1f}, p " in unescape(page)
+    assert "Missing:" not in page
+
+
+def test_it_can_be_made_again(page, compared):
+    toml = unescape(re.search(r'id="toml">(.*?)</code>', page, re.DOTALL)[1])
+    assert toml == compared.scenario.to_toml()
+    for policy in compared.policies:
+        assert policy in unescape(page)
+    assert f"agewise {agewise.__version__}" in page
+
+
+def test_only_its_own_scripts_may_run_and_nothing_is_fetched(page):
+    policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 4
+    for script in scripts:
+        mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{mark}'" in policy
+    assert not re.search(r'<(script|img|link|iframe)[^>]+(src|href)="', page.split("<script")[0])
+
+
+def test_plotly_takes_every_chart(page, swept, tmp_path):
+    both = [page, write_page(swept.path, tmp_path / "s.html").read_text(encoding="utf-8")]
+    for data in map(embedded, both):
+        for variation in data["variations"]:
+            assert len(variation["charts"]) == 8
+            for chart in [*variation["charts"].values(), *data["maps"]]:
+                go.Figure(chart)  # raises on a property that it does not know
+
+
+def test_charts_show_what_the_runs_did(compared):
+    curves = numbers.curves(compared, {})
+    drawn = {t["name"]: t for t in charts.accuracy(curves)["data"] if "name" in t}
+    mean = 100 * compared.accuracy("age-based").mean(axis=0)
+    np.testing.assert_allclose(drawn["ABS"]["y"], mean, atol=1e-3)
+    history = compared.history("round-robin", 0)
+    peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
+    np.testing.assert_allclose(curves["round-robin"].age_peak, np.mean(peaks, axis=0))
+    share = [compared.history("round-robin", s).participation / len(history) for s in range(3)]
+    places = np.concatenate([numbers.distances(compared.scenario, s) for s in range(3)])
+    far = places >= 90
+    assert curves["round-robin"].served[-1] == pytest.approx(np.concatenate(share)[far].mean())
+
+
+def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
+    page = write_page(swept, tmp_path / "s.html").read_text(encoding="utf-8")
+    assert '<option value="0">rate_threshold=4, partition=shards</option>' in page
+    drawn = squares(swept)
+    assert (drawn.policies, drawn.baseline) == (["ABS"], "MaxPack")
+    assert (drawn.columns, drawn.rows) == (["1", "4"], ["partition=iid", "partition=shards"])
+    variation = {"channel.rate_threshold": 4.0, "data.partition": "iid"}
+    gain = swept.accuracy("age-based", variation) - swept.accuracy("max-pack", variation)
+    assert drawn.gains[0, 0, 1] == pytest.approx(gain.mean())
+
+
+def test_a_sweep_without_a_rectangle_has_a_row_each():
+    odd = [{"a.x": 1, "a.y": 1}, {"a.x": 2, "a.y": 1}, {"a.x": 2, "a.y": 2}]
+    assert layout(odd) == (None, [None], odd)
+
+
+def test_no_text_of_a_file_becomes_markup(tmp_path):
+    out = tmp_path / "<img src=x onerror=alert(1)>"
+    made = agewise.compare(tiny(), [Evil(), "max-pack"], 2, out, engine="inline", quiet=True)
+    described = json.loads((out / "experiment.json").read_text())
+    described["command"] = "</script><script>window.hacked=1</script>"
+    (out / "experiment.json").write_text(json.dumps(described))
+    (out / "cells" / "<script>alert(1).parquet").write_bytes(b"not parquet")
+    page = write_page(out, tmp_path / "report.html").read_text(encoding="utf-8")
+    head, data = page.split('<script type="application/json" id="data">')
+    assert "<img" not in head
+    assert "<script" not in head
+    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in head
+    assert "&lt;script&gt;alert(1).parquet" in head
+    assert data.split("</script>")[0].count("<") == 0
+    assert made.policies[0] == Evil.name
+
+
+def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
+    files = sorted((copied / "cells").glob("*.parquet"))
+    files[0].write_bytes(files[0].read_bytes()[:200])
+    files[1].unlink()
+    result = agewise.Result.open(copied)
+    page = write_page(result, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "2 of 12 cells are not finished" in page
+    assert f"Damaged: {files[0]}" in unescape(page)
+    assert "2 of 3 seeds missing" in page
+    assert {len(v["charts"]) for v in embedded(page)["variations"]} == {8}
+
+
+def test_cells_of_other_versions_and_scenarios_are_told(copied, swept, tmp_path):
+    described = json.loads((copied / "experiment.json").read_text())
+    described["agewise"] = "0.0.9"
+    (copied / "experiment.json").write_text(json.dumps(described))
+    foreign = next((swept.path / "cells").glob("*iid*.parquet"))
+    (copied / "cells" / foreign.name).write_bytes(foreign.read_bytes())
+    page = write_page(copied, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "made with agewise 0.0.9" in page
+    assert f"12 cells were made with agewise {agewise.__version__}, not 0.0.9" in page
+    assert "1 files are of another scenario" in page
+
+
+def test_a_policy_without_a_cell_keeps_the_colours_of_the_others(copied, tmp_path):
+    for file in (copied / "cells").glob("age-based*"):
+        file.unlink()
+    page = write_page(copied, tmp_path / "r.html").read_text(encoding="utf-8")
+    data = embedded(page)
+    traces = data["variations"][0]["charts"]["age_mean"]["data"]
+    assert [t["line"]["color"] for t in traces] == [p["colour"] for p in data["policies"][1:]]
+    assert [p["place"] for p in data["variations"][0]["replay"]["policies"]] == [1, 2, 3]
+
+
+def test_a_folder_without_results_is_one_sentence(copied, tmp_path):
+    for file in (copied / "cells").glob("*"):
+        file.unlink()
+    with pytest.raises(ValueError, match="no cell is finished yet") as told:
+        write_page(copied, tmp_path / "r.html")
+    assert "\n" not in str(told.value)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="not a results folder"):
+        write_page(tmp_path / "empty", tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_data_that_are_gone_leave_the_other_charts(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((60, 3)), rng.integers(0, 3, 60)
+    source = tmp_path / "data.npz"
+    np.savez(source, x_train=x, y_train=y, x_test=x, y_test=y)
+    scenario = tiny(data={"dataset": "file", "path": str(source), "partition": "iid"})
+    agewise.run(scenario, seeds=1, out=tmp_path / "r", engine="inline", quiet=True)
+    source.unlink()
+    page = write_page(tmp_path / "r", tmp_path / "r.html").read_text(encoding="utf-8")
+    variation = embedded(page)["variations"][0]
+    assert "labels" not in variation["charts"]
+    assert "no such file" in variation["unknown"]
+    assert "How well does ABS learn" in page
+    assert "one seed, so no test" in page
