@@ -165,3 +165,12 @@ def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="diverged"):
         agewise.run(diverging, "random", engine="inline")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_of_runs_in_which_nobody_was_served():
+    result = agewise.run(
+        tiny(run={"rounds": 2}, channel={"rate_threshold": 1000.0}), "random", engine="inline"
+    )
+    row = result.table().to_dicts()[0]
+    assert row["ues_per_round"] == 0
+    assert row["diversity"] is None

@@ -96,8 +96,8 @@ def _row(policy: str, own: Measured, against: Measured | None, rounds: int) -> d
         "distinct_ues": float(own.distinct_ues.mean()),
         "age_mean": float(own.age_mean.mean()),
         "age_peak": float(own.age_peak.mean()),
-        "diversity": float(np.nanmean(own.diversity)) if own.diversity.size else None,
-        "spread": float(np.nanmean(own.spread)) if own.spread.size else None,
+        "diversity": _mean_of_known(own.diversity),
+        "spread": _mean_of_known(own.spread),
     }
     for point in checkpoints(rounds):
         interval = statistics.mean_interval(own.at(point))
@@ -113,6 +113,12 @@ def _row(policy: str, own: Measured, against: Measured | None, rounds: int) -> d
         row[f"gain@{point}"] = paired.difference if paired else None
         row[f"p@{point}"] = paired.p_value if paired else None
     return row
+
+
+def _mean_of_known(values: NDArray[np.float64]) -> float | None:
+    """The mean over the runs in which any update arrived."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
 
 
 def _one(history: "History") -> tuple[float, ...]:

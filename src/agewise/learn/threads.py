@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-#: Multiply-adds that take about as long as handing over a piece.
-_WORTH_SHARING = 50_000
+#: Multiply-adds that take about twice as long as handing over a piece: both threads want the
+#: interpreter lock at the hand-over, and waiting for it is a sleep.
+_WORTH_SHARING = 300_000
 #: Looks, of some 20 ns each, before a worker sleeps or the caller waits in its sleep.
 _LOOKS = 25_000
 
