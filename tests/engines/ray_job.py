@@ -14,7 +14,7 @@ from tests.scenarios import tiny
 #: More than a tenth of a second a cell, so that a node dies while one runs there.
 SCENARIO = tiny(learn={"local_steps": 20_000}, run={"rounds": 12})
 POLICIES = ["age-based", "max-pack"]
-SEEDS = 12
+SEEDS = 30
 
 
 def compare(out, engine, seeds=SEEDS):

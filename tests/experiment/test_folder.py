@@ -27,9 +27,9 @@ class Counting(list):
     """An engine in this process, and the policy and seed of every cell that it ran."""
 
     def run(self, work, items):
-        for cell in items:
-            self.append((cell.policy.name, cell.seed))
-            yield cell, work(cell)
+        for group in items:
+            self.extend((cell.policy.name, cell.seed) for cell in group)
+            yield group, work(group)
 
 
 @pytest.fixture

@@ -42,6 +42,23 @@ def compute(cell: Cell) -> bytes:
     return simulate(cell.scenario, cell.policy, cell.seed).to_bytes()
 
 
+def compute_all(cells: Sequence[Cell]) -> tuple[list[bytes], Exception | None]:
+    """Run cells one after the other; what was done before one failed, and how it failed."""
+    contents: list[bytes] = []
+    for cell in cells:
+        try:
+            contents.append(compute(cell))
+        except Exception as error:
+            return contents, error
+    return contents, None
+
+
+def with_same_samples(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells of one seed and variation together: one worker prepares their samples once."""
+    alike = itertools.groupby(cells, key=lambda cell: (cell.seed, cell.scenario))
+    return [list(group) for _, group in alike]
+
+
 def make_cells(
     scenario: Scenario,
     policies: Iterable[Policy],

@@ -14,9 +14,10 @@ from agewise.experiment.cells import (
     Variation,
     as_policies,
     as_seeds,
-    compute,
+    compute_all,
     make_cells,
     product,
+    with_same_samples,
 )
 from agewise.experiment.folder import Folder, FolderError
 from agewise.experiment.progress import progress
@@ -113,9 +114,12 @@ def _in_folder(
 def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: bool) -> None:
     with progress(len(missing), quiet=quiet) as shown:
         try:
-            for cell, content in engine.run(compute, missing):
-                folder.keep(cell, content)
-                shown.advance(cell.scenario.run.rounds)
+            for group, (contents, error) in engine.run(compute_all, with_same_samples(missing)):
+                for cell, content in zip(group, contents, strict=False):
+                    folder.keep(cell, content)
+                    shown.advance(cell.scenario.run.rounds)
+                if error is not None:
+                    raise error
         except BaseException as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
             with contextlib.suppress(FolderError):  # a full disk must not hide the cause
