@@ -7,7 +7,7 @@ READY := .venv/.ready
 KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
-.PHONY: reproduce demo map test lint types contracts unit bench bench-peers clean
+.PHONY: reproduce demo map test lint types contracts unit bench bench-peers picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce paper
@@ -46,6 +46,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+picture: $(READY)
+	AGEWISE_PICTURE=$(CURDIR)/docs/images/report.png $(BIN)/pytest -q tests/report -k picture
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

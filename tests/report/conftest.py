@@ -64,8 +64,9 @@ def _chromium():
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
-        subprocess.run(command, check=False, capture_output=True)
+        install = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
+        for command in (["apt-get", "update"], install):
+            subprocess.run(command, check=False, capture_output=True)
         found = shutil.which("chromium")
     if found is None:
         pytest.fail("these tests need a browser: apt-get install -y chromium (as root)")

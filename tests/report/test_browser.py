@@ -1,12 +1,15 @@
 """The page in a real browser, opened from disk."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+import agewise
 from agewise.report import write_page
 from tests.report.conftest import Evil
 
@@ -202,3 +205,21 @@ def test_no_name_runs(visit, copied, tmp_path):
     assert page.evaluate("window.hacked") is None
     assert page.locator("dd code").first.inner_text() == described["command"]
     assert page.get_by_label("What is missing").inner_text().count(Evil.name) == 1
+
+
+def test_the_picture_of_the_readme(visit, tmp_path):
+    """The replay's last round in the paper scenario: `make picture` keeps it."""
+    result = agewise.compare(
+        agewise.Scenario.preset("paper"), ["age-based", "max-pack"], 1, tmp_path / "paper",
+        engine="inline", quiet=True,
+    )  # fmt: skip
+    page = visit(write_page(result, tmp_path / "report.html"))
+    page.locator("#replay").focus()
+    page.keyboard.press("End")
+    assert page.get_by_text("round 100 of 100").is_visible()
+    for name, policy in (("ABS", "age-based"), ("MaxPack", "max-pack")):
+        drawn = page.locator(f'.panel[data-policy="{name}"]').evaluate(DRAWN)
+        assert drawn["owner"] == result.history(policy).owner[-1].tolist()
+    picture = Path(os.environ.get("AGEWISE_PICTURE", tmp_path / "report.png"))
+    page.locator(".panels").screenshot(path=picture)
+    assert picture.stat().st_size > 20_000
