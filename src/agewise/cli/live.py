@@ -33,11 +33,12 @@ class Live:
         work: Callable[[Item], Result],  # noqa: ARG002 (the rounds of the same work, one by one)
         items: Sequence[Item],
     ) -> Iterator[tuple[Item, Result]]:
-        """Each cell with the content of its file."""
+        """Each group of cells with the contents of their files, and no error."""
         if not items:
             typer.echo("Nothing to watch: these rounds are finished; --out FOLDER runs them anew.")
         for item in items:
-            yield item, cast(Result, _watch(cast("Cell", item)))
+            contents = [_watch(cell) for cell in cast("Sequence[Cell]", item)]
+            yield item, cast(Result, (contents, None))
 
 
 def _watch(cell: "Cell") -> bytes:

@@ -78,17 +78,21 @@ def _print_tables(result: "Result") -> None:
     varied = [name for name in rows[0] if "." in name]
     points = [name.split("@")[1] for name in rows[0] if name.startswith("accuracy@")]
     who = _table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
-    for name in (*varied, "policy"):
-        who.add_column(name.split(".")[-1], no_wrap=True)
+    heads = ["setting", "policy"] if varied else ["policy"]
+    for name in heads:
+        who.add_column(name, no_wrap=True)
     for name in ("seeds", "UEs", "distinct", "age", "peak", "diversity"):
         who.add_column(name, justify="right")
     what = _table("Accuracy after so many rounds (95% interval); gain over the baseline, p")
-    for name in (*varied, "policy"):
-        what.add_column(name.split(".")[-1], no_wrap=True)
+    for name in heads:
+        what.add_column(name, no_wrap=True)
     for point in points:
         what.add_column(f"round {point}", justify="right")
     for row in rows:
-        head = [str(row[name]) for name in varied] + [_short(row["policy"])]
+        setting = "\n".join(
+            f"{name.split('.')[-1]}={row[name]}" for name in varied if row[name] is not None
+        )
+        head = [setting, _short(row["policy"])] if varied else [_short(row["policy"])]
         who.add_row(
             *head, str(row["seeds"]), f"{row['ues_per_round']:.1f}", f"{row['distinct_ues']:.1f}",
             f"{row['age_mean']:.1f}", f"{row['age_peak']:.1f}", _number(row["diversity"], "{:.2f}"),
