@@ -19,6 +19,7 @@ _POLICY: Final = 3
 _PARTITION: Final = 4
 _MODEL: Final = 5
 _SGD: Final = 6
+_SPEED: Final = 8
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Streams:
     def model(self) -> np.random.Generator:
         """The initial model."""
         return self._stream(_MODEL, 0)
+
+    def speed(self) -> np.random.Generator:
+        """How fast the UEs compute."""
+        return self._stream(_SPEED, 0)
 
     @functools.cached_property
     def sgd(self) -> np.uint64:

@@ -1,20 +1,23 @@
 """Algorithm 3: federated learning over the scheduled channel."""
 
 import functools
+import math
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agewise import data, learn
 from agewise.age import next_ages
-from agewise.policies import Policy, RoundView, make_policy
+from agewise.policies import Lessons, Policy, RoundView, make_policy
 from agewise.radio import CellChannel, power_budget
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+from agewise.timing import compute_slots, upload_slots
 from agewise.version import __version__
 
 if TYPE_CHECKING:
@@ -59,20 +62,31 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
     channel = CellChannel.of(cell, scenario.channel, streams)
     budget = power_budget(scenario.channel)
     learner = _learner(scenario.learn, scenario.data, cell.ues, streams)
+    computing = compute_slots(scenario.timing, cell.ues, streams)
+    deadline = scenario.timing.deadline_slots if scenario.timing else math.inf
 
     ages = np.zeros(cell.ues, dtype=np.int64)
     participation = np.zeros(cell.ues, dtype=np.int64)
     memory: dict[str, np.ndarray] = {}
+    lessons = Lessons.none(cell.ues)
     params = learner.init(streams)
     for t in range(run.rounds):
-        view = RoundView(Uplink(channel.gains(t), budget, threshold), ages, memory)
+        uplink = Uplink(channel.gains(t), budget, threshold)
+        view = RoundView(uplink, ages, memory, learner.sizes, lessons, computing, deadline)
         allocation = policy.schedule(view, streams.policy(t))
-        _prove(allocation, policy, t)
+        _prove(allocation, uplink, policy, t)
         scheduled = np.flatnonzero(allocation.scheduled)
-        received = scheduled  # with perfect channel knowledge every upload arrives
+        received = scheduled[_in_time(scheduled, allocation, view)]
         models = learner.train(params, received, t, streams)
-        params, diversity = learn.average(models, learner.sizes[received], params)
+        factors = allocation.aggregation
+        start = params
+        params, diversity = learn.average(
+            models, learner.sizes[received], start, None if factors is None else factors[received]
+        )
         _require_finite(params, t, scenario)
+        if policy.lessons:
+            heard = learn.lessons(policy.lessons, learner, start, models, received)
+            lessons = lessons.after(received, heard)
         ages = next_ages(ages, received)
         participation[received] += 1
         last = t + 1 == run.rounds
@@ -97,9 +111,23 @@ def _due(t: int, every: int) -> bool:
     return (t + 1) % every == 0
 
 
-def _prove(allocation: Allocation, policy: Policy, t: int) -> None:
+def _in_time(
+    scheduled: NDArray[np.int64], allocation: Allocation, view: RoundView
+) -> NDArray[np.bool_] | slice:
+    """Which of the scheduled UEs compute and upload their update before the deadline."""
+    if view.deadline_slots == math.inf:
+        return slice(None)
+    uploading = upload_slots(allocation.rate[scheduled], allocation.rate_threshold)
+    return view.compute_slots[scheduled] + uploading <= view.deadline_slots
+
+
+def _prove(allocation: Allocation, uplink: Uplink, policy: Policy, t: int) -> None:
+    if not isinstance(allocation, Allocation):
+        raise InfeasibleAllocation(
+            f"{policy} in round {t}: returned {allocation!r} instead of an Allocation"
+        )
     try:
-        allocation.validate()
+        allocation.validate(uplink)
     except InfeasibleAllocation as error:
         raise InfeasibleAllocation(f"{policy} in round {t}: {error}") from error
 

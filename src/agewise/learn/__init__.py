@@ -6,6 +6,7 @@ from agewise.data import Dataset, Partition
 from agewise.learn.average import average
 from agewise.learn.base import Evaluation, Learner, Params
 from agewise.learn.kmeans import KMeansLearner
+from agewise.learn.lessons import lessons
 from agewise.learn.linear import LinearLearner
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = [
     "LinearLearner",
     "Params",
     "average",
+    "lessons",
     "make_learner",
 ]
 

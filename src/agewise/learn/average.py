@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 from agewise.learn.base import Params
 
 
-def average(models: Params, sizes: NDArray[np.int64], start: Params) -> tuple[Params, float | None]:
+def average(
+    models: Params,
+    sizes: NDArray[np.int64],
+    start: Params,
+    factors: NDArray[np.float64] | None = None,
+) -> tuple[Params, float | None]:
     """The average of ``models[i]`` weighted by |D_k|, and the diversity of their updates.
+
+    A policy may have its own ``factors`` of the updates: then the result is ``start`` plus the
+    sum of ``factors[i] * (models[i] - start)``.
 
     The gradient diversity is the sum of the squared lengths of the updates ``models[i] - start``
     over the squared length of their sum (Yin, Pananjady, Lam et al. 2018); it is ``None`` where
@@ -20,6 +28,8 @@ def average(models: Params, sizes: NDArray[np.int64], start: Params) -> tuple[Pa
     if len(models) == 0:
         return start, None
     result = np.empty_like(start)
-    apart, together = kernels.combine(models, sizes, start, result)
+    rest = 0.0 if factors is None else 1.0 - float(factors.sum())
+    shares = sizes / sizes.sum() if factors is None else factors
+    apart, together = kernels.combine(models, shares, start, rest, result)
     diversity = apart / together if together > 0 else math.inf
     return result, float(diversity) if math.isfinite(diversity) else None

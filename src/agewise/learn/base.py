@@ -42,6 +42,10 @@ class Learner(Protocol):
         """
         ...
 
+    def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean loss of this model on the samples of each of these UEs."""
+        ...
+
     def evaluate(self, params: Params) -> Evaluation:
         """Accuracy and mean loss on the test samples."""
         ...

@@ -21,8 +21,6 @@ from agewise.random_kernels import below, subkey
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
 NO_PENALTY, L2, L1 = range(3)
-#: Samples whose losses are added up together in evaluation, whichever thread does it.
-CHUNK = 128
 #: Scale below which the stored weights are brought back to size, far from underflow.
 LEAST_SCALE = np.float32(1e-3)
 #: Rows are drawn at random, so the processor cannot guess them; they are asked for so early.
@@ -288,35 +286,37 @@ def train(
 @compiled(nogil=True)
 def evaluate(
     features, values, starts, labels, unit, outputs, stride, stored, loss,
-    right, losses, begin, end,
+    parts, right, losses, begin, end,
 ):  # fmt: skip
-    """How many samples of each chunk are classified rightly, and the sum of their losses.
+    """How many samples of each part are classified rightly, and the sum of their losses.
 
-    For the chunks begin..end of `CHUNK` samples each; ``stored`` is the padded model.
+    For the parts begin..end; ``parts[i]`` are the first row of a part and the one behind its
+    last, and ``stored`` is the padded model.
     """
     bias = stored.size - stride
     scores = np.zeros(stride, np.float32)
     slopes = np.zeros(stride, np.float32)
-    for chunk in range(begin, end):
-        right[chunk], losses[chunk] = 0, 0.0
-        for row in range(chunk * CHUNK, min(labels.size, (chunk + 1) * CHUNK)):
+    for part in range(begin, end):
+        right[part], losses[part] = 0, 0.0
+        for row in range(parts[part, 0], parts[part, 1]):
             for block in range(0, stride, LANES):
                 score(stored, stride, block, features, values, starts[row], starts[row + 1], scores)
             for i in range(outputs):
                 scores[i] = unit * scores[i] + stored[bias + i]
-            losses[chunk] += loss_and_slopes(loss, scores, outputs, labels[row], slopes, 0)
-            right[chunk] += predict(scores, outputs) == labels[row]
+            losses[part] += loss_and_slopes(loss, scores, outputs, labels[row], slopes, 0)
+            right[part] += predict(scores, outputs) == labels[row]
 
 
 @compiled()
-def combine(models, sizes, start, average):
-    """The average of ``models[i]`` weighted by ``sizes[i]``, and how far they moved.
+def combine(models, factors, start, rest, average):
+    """``rest * start`` plus the sum of ``factors[i] * models[i]``, and how far these moved.
 
     Returns the sum of the squared lengths of the moves from ``start`` and the squared length of
     their sum.
     """
     size = start.size
-    weights = (sizes / sizes.sum()).astype(np.float32)
+    weights = factors.astype(np.float32)
+    kept = np.float32(rest)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
     squares, moves = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
@@ -325,6 +325,8 @@ def combine(models, sizes, start, average):
         mean = spread(0.0)
         moved = spread(0.0)
         squared = spread(0.0)
+        if kept != _ZERO:
+            mean = fused(kept, load(start, i), mean)
         for k in range(weights.size):
             model = load(flat, k * size + i)
             move = fused(-_ONE, load(start, i), model)
@@ -338,7 +340,7 @@ def combine(models, sizes, start, average):
             apart[lane] += squares[lane]
             together[lane] += np.float64(moves[lane]) * moves[lane]
     for i in range(whole, size):
-        mean, moved = _ZERO, 0.0
+        mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
         for k in range(weights.size):
             move = np.float64(flat[k * size + i]) - start[i]
             mean += weights[k] * flat[k * size + i]

@@ -95,22 +95,28 @@ class KMeansLearner:
         share(functools.partial(kmeans_kernels.train, *common), ues.size, operations)
         return trained.reshape(ues.size, params.size)
 
+    def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean loss (without the penalty) of this model on the samples of each UE."""
+        _, losses = self._assign(self.train_rows, params)
+        sums = np.add.reduceat(losses, self.offsets[:-1])
+        return np.asarray(sums[ues] / self.sizes[ues])
+
     def evaluate(self, params: Params) -> Evaluation:
         """Share of test samples in a cluster named after their class; mean loss."""
-        chosen, loss = self._assign(self.test_rows, params)
+        chosen, losses = self._assign(self.test_rows, params)
         labels = self.test_rows.labels
         classes = int(labels.max()) + 1
         counts = np.bincount(chosen * classes + labels, minlength=self.clusters * classes)
         right = counts.reshape(self.clusters, classes).max(axis=1).sum()
-        return Evaluation(float(right) / labels.size, loss / labels.size)
+        return Evaluation(float(right) / labels.size, float(losses.sum()) / labels.size)
 
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
-        _, loss = self._assign(self.train_rows, params)
+        _, losses = self._assign(self.train_rows, params)
         weights = params.astype(np.float64)
-        return loss / self.train_rows.labels.size + penalty(weights, self.settings)
+        return float(losses.mean()) + penalty(weights, self.settings)
 
-    def _assign(self, rows: Rows, params: Params) -> tuple[NDArray[np.int64], float]:
+    def _assign(self, rows: Rows, params: Params) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         from agewise.learn import kmeans_kernels
 
         centres = params.reshape(self.clusters, self.features)
@@ -118,4 +124,4 @@ class KMeansLearner:
         chosen, losses = np.empty(count, np.int64), np.empty(count)
         common = (rows.features, rows.values, rows.starts, rows.unit, centres, chosen, losses)
         share(functools.partial(kmeans_kernels.assign, *common), count, rows.values.size)
-        return chosen, float(losses.sum())
+        return chosen, losses

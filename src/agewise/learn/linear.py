@@ -96,27 +96,41 @@ class LinearLearner:
         share(functools.partial(kernels.train, *common), ues.size, operations)
         return trained
 
+    def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean loss (without the penalty) of this model on the samples of each UE."""
+        parts = np.stack((self.offsets[ues], self.offsets[ues + 1]), axis=1)
+        _, losses = self._measure(self.train_rows, params, parts)
+        return losses / self.sizes[ues]
+
     def evaluate(self, params: Params) -> Evaluation:
         """Accuracy and mean loss (without the penalty) on the test samples."""
-        right, loss = self._measure(self.test_rows, params)
+        right, losses = self._measure(self.test_rows, params, self.test_rows.chunks)
         count = self.test_rows.labels.size
-        return Evaluation(right / count, loss / count)
+        return Evaluation(int(right.sum()) / count, float(losses.sum()) / count)
 
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
-        _, loss = self._measure(self.train_rows, params)
+        _, losses = self._measure(self.train_rows, params, self.train_rows.chunks)
         weights = params[: self.features * self.outputs].astype(np.float64)
-        return loss / self.train_rows.labels.size + penalty(weights, self.settings)
+        loss = float(losses.sum()) / self.train_rows.labels.size
+        return loss + penalty(weights, self.settings)
 
-    def _measure(self, rows: Rows, params: Params) -> tuple[int, float]:
+    def _measure(
+        self, rows: Rows, params: Params, parts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """How many samples of each part are classified rightly, and the sum of their losses.
+
+        ``parts[i]`` are the first row of a part and the one behind its last.
+        """
         from agewise.learn import kernels
 
         stored = self._work.rows(1)[0]
         stride = stored.size // (self.features + 1)
         kernels.pad(params, self.outputs, stride, stored)
-        chunks = math.ceil(rows.labels.size / kernels.CHUNK)
-        right, losses = np.empty(chunks, np.int64), np.empty(chunks)
+        right, losses = np.empty(len(parts), np.int64), np.empty(len(parts))
         loss = LOSSES.index(self.settings.loss)
-        common = (*rows.arrays, self.outputs, stride, stored, loss, right, losses)
-        share(functools.partial(kernels.evaluate, *common), chunks, rows.values.size)
-        return int(right.sum()), float(losses.sum())
+        common = (*rows.arrays, self.outputs, stride, stored, loss, parts, right, losses)
+        samples = int((parts[:, 1] - parts[:, 0]).sum())
+        operations = samples * rows.entries_per_row
+        share(functools.partial(kernels.evaluate, *common), len(parts), operations)
+        return right, losses

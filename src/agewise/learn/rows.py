@@ -1,5 +1,6 @@
 """Samples as the kernels read them: only what is not zero, row after row."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.data import Samples
+
+#: Samples whose losses are added up together in evaluation, whichever thread does it.
+_CHUNK = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,13 @@ class Rows:
         kernels.fill_entries(table, order, starts, features, values)
         return cls(features, values, starts, samples.labels[order], np.float32(samples.unit))
 
-    @property
+    @functools.cached_property
+    def chunks(self) -> NDArray[np.int64]:
+        """``[chunk, (first row, one behind the last)]``: what a thread takes at a time."""
+        cuts = np.append(np.arange(0, self.labels.size, _CHUNK), self.labels.size)
+        return np.stack((cuts[:-1], cuts[1:]), axis=1)
+
+    @functools.cached_property
     def entries_per_row(self) -> float:
         """The mean number of entries of a row."""
         return self.values.size / max(1, self.labels.size)

@@ -2,6 +2,7 @@
 
 from agewise.policies.age_based import AgeBased
 from agewise.policies.base import Policy, RoundView
+from agewise.policies.lessons import Lessons
 from agewise.policies.max_pack import MaxPack
 from agewise.policies.once import schedule
 from agewise.policies.random_order import Random
@@ -10,6 +11,7 @@ from agewise.policies.round_robin import RoundRobin
 
 __all__ = [
     "AgeBased",
+    "Lessons",
     "MaxPack",
     "Policy",
     "Random",

@@ -1,16 +1,26 @@
 """What a scheduling policy is, and what it may look at."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, final, get_args
+from typing import Any, ClassVar, Final, Literal, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import check_ages
+from agewise.policies.lessons import Lesson, Lessons
 from agewise.spectrum import Allocation, Uplink
 
 Ties = Literal["random", "lowest-index"]
+
+
+_OTHERWISE: Final[dict[str, Callable[[int], Any]]] = {
+    "data_sizes": lambda ue_count: np.ones(ue_count, np.int64),
+    "lessons": Lessons.none,
+    "compute_slots": np.zeros,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +31,27 @@ class RoundView:
     threshold, and ``ages[ue]`` the age of each UE's last received update. ``memory`` is where a
     policy leaves what it wants to find again in the next round, and is the only part of the view
     that it may change.
+
+    ``data_sizes[ue]`` is |D_k| (1 each if not given) and ``lessons`` what earlier rounds taught.
+    Times are in slots, of which an upload at exactly the rate threshold takes one:
+    ``compute_slots[ue]`` is how long the UE's local learning takes (0 if not given), and an update
+    that is not there after ``deadline_slots`` is lost.
     """
 
     uplink: Uplink
     ages: NDArray[np.int64] | NDArray[np.float64]
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # What is None here gets its value below: no policy has to look for None.
+    data_sizes: NDArray[np.int64] = None  # type: ignore[assignment]
+    lessons: Lessons = None  # type: ignore[assignment]
+    compute_slots: NDArray[np.float64] = None  # type: ignore[assignment]
+    deadline_slots: float = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ages", check_ages(self.ages, self.uplink.ue_count))
+        for name, otherwise in _OTHERWISE.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, otherwise(self.ue_count))
 
     @property
     def ue_count(self) -> int:
@@ -40,10 +63,12 @@ class Policy(ABC):
     """A rule that says who transmits: a frozen dataclass of its parameters.
 
     A policy never changes itself. What evolves goes in and comes out through the view's memory,
-    so one policy object serves any number of runs at once.
+    so one policy object serves any number of runs at once. ``lessons`` names what the policy
+    reads of the view's lessons; only that is measured.
     """
 
     name: ClassVar[str]
+    lessons: ClassVar[frozenset[Lesson]] = frozenset()
 
     @abstractmethod
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:

@@ -162,6 +162,20 @@ class Learn(Section):
         return self.step_size / (1.0 + self.step_decay * t)
 
 
+class Timing(Section):
+    """Who is in time, in slots; an upload at exactly the rate threshold takes one slot.
+
+    An update counts if its UE has computed and uploaded it before the deadline. Without this
+    section local learning takes no time and every upload of a scheduled UE arrives.
+    """
+
+    compute_slots: float = Field(ge=0, description="median time of local learning, in slots")
+    compute_sigma: float = Field(
+        ge=0, description="deviation of that time's logarithm across UEs; 0 makes them equally fast"
+    )
+    deadline_slots: float = Field(gt=0, description="an update that takes longer is lost")
+
+
 class Run(Section):
     """How long, and what is measured on the way."""
 

@@ -5,11 +5,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from agewise.scenario import toml
 from agewise.scenario.errors import ScenarioError, explain, nearest
-from agewise.scenario.models import Cell, Channel, Data, Learn, Run, Section
+from agewise.scenario.models import Cell, Channel, Data, Learn, Run, Section, Timing
 
 
 class Scenario(Section):
@@ -20,6 +20,7 @@ class Scenario(Section):
     data: Data
     learn: Learn
     run: Run
+    timing: Timing | None = Field(default=None, description="how long a round takes the UEs")
 
     @classmethod
     def preset(cls, name: str) -> Self:

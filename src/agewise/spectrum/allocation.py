@@ -1,6 +1,6 @@
 """The answer of a scheduler, and the proof that it keeps every constraint of problem (3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ class Allocation:
     ``owner[subchannel]`` is a UE or -1, ``power[subchannel]`` what that UE spends there, and
     ``gain[subchannel]`` the owner's gain there (0 where nobody transmits). An owner per
     subchannel makes the sets of different UEs disjoint by construction.
+
+    ``aggregation[ue]`` is the factor of each UE's update in the next model, for policies that
+    choose it; without it updates are averaged by the number of samples behind them.
     """
 
     owner: NDArray[np.int64]
@@ -30,10 +33,28 @@ class Allocation:
     ue_count: int
     power_budget: float
     rate_threshold: float
+    aggregation: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.owner, self.power, self.gain):
             array.flags.writeable = False
+
+    def weighing(self, aggregation: ArrayLike) -> "Allocation":
+        """The same allocation with a factor for each UE's update: ``w + sum a_k (w_k - w)``."""
+        factors = np.array(aggregation, dtype=np.float64)
+        if factors.shape != (self.ue_count,):
+            raise ValueError(
+                f"aggregation must have one factor for each of the {self.ue_count} UEs, not shape "
+                f"{factors.shape}"
+            )
+        if not (np.isfinite(factors).all() and (factors >= 0).all()):
+            ue = int((~(np.isfinite(factors) & (factors >= 0))).argmax())
+            raise ValueError(
+                f"aggregation factors must be non-negative and finite: that of UE {ue} is "
+                f"{factors[ue]}"
+            )
+        factors.flags.writeable = False
+        return replace(self, aggregation=factors)
 
     @classmethod
     def of(cls, uplink: Uplink, owner: ArrayLike, power: ArrayLike) -> "Allocation":
@@ -74,22 +95,17 @@ class Allocation:
         """``float[ue]``: sum of ½ log2(1 + G P) over the UE's subchannels; 0 if it has none."""
         return self._per_ue(np.log1p(self.gain * self.power) / (2.0 * np.log(2.0)))
 
-    def validate(self, gains: ArrayLike | None = None) -> None:
+    def validate(self, gains: ArrayLike | Uplink | None = None) -> None:
         """Prove every constraint of problem (3), or raise `InfeasibleAllocation` naming it.
 
         The gains are those the allocation was made from; give ``gains[ue, subchannel]`` to prove
-        it against others, such as the true channel where the scheduler saw an estimate.
+        it against others, such as the true channel where the scheduler saw an estimate, or an
+        ``Uplink`` to prove it against a power budget and a threshold as well.
         """
         from agewise.spectrum import kernels
 
         if gains is not None:
-            uplink = Uplink(np.asarray(gains), self.power_budget, self.rate_threshold)
-            if uplink.gains.shape != (self.ue_count, self.owner.size):
-                raise ValueError(
-                    f"gains have shape {uplink.gains.shape}, the allocation is of "
-                    f"{self.ue_count} UEs and {self.owner.size} subchannels"
-                )
-            Allocation.of(uplink, self.owner, self.power).validate()
+            self._on(gains).validate()
             return
         if not self.owner.shape == self.power.shape == self.gain.shape:
             raise InfeasibleAllocation("owner, power and gain must have the same length")
@@ -114,6 +130,18 @@ class Allocation:
                 "threshold asks",
             }[violation]
         )
+
+    def _on(self, gains: ArrayLike | Uplink) -> "Allocation":
+        """These owners and powers on other gains."""
+        uplink = gains
+        if not isinstance(uplink, Uplink):
+            uplink = Uplink(np.asarray(gains), self.power_budget, self.rate_threshold)
+        if uplink.gains.shape != (self.ue_count, self.owner.size):
+            raise InfeasibleAllocation(
+                f"gains have shape {uplink.gains.shape}, the allocation is of "
+                f"{self.ue_count} UEs and {self.owner.size} subchannels"
+            )
+        return Allocation.of(uplink, self.owner, self.power)
 
     def _per_ue(self, per_subchannel: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a quantity of the subchannels over each UE's own."""
