@@ -10,7 +10,7 @@ import pytest
 import agewise
 from agewise import Allocation, InfeasibleAllocation, Streams
 from agewise.data import divide, load
-from agewise.learn.threads import set_threads
+from agewise.learn.team import set_threads
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.radio import CellChannel
 from agewise.simulate import Diverged, rounds, simulate

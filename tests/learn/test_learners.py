@@ -14,7 +14,7 @@ from agewise.data.partition import equal_shares
 from agewise.learn import average, make_learner
 from agewise.learn.linear import LOSSES
 from agewise.learn.penalty import PENALTIES
-from agewise.learn.threads import set_threads
+from agewise.learn.team import set_threads
 from tests.learn import twin
 from tests.scenarios import tiny
 

@@ -64,7 +64,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 def _prepare(parent: int) -> None:
     """A worker uses one thread, and ends with the process that started it."""
-    from agewise.learn.threads import set_threads
+    from agewise.learn.team import set_threads
 
     set_threads(1)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -56,7 +56,7 @@ def _as_finished(
 
 
 def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
-    from agewise.learn.threads import set_threads
+    from agewise.learn.team import set_threads
 
     set_threads(1)
     return work(item)

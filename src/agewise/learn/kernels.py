@@ -1,4 +1,4 @@
-"""Compiled kernels of linear models: local SGD (Algorithm 3), evaluation, averaging.
+"""Compiled kernels of linear models: local SGD (Algorithm 3) and evaluation.
 
 Layout. A model is ``[feature][output]`` with the outputs of a feature padded to whole lanes of 16
 floats, so that a non-zero feature of a sample costs one load and one fused multiply-add for up to
@@ -17,6 +17,7 @@ from numba import njit
 
 from agewise.compiled import compiled
 from agewise.learn.lanes import LANES, entry, fused, load, prefetch, spread, store
+from agewise.learn.team_kernels import SUBJECT, array_at, await_all, await_tasks, finish, post, take
 from agewise.random_kernels import below, subkey
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
@@ -260,116 +261,142 @@ def train_one(
     return scale
 
 
-# ----------------------------------------------------------------------------- what Python calls
-@compiled(nogil=True)
-def train(
-    features, values, starts, labels, unit, offsets, ues, key, t, model, outputs, work,
-    loss, penalty, penalty_weight, step_size, steps, batch, trained, begin, end,
+# --------------------------------------------------------------------- tasks that threads share
+#: What a board says the tasks are: local SGD of a UE, or measuring a part of the samples.
+TRAINING, MEASURING_TEST, MEASURING_TRAIN = range(3)
+#: Where a board says what they are about.
+KIND, KEY, UES, MODEL, TRAINED, PARTS, RIGHT, LOSSES, COUNT = range(SUBJECT, SUBJECT + 9)
+
+
+@njit
+def train_task(
+    i, features, values, starts, labels, unit, offsets, ues, round_key, model, outputs, stored,
+    loss, penalty, penalty_weight, step_size, steps, batch, trained,
 ):  # fmt: skip
-    """``trained[i]``: the model of ``ues[i]`` after its local steps, for i in begin..end.
-
-    ``work`` has a row of padded weights for each of them.
-    """
-    stride = work.shape[1] // (model.size // outputs)
-    for i in range(begin, end):
-        ue = ues[i]
-        stored = work[i]
-        pad(model, outputs, stride, stored)
-        scale = train_one(
-            features, values, starts, labels, unit, offsets[ue], offsets[ue + 1] - offsets[ue],
-            subkey(subkey(key, t), ue), stored, stride, outputs,
-            loss, penalty, penalty_weight, step_size, steps, batch,
-        )  # fmt: skip
-        trim(stored, outputs, stride, scale, trained[i])
+    """Model ``i`` of ``trained``: that of ``ues[i]`` after its local steps from ``model``."""
+    ue = ues[i]
+    stride = stored.size // (model.size // outputs)
+    pad(model, outputs, stride, stored)
+    scale = train_one(
+        features, values, starts, labels, unit, offsets[ue], offsets[ue + 1] - offsets[ue],
+        subkey(round_key, ue), stored, stride, outputs,
+        loss, penalty, penalty_weight, step_size, steps, batch,
+    )  # fmt: skip
+    trim(stored, outputs, stride, scale, trained[i * model.size : (i + 1) * model.size])
 
 
-@compiled(nogil=True)
-def evaluate(
-    features, values, starts, labels, unit, outputs, stride, stored, loss,
-    parts, right, losses, begin, end,
+@njit
+def measure_task(
+    part, features, values, starts, labels, unit, outputs, stored, stride, loss, parts,
+    right, losses,
 ):  # fmt: skip
-    """How many samples of each part are classified rightly, and the sum of their losses.
+    """How many samples of a part are classified rightly, and the sum of their losses.
 
-    For the parts begin..end; ``parts[i]`` are the first row of a part and the one behind its
-    last, and ``stored`` is the padded model.
+    The part's first row and the one behind its last are ``parts[2 part]`` and the next entry.
     """
     bias = stored.size - stride
     scores = np.zeros(stride, np.float32)
     slopes = np.zeros(stride, np.float32)
-    for part in range(begin, end):
-        right[part], losses[part] = 0, 0.0
-        for row in range(parts[part, 0], parts[part, 1]):
-            for block in range(0, stride, LANES):
-                score(stored, stride, block, features, values, starts[row], starts[row + 1], scores)
-            for i in range(outputs):
-                scores[i] = unit * scores[i] + stored[bias + i]
-            losses[part] += loss_and_slopes(loss, scores, outputs, labels[row], slopes, 0)
-            right[part] += predict(scores, outputs) == labels[row]
+    right[part], losses[part] = 0, 0.0
+    for row in range(parts[2 * part], parts[2 * part + 1]):
+        for block in range(0, stride, LANES):
+            score(stored, stride, block, features, values, starts[row], starts[row + 1], scores)
+        for i in range(outputs):
+            scores[i] = unit * scores[i] + stored[bias + i]
+        losses[part] += loss_and_slopes(loss, scores, outputs, labels[row], slopes, 0)
+        right[part] += predict(scores, outputs) == labels[row]
 
 
-@compiled()
-def combine(models, factors, start, rest, average):
-    """``rest * start`` plus the sum of ``factors[i] * models[i]``, and how far these moved.
+# ----------------------------------------------------------------------------- what Python calls
+@compiled(nogil=True)
+def train(
+    board, step_sizes, stored, outputs, loss, penalty, penalty_weight, steps, batch, offsets,
+    features, values, starts, labels, unit, key, t, step_size, ues, model, trained,
+):  # fmt: skip
+    """Fill ``trained``, the models of ``ues`` one after another, with whoever helps."""
+    round_key = subkey(key, t)
+    board[KIND] = TRAINING
+    board[KEY] = np.int64(round_key)
+    board[UES], board[COUNT] = ues.ctypes.data, ues.size
+    board[MODEL], board[TRAINED] = model.ctypes.data, trained.ctypes.data
+    step_sizes[0] = step_size
+    post(board, ues.size)
+    while True:
+        i = take(board)
+        if i < 0:
+            break
+        train_task(
+            i, features, values, starts, labels, unit, offsets, ues, round_key, model, outputs,
+            stored, loss, penalty, penalty_weight, step_size, steps, batch, trained,
+        )  # fmt: skip
+        finish(board)
+    await_all(board, ues.size)
 
-    Returns the sum of the squared lengths of the moves from ``start`` and the squared length of
-    their sum.
+
+@compiled(nogil=True)
+def measure(
+    board, kind, shown, outputs, loss, features, values, starts, labels, unit,
+    model, parts, right, losses,
+):  # fmt: skip
+    """What `measure_task` says of every part of the samples of this kind, with whoever helps.
+
+    ``shown`` is padded memory for the model, which the helpers read.
     """
-    size = start.size
-    weights = factors.astype(np.float32)
-    kept = np.float32(rest)
-    flat = models.ravel()
-    apart, together = np.zeros(LANES), np.zeros(LANES)
-    squares, moves = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    whole = size - size % LANES
-    for i in range(0, whole, LANES):
-        mean = spread(0.0)
-        moved = spread(0.0)
-        squared = spread(0.0)
-        if kept != _ZERO:
-            mean = fused(kept, load(start, i), mean)
-        for k in range(weights.size):
-            model = load(flat, k * size + i)
-            move = fused(-_ONE, load(start, i), model)
-            mean = fused(weights[k], model, mean)
-            moved = fused(_ONE, move, moved)
-            squared = fused(move, move, squared)
-        store(average, i, mean)
-        store(squares, 0, squared)
-        store(moves, 0, moved)
-        for lane in range(LANES):  # in double: there are many of these
-            apart[lane] += squares[lane]
-            together[lane] += np.float64(moves[lane]) * moves[lane]
-    for i in range(whole, size):
-        mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
-        for k in range(weights.size):
-            move = np.float64(flat[k * size + i]) - start[i]
-            mean += weights[k] * flat[k * size + i]
-            moved += move
-            apart[0] += move * move
-        average[i] = mean
-        together[0] += moved * moved
-    return apart.sum(), together.sum()
+    stride = shown.size // (model.size // outputs)
+    pad(model, outputs, stride, shown)
+    board[KIND], board[COUNT] = kind, right.size
+    board[PARTS], board[RIGHT] = parts.ctypes.data, right.ctypes.data
+    board[LOSSES] = losses.ctypes.data
+    post(board, right.size)
+    while True:
+        part = take(board)
+        if part < 0:
+            break
+        measure_task(
+            part, features, values, starts, labels, unit, outputs, shown, stride, loss, parts,
+            right, losses,
+        )  # fmt: skip
+        finish(board)
+    await_all(board, right.size)
 
 
-@compiled()
-def count_entries(table, order, starts):
-    """Where the entries of each row begin: row i holds the non-zeros of ``table[order[i]]``."""
-    starts[0] = 0
-    for row in range(order.size):
-        count = 0
-        for feature in range(table.shape[1]):
-            count += table[order[row], feature] != 0
-        starts[row + 1] = starts[row] + count
+@compiled(nogil=True)
+def help_out(
+    board, step_sizes, shown, outputs, loss, penalty, penalty_weight, steps, batch, offsets,
+    features, values, starts, labels, unit,
+    test_features, test_values, test_starts, test_labels, test_unit,
+    parameters, stored, looks,
+):  # fmt: skip
+    """Take tasks from the board until there are none for so many looks, or on being told to leave.
 
-
-@compiled()
-def fill_entries(table, order, starts, features, values):
-    """The non-zeros of ``table[order[i]]`` as (feature, value) pairs."""
-    for row in range(order.size):
-        at = starts[row]
-        for feature in range(table.shape[1]):
-            value = table[order[row], feature]
-            if value != 0:
-                features[at] = feature
-                values[at] = value
-                at += 1
+    ``parameters`` is the length of a model and ``stored`` padded memory of the helper's own.
+    """
+    stride = shown.size // (parameters // outputs)
+    while await_tasks(board, looks):
+        task = take(board)
+        if task < 0:
+            continue
+        count = board[COUNT]
+        if board[KIND] == TRAINING:
+            train_task(
+                task, features, values, starts, labels, unit, offsets,
+                array_at(board[UES], count, board), np.uint64(board[KEY]),
+                array_at(board[MODEL], parameters, stored), outputs,
+                stored, loss, penalty, penalty_weight, step_sizes[0], steps, batch,
+                array_at(board[TRAINED], count * parameters, stored),
+            )  # fmt: skip
+        else:
+            parts = array_at(board[PARTS], 2 * count, board)
+            right = array_at(board[RIGHT], count, board)
+            losses = array_at(board[LOSSES], count, step_sizes)
+            if board[KIND] == MEASURING_TEST:
+                measure_task(
+                    task, test_features, test_values, test_starts, test_labels, test_unit,
+                    outputs, shown, stride, loss, parts, right, losses,
+                )  # fmt: skip
+            else:
+                measure_task(
+                    task, features, values, starts, labels, unit,
+                    outputs, shown, stride, loss, parts, right, losses,
+                )  # fmt: skip
+        finish(board)

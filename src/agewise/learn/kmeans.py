@@ -11,7 +11,6 @@ from agewise.data import Dataset, Partition
 from agewise.learn.base import Evaluation, Params
 from agewise.learn.penalty import PENALTIES, penalty
 from agewise.learn.rows import Rows
-from agewise.learn.threads import share
 from agewise.random import Streams
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class KMeansLearner:
 
         settings, rows = self.settings, self.train_rows
         trained = np.empty((ues.size, self.clusters, self.features), np.float32)
-        common = (
+        kmeans_kernels.train(
             rows.features,
             rows.values,
             rows.starts,
@@ -90,9 +89,6 @@ class KMeansLearner:
             settings.batch_size,
             trained,
         )
-        steps = ues.size * settings.local_steps
-        operations = steps * settings.batch_size * self.clusters * rows.entries_per_row
-        share(functools.partial(kmeans_kernels.train, *common), ues.size, operations)
         return trained.reshape(ues.size, params.size)
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -122,6 +118,7 @@ class KMeansLearner:
         centres = params.reshape(self.clusters, self.features)
         count = rows.labels.size
         chosen, losses = np.empty(count, np.int64), np.empty(count)
-        common = (rows.features, rows.values, rows.starts, rows.unit, centres, chosen, losses)
-        share(functools.partial(kmeans_kernels.assign, *common), count, rows.values.size)
+        kmeans_kernels.assign(
+            rows.features, rows.values, rows.starts, rows.unit, centres, chosen, losses
+        )
         return chosen, losses

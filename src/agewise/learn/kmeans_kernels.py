@@ -76,10 +76,10 @@ def train_one(
 @compiled(nogil=True)
 def train(
     features, values, starts, unit, offsets, ues, key, t, model,
-    penalty, penalty_weight, step_size, steps, batch, trained, begin, end,
+    penalty, penalty_weight, step_size, steps, batch, trained,
 ):  # fmt: skip
-    """``trained[i]``: the centres of ``ues[i]`` after its local steps, for i in begin..end."""
-    for i in range(begin, end):
+    """``trained[i]``: the centres of ``ues[i]`` after its local steps."""
+    for i in range(ues.size):
         ue = ues[i]
         trained[i] = model
         train_one(
@@ -90,8 +90,8 @@ def train(
 
 
 @compiled(nogil=True)
-def assign(features, values, starts, unit, centres, chosen, losses, begin, end):
-    """The nearest centre of every row begin..end, and half the squared distance to it."""
+def assign(features, values, starts, unit, centres, chosen, losses):
+    """The nearest centre of every row, and half the squared distance to it."""
     lengths = squared_lengths(centres)
-    for row in range(begin, end):
+    for row in range(chosen.size):
         chosen[row], losses[row] = nearest(features, values, starts, unit, row, centres, lengths)

@@ -3,17 +3,17 @@
 import functools
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise.data import Dataset, Partition
 from agewise.learn.base import Evaluation, Params
-from agewise.learn.memory import Workspace
+from agewise.learn.memory import aligned
 from agewise.learn.penalty import PENALTIES, penalty
 from agewise.learn.rows import Rows
-from agewise.learn.threads import share
+from agewise.learn.team import Team
 from agewise.random import Streams
 
 if TYPE_CHECKING:
@@ -37,23 +37,33 @@ class LinearLearner:
     offsets: NDArray[np.int64]
     train_rows: Rows
     test_rows: Rows
-    _work: Workspace = field(repr=False)
+    # What the threads of the team share, and padded memory of the one that leads.
+    _team: Team = field(init=False, repr=False)
+    _step_sizes: NDArray[np.float64] = field(init=False, repr=False)
+    _shown: Params = field(init=False, repr=False)
+    _stored: Params = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("_team", Team(self._help_out)),
+            ("_step_sizes", np.empty(1)),
+            ("_shown", self._padded()),
+            ("_stored", self._padded()),
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, dataset: Dataset, partition: Partition, settings: "Learn") -> "LinearLearner":
         """A learner of this data set with these samples on each UE."""
         binary = dataset.class_count == 2 and settings.loss != "multinomial"
         outputs = 1 if binary else dataset.class_count
-        features = dataset.train.feature_count
-        padded = _LANES * math.ceil(outputs / _LANES)
         return cls(
             settings,
             outputs,
-            features,
+            dataset.train.feature_count,
             partition.offsets,
             Rows.of(dataset.train, partition.order),
             Rows.of(dataset.test),
-            Workspace((features + 1) * padded),
         )
 
     @functools.cached_property
@@ -72,28 +82,12 @@ class LinearLearner:
         """Local SGD of Algorithm 3."""
         from agewise.learn import kernels
 
-        settings = self.settings
         trained = np.empty((ues.size, params.size), np.float32)
-        common = (
-            *self.train_rows.arrays,
-            self.offsets,
-            ues,
-            streams.sgd,
-            t,
-            params,
-            self.outputs,
-            self._work.rows(ues.size),
-            LOSSES.index(settings.loss),
-            PENALTIES.index(settings.penalty),
-            settings.penalty_weight,
-            settings.step_of(t),
-            settings.local_steps,
-            settings.batch_size,
-            trained,
-        )
-        drawn = ues.size * settings.local_steps * settings.batch_size
-        operations = 2 * drawn * self.train_rows.entries_per_row
-        share(functools.partial(kernels.train, *common), ues.size, operations)
+        with self._team as board:
+            kernels.train(
+                board, self._step_sizes, self._stored, *self._training, *self.train_rows.arrays,
+                streams.sgd, t, self.settings.step_of(t), ues, params, trained.reshape(-1),
+            )  # fmt: skip
         return trained
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -124,13 +118,37 @@ class LinearLearner:
         """
         from agewise.learn import kernels
 
-        stored = self._work.rows(1)[0]
-        stride = stored.size // (self.features + 1)
-        kernels.pad(params, self.outputs, stride, stored)
         right, losses = np.empty(len(parts), np.int64), np.empty(len(parts))
-        loss = LOSSES.index(self.settings.loss)
-        common = (*rows.arrays, self.outputs, stride, stored, loss, parts, right, losses)
-        samples = int((parts[:, 1] - parts[:, 0]).sum())
-        operations = samples * rows.entries_per_row
-        share(functools.partial(kernels.evaluate, *common), len(parts), operations)
+        kind = kernels.MEASURING_TEST if rows is self.test_rows else kernels.MEASURING_TRAIN
+        with self._team as board:
+            kernels.measure(
+                board, kind, self._shown, *self._training[:2], *rows.arrays, params,
+                parts.reshape(-1), right, losses,
+            )  # fmt: skip
         return right, losses
+
+    def _help_out(self, board: NDArray[np.int64], looks: int) -> None:
+        from agewise.learn import kernels
+
+        kernels.help_out(
+            board, self._step_sizes, self._shown, *self._training, *self.train_rows.arrays,
+            *self.test_rows.arrays, (self.features + 1) * self.outputs, self._padded(), looks,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def _training(self) -> tuple[Any, ...]:
+        """What the kernels need to know of the settings, in their order."""
+        settings = self.settings
+        return (
+            self.outputs,
+            LOSSES.index(settings.loss),
+            PENALTIES.index(settings.penalty),
+            settings.penalty_weight,
+            settings.local_steps,
+            settings.batch_size,
+            self.offsets,
+        )
+
+    def _padded(self) -> Params:
+        """Memory for a model whose outputs are padded to whole lanes."""
+        return aligned((self.features + 1) * _LANES * math.ceil(self.outputs / _LANES))

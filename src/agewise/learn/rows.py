@@ -29,16 +29,16 @@ class Rows:
     @classmethod
     def of(cls, samples: Samples, order: NDArray[np.int64] | None = None) -> "Rows":
         """The samples in this order, so that those of one UE lie together."""
-        from agewise.learn import kernels
+        from agewise.learn.row_kernels import count_entries, fill_entries
 
         order = np.arange(len(samples)) if order is None else order
         table = np.ascontiguousarray(samples.features)
         starts = np.empty(order.size + 1, np.int64)
-        kernels.count_entries(table, order, starts)
+        count_entries(table, order, starts)
         small = samples.feature_count <= np.iinfo(np.uint16).max
         features = np.empty(starts[-1], np.uint16 if small else np.uint32)
         values = np.empty(starts[-1], table.dtype)
-        kernels.fill_entries(table, order, starts, features, values)
+        fill_entries(table, order, starts, features, values)
         return cls(features, values, starts, samples.labels[order], np.float32(samples.unit))
 
     @functools.cached_property
