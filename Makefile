@@ -35,6 +35,7 @@ unit: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
 

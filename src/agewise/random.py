@@ -19,7 +19,9 @@ _POLICY: Final = 3
 _PARTITION: Final = 4
 _MODEL: Final = 5
 _SGD: Final = 6
+_ARRIVALS: Final = 7
 _SPEED: Final = 8
+_TIES: Final = 9
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,20 @@ class Streams:
         depends on (seed, t, k) alone.
         """
         return self._key(_SGD)
+
+    @functools.cached_property
+    def arrivals(self) -> np.uint64:
+        """The key of when UEs have something new to send; mixed with the slot and the UE."""
+        return self._key(_ARRIVALS)
+
+    @functools.cached_property
+    def ties(self) -> np.uint64:
+        """The key of who goes first among equals where millions of slots are scheduled.
+
+        It takes the place of `policy` there: a generator for each slot would cost more than
+        its schedule.
+        """
+        return self._key(_TIES)
 
     def _key(self, name: int) -> np.uint64:
         sequence = np.random.SeedSequence(self.seed, spawn_key=(name, 0))

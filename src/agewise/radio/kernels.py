@@ -1,7 +1,7 @@
-"""The compiled kernel of block fading.
+"""Compiled kernels of block fading.
 
 Exponential numbers by the ziggurat of Marsaglia and Tsang (2000): the area under exp(-x) is cut
-into 256 horizontal layers of equal area; in 99 of 100 cases a draw lies in the part of its layer
+into 256 horizontal layers of equal area; in 98 of 100 cases a draw lies in the part of its layer
 that is surely below the curve, and costs one table look-up and one multiplication.
 """
 
@@ -53,12 +53,21 @@ def exponential(word):
         word = mix(word + np.uint64(1))
 
 
+@compiled()
+def fade_ue(round_key, ue, mean, gains):
+    """Fill ``gains[subchannel]`` of one UE, exponential with this mean; returns the best."""
+    first = np.uint64(ue) * np.uint64(gains.size)
+    best = 0.0
+    for subchannel in range(gains.size):
+        gain = mean * exponential(bits(round_key, first + np.uint64(subchannel)))
+        gains[subchannel] = gain
+        best = max(best, gain)
+    return best
+
+
 @compiled(nogil=True)
 def fade(key, t, means, gains):
     """Fill ``gains[ue, subchannel]`` of round ``t``: each exponential with mean ``means[ue]``."""
     round_key = subkey(key, t)
-    count = 0
     for ue in range(gains.shape[0]):
-        for subchannel in range(gains.shape[1]):
-            gains[ue, subchannel] = means[ue] * exponential(bits(round_key, count))
-            count += 1
+        fade_ue(round_key, ue, means[ue], gains[ue])

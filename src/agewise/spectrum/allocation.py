@@ -104,7 +104,7 @@ class Allocation:
         """
         from agewise.spectrum import kernels
 
-        if gains is not None:
+        if gains is not None and not self._is_of(gains):
             self._on(gains).validate()
             return
         if not self.owner.shape == self.power.shape == self.gain.shape:
@@ -129,6 +129,19 @@ class Allocation:
                 f"{amount:.9g} of the {self.rate_threshold:.9g} bits per channel use that the "
                 "threshold asks",
             }[violation]
+        )
+
+    def _is_of(self, gains: ArrayLike | Uplink) -> bool:
+        """Whether the allocation was made from just this, so that its own gains are the ones."""
+        from agewise.spectrum import kernels
+
+        return (
+            isinstance(gains, Uplink)
+            and gains.power_budget == self.power_budget
+            and gains.rate_threshold == self.rate_threshold
+            and gains.gains.shape == (self.ue_count, self.owner.size)
+            and self.owner.size == self.gain.size
+            and kernels.are_gains_of(gains.gains, self.owner, self.gain)
         )
 
     def _on(self, gains: ArrayLike | Uplink) -> "Allocation":

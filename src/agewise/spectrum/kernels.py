@@ -23,6 +23,8 @@ RATE_ROUNDING = 1e-12
 BOUND_SLACK = 1e-9
 #: A subchannel whose SNR is below every normal number has too few digits left to be used.
 LEAST_SNR = np.finfo(np.float64).tiny
+#: The score of a UE that is out of the round; others have none below 0.
+OUT = -1.0
 
 
 @compiled()
@@ -100,19 +102,25 @@ def fewest_best(gains, power_budget, target, least, free, work):
     arrays of ``work``.
     """
     found, channels, chosen, excess = work
-    count = 0
+    count = at = 0
     best_gain = 0.0
     for channel in free:
         gain = gains[channel]
         found[count], channels[count] = gain, channel
+        better = gain > best_gain
+        at = count if better else at
+        best_gain = gain if better else best_gain
         count += gain * power_budget >= LEAST_SNR
-        best_gain = max(best_gain, gain)
     best = best_gain * power_budget
     bound = least_need(best, least)
     if bound == 0 or bound > count:
         return 0
+    chosen[0], excess[0] = channels[at], 0.0
+    if bound == 1 and np.log1p(best) >= target:
+        return 1
     excess_sum = log_sum = 0.0
-    for n in range(1, count + 1):
+    for n in range(2, count + 1):
+        found[at] = -1.0
         # Few are needed as a rule, so the next best is sought by a scan that the processor can
         # run without guessing; a heap costs more in mispredicted branches.
         at, gain = 0, -1.0
@@ -120,7 +128,6 @@ def fewest_best(gains, power_budget, target, least, free, work):
             better = found[i] > gain
             at = i if better else at
             gain = found[i] if better else gain
-        found[at] = -1.0
         d = (best_gain - gain) / gain
         if not (n - 1) * d < best + excess_sum:
             return 0  # this subchannel would get no power: the rate cannot grow any more
@@ -156,68 +163,73 @@ def grant(ue, need, gains, power_budget, work, free, owner, power, gain):
 
 
 @compiled()
-def _before(a, b, score, need, rank):
-    """Whether UE a goes before UE b: higher score, then fewer subchannels, then tie rank."""
-    if score[a] != score[b]:
-        return score[a] > score[b]
-    if need[a] != need[b]:
-        return need[a] < need[b]
-    if rank[a] != rank[b]:
-        return rank[a] < rank[b]
-    return a < b
+def _winner(a, b, score, need, rank):
+    """Which of two UEs goes first: higher score, then fewer subchannels, then tie rank, index.
+
+    Without a branch: who wins is a toss-up to the processor, and a wrong guess of it takes
+    longer than all the comparisons.
+    """
+    more, equal = score[a] > score[b], score[a] == score[b]
+    fewer, same = need[a] < need[b], need[a] == need[b]
+    earlier, tied = rank[a] < rank[b], rank[a] == rank[b]
+    first = more | (equal & (fewer | (same & (earlier | (tied & (a < b))))))
+    return a if first else b
 
 
 @compiled()
-def _sift_down_ues(heap, hole, size, score, need, rank):
-    """Restore the heap of UEs, best first, below ``hole``."""
-    ue = heap[hole]
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        right = child + 1
-        if right < size and _before(heap[right], heap[child], score, need, rank):
-            child = right
-        if _before(ue, heap[child], score, need, rank):
-            break
-        heap[hole] = heap[child]
-        hole = child
-    heap[hole] = ue
+def _play_all(tree, score, need, rank):
+    """A knock-out among the UEs: ``tree[match]`` won over those below, ``tree[1]`` over all.
+
+    The UEs themselves stand in the second half of the tree.
+    """
+    ues = score.size
+    for ue in range(ues):
+        tree[ues + ue] = ue
+    for match in range(ues - 1, 0, -1):
+        tree[match] = _winner(tree[2 * match], tree[2 * match + 1], score, need, rank)
 
 
 @compiled()
-def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
-    """Algorithm 2 without the recomputation: owner, power and gain of every subchannel.
+def _play_again(ue, tree, score, need, rank):
+    """Play the matches of ``ue`` again, after its score has changed."""
+    match = (score.size + ue) >> 1
+    while match > 0:
+        tree[match] = _winner(tree[2 * match], tree[2 * match + 1], score, need, rank)
+        match >>= 1
+
+
+@compiled()
+def packing_room(ues, subchannels):
+    """Working arrays of `pack_into`: need, score and tree of the UEs; the free subchannels."""
+    return (
+        np.empty(ues, np.int64),
+        np.empty(ues),
+        np.empty(2 * ues, np.int64),
+        np.empty(subchannels, np.int64),
+        scratch(subchannels),
+    )
+
+
+@compiled()
+def pack_into(
+    gains, best_gains, weights, rank, power_budget, target, least, room, owner, power, gain
+):
+    """Algorithm 2 without the recomputation, into arrays that the caller keeps.
 
     As subchannels go, needs only grow and scores only fall. A UE's last known need (at first a
     bound from its best gain) therefore never understates its place, and only the UE that comes
-    to the top has to be worked out anew.
+    to the top has to be worked out anew. There must be a UE and a subchannel.
     """
-    ues, subchannels = gains.shape
-    owner = np.full(subchannels, -1, np.int64)
-    power, gain = np.zeros(subchannels), np.zeros(subchannels)
-    if subchannels == 0:
-        return owner, power, gain
-    target = target_nats(rate_threshold)
-    least = least_snrs(target, subchannels)
-
-    need = np.empty(ues, np.int64)
-    score = np.empty(ues)
-    heap = np.empty(ues, np.int64)
-    size = 0
-    for ue in range(ues):
+    need, score, tree, free, work = room
+    for channel in range(owner.size):
+        owner[channel], power[channel], gain[channel] = -1, 0.0, 0.0
+        free[channel] = channel
+    for ue in range(best_gains.size):
         need[ue] = least_need(best_gains[ue] * power_budget, least)
-        if need[ue] > 0:
-            score[ue] = weights[ue] / need[ue]
-            heap[size] = ue
-            size += 1
-    for hole in range(size // 2 - 1, -1, -1):
-        _sift_down_ues(heap, hole, size, score, need, rank)
-
-    work = scratch(subchannels)
-    free = np.arange(subchannels)
-    while size > 0 and free.size > 0:
-        ue = heap[0]
+        score[ue] = weights[ue] / need[ue] if need[ue] > 0 else OUT
+    _play_all(tree, score, need, rank)
+    while free.size > 0 and score[tree[1]] != OUT:
+        ue = tree[1]
         now = 0
         if need[ue] <= free.size:
             now = fewest_best(gains[ue], power_budget, target, least, free, work)
@@ -225,13 +237,27 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
             if now != need[ue]:
                 need[ue] = now
                 score[ue] = weights[ue] / now
-                _sift_down_ues(heap, 0, size, score, need, rank)
-                if heap[0] != ue:
+                _play_again(ue, tree, score, need, rank)
+                if tree[1] != ue:
                     continue
             free = grant(ue, now, gains[ue], power_budget, work, free, owner, power, gain)
-        size -= 1  # served, or out of reach for the rest of the round
-        heap[0] = heap[size]
-        _sift_down_ues(heap, 0, size, score, need, rank)
+        score[ue] = OUT  # served, or out of reach for the rest of the round
+        _play_again(ue, tree, score, need, rank)
+
+
+@compiled()
+def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
+    """Algorithm 2: owner, power and gain of every subchannel."""
+    ues, subchannels = gains.shape
+    owner = np.full(subchannels, -1, np.int64)
+    power, gain = np.zeros(subchannels), np.zeros(subchannels)
+    if ues > 0 and subchannels > 0:
+        target = target_nats(rate_threshold)
+        least = least_snrs(target, subchannels)
+        room = packing_room(ues, subchannels)
+        pack_into(
+            gains, best_gains, weights, rank, power_budget, target, least, room, owner, power, gain
+        )
     return owner, power, gain
 
 
@@ -269,6 +295,15 @@ def first_repeated(order, count):
             return place
         seen[ue] = True
     return -1
+
+
+@compiled()
+def are_gains_of(gains, owner, gain):
+    """Whether ``gain`` has the owners' gains on their subchannels."""
+    for n in range(owner.size):
+        if owner[n] >= gains.shape[0] or (owner[n] >= 0 and gain[n] != gains[owner[n], n]):
+            return False
+    return True
 
 
 #: What `first_violation` found.

@@ -1,0 +1,133 @@
+"""How many slots a second are scheduled without learning, and what a slot is spent on."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from rich.console import Console
+from rich.table import Table
+
+from agewise.age import f_alpha
+from agewise.radio.kernels import fade_ue
+from agewise.random import Streams
+from agewise.random_kernels import subkey
+from agewise.scenario import Scenario
+from agewise.traffic import kernels, schedule_traffic
+from agewise.traffic.ledger import Ledger
+from agewise.traffic.setting import Setting
+
+#: Slots of one measurement, a few milliseconds: short enough to fall between disturbances.
+BLOCK = 500
+BLOCKS = 200
+ALPHA = 0.5
+
+
+@njit
+def draw(slots, key, means, gains, best_gains):
+    """The fading of the slots, as `kernels.serve` draws it."""
+    for t in range(slots[0], slots[1]):
+        slot_key = subkey(key, t)
+        for ue in range(means.size):
+            best_gains[ue] = fade_ue(slot_key, ue, means[ue], gains[ue])
+
+
+@njit
+def keep_books(slots, keys, chances, rank, ledger, owner):
+    """What surrounds the packing: arrivals, tie ranks, and the ages written down."""
+    for t in range(slots[0], slots[1]):
+        kernels.arrive(keys[1], t, chances, ledger)
+        kernels.draw_ranks(keys[2], t, rank)
+        kernels.receive(t, owner, ledger)
+
+
+def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], object]]:
+    """A block of slots as a whole, and its parts on their own, each from a given slot on."""
+    streams = Streams(0)
+    setting = Setting.of(scenario, None, None, None, streams)
+    means = setting.channel.mean_gains  # type: ignore[attr-defined]
+    keys = (streams.channel, streams.arrivals, streams.ties)
+    books = [Ledger.opened(setting.ues).with_room_for(2 * BLOCK * BLOCKS) for _ in range(2)]
+    ages = np.arange(books[0].age_counts.size)
+    weight_of = f_alpha(ages, ALPHA) if policy == "age-based" else np.ones(ages.size)
+    gains, best_gains = np.empty((setting.ues, setting.subchannels)), np.empty(setting.ues)
+    rank, owner = np.empty(setting.ues, np.int64), np.empty(setting.subchannels, np.int64)
+    served = np.arange(setting.subchannels) * (setting.ues // setting.subchannels)
+
+    def whole(first: int) -> None:
+        kernels.serve(
+            (first, first + BLOCK), keys, setting.chances, means, setting.power,
+            setting.rate_threshold, weight_of, True, books[0], owner,
+        )  # fmt: skip
+
+    def drawing(first: int) -> None:
+        draw((first, first + BLOCK), keys[0], means, gains, best_gains)
+
+    def books_only(first: int) -> None:
+        keep_books((first, first + BLOCK), keys, setting.chances, rank, books[1], served)
+
+    return {"all": whole, "draw": drawing, "books": books_only}
+
+
+def microseconds(calls: dict[str, Callable[[int], object]]) -> dict[str, np.ndarray]:
+    """Processor time per slot and block of each, the blocks taken in turn."""
+    took: dict[str, list[float]] = {name: [] for name in calls}
+    for block in range(BLOCKS + 1):
+        for name, call in calls.items():
+            start = time.thread_time()
+            call(block * BLOCK)
+            took[name].append((time.thread_time() - start) / BLOCK * 1e6)
+    return {name: np.array(times[1:]) for name, times in took.items()}  # the first compiles
+
+
+def split() -> Table:
+    """Slots a second on one core, and the microseconds of the parts of a slot."""
+    table = Table(
+        title=f"Traffic, preset paper (K=100, N=20): time of one core, {BLOCKS} blocks of {BLOCK} "
+        "slots, best (median)"
+    )
+    for heading in ("policy", "slots/s", "a slot", "draw", "schedule", "books"):
+        table.add_column(heading, justify="right")
+    for policy in ("age-based", "max-pack"):
+        took = microseconds(contestants(Scenario.preset("paper"), policy))
+        row = {at: {name: float(at(times)) for name, times in took.items()}
+               for at in (np.min, np.median)}  # fmt: skip
+        for parts in row.values():
+            parts["schedule"] = parts["all"] - parts["draw"] - parts["books"]
+        best, median = row[np.min], row[np.median]
+        table.add_row(
+            policy,
+            f"{1e6 / best['all']:,.0f} ({1e6 / median['all']:,.0f})",
+            *(
+                f"{best[name]:.1f} us ({median[name]:.1f})"
+                for name in ("all", "draw", "schedule", "books")
+            ),
+        )
+    return table
+
+
+def against_the_plain_path(rounds: int = 500) -> Table:
+    """Policies that are asked slot by slot, from Python."""
+    table = Table(title=f"Traffic slot by slot from Python, {rounds} slots, best of 3")
+    for heading in ("policy", "slots/s"):
+        table.add_column(heading, justify="right")
+    scenario = Scenario.preset("paper")
+    for policy in ("random", "round-robin"):
+        times = []
+        for _ in range(3):
+            start = time.thread_time()
+            schedule_traffic(scenario, policy, rounds)
+            times.append(time.thread_time() - start)
+        table.add_row(policy, f"{rounds / min(times):,.0f}")
+    return table
+
+
+def main() -> None:
+    """Print the tables."""
+    console = Console(width=110)
+    console.print(split())
+    console.print(against_the_plain_path())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,415 @@
+"""Traffic: the compiled slots against the plain path and a slow twin, closed forms, edges."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from agewise import Allocation, Scenario, Streams, Uplink
+from agewise.age import f_alpha
+from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
+from agewise.radio import CellChannel
+from agewise.random_kernels import bits, subkey, unit
+from agewise.spectrum import pack
+from agewise.traffic import kernels, run, schedule_traffic
+from agewise.traffic.ledger import Ledger
+from agewise.traffic.setting import Setting
+from tests import reference
+from tests.scenarios import tiny
+
+REGIMES = [(10.0, 4.0), (10.0, 0.0), (0.0, 4.0), (-10.0, 2.0), (20.0, 6.0), (10.0, 1000.0)]
+ARRIVALS = [None, 0.3, np.linspace(0.05, 1.0, 12)]
+FIELDS = ("mean_age", "peak_age", "oldest", "deliveries", "age_counts", "subchannels_used",
+          "empty_share")  # fmt: skip
+
+
+def in_regime(edge_snr_db, threshold, **cell):
+    return tiny(channel={"edge_snr_db": edge_snr_db, "rate_threshold": threshold}, cell=cell)
+
+
+def word(key, t, ue):
+    return np.uint64(bits(np.uint64(subkey(key, t)), ue))
+
+
+def arrives(streams, t, ue, chance):
+    return unit(word(streams.arrivals, t, ue)) < chance
+
+
+@dataclass(frozen=True)
+class SameTies(Policy):
+    """Another policy's weights, with the ties that the compiled slots draw; notes the owners."""
+
+    name = "same-ties"
+    like: Policy
+    seed: int
+    owners: list = field(default_factory=list)
+
+    def schedule(self, view, rng):
+        t, ues = len(self.owners), range(view.ue_count)
+        key = Streams(self.seed).ties
+        drawn = [int(word(key, t, ue)) >> 1 for ue in ues]
+        rank = drawn if self.like.ties == "random" else list(ues)
+        if isinstance(self.like, AgeBased):
+            weights = f_alpha(view.ages, self.like.alpha, self.like.form)
+        else:
+            weights = np.ones(view.ue_count)
+        allocation = pack(view.uplink, weights, rank)
+        self.owners.append(allocation.owner.tolist())
+        return allocation
+
+
+def assert_same(one, other):
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS, ids=["always", "scalar", "vector"])
+@pytest.mark.parametrize(("edge_snr_db", "threshold"), REGIMES)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AgeBased(),
+        AgeBased(alpha=-0.7, ties="lowest-index"),
+        AgeBased(alpha=1.0),
+        AgeBased(alpha=2.0, form="continuous"),
+        MaxPack(),
+        MaxPack(ties="lowest-index"),
+    ],
+    ids=str,
+)
+def test_compiled_slots_are_those_of_the_policy(policy, edge_snr_db, threshold, arrivals):
+    """The same owners in every slot, and the same sums to the bit."""
+    scenario, count, seed = in_regime(edge_snr_db, threshold), 60, 5
+    plain = SameTies(policy, seed)
+    expected = schedule_traffic(scenario, plain, count, arrivals=arrivals, seed=seed)
+    assert_same(schedule_traffic(scenario, policy, count, arrivals=arrivals, seed=seed), expected)
+    assert owners_slot_by_slot(scenario, policy, count, arrivals, seed) == plain.owners
+
+
+def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
+    streams = Streams(seed)
+    setting = Setting.of(scenario, None, None, arrivals, streams)
+    keys = (setting.channel.streams.channel, streams.arrivals, streams.ties)
+    ledger = Ledger.opened(setting.ues).with_room_for(count)
+    weight_of = np.ones(ledger.age_counts.size)
+    if isinstance(policy, AgeBased):
+        weight_of = f_alpha(np.arange(weight_of.size), policy.alpha, policy.form)
+    owner, owners = np.empty(setting.subchannels, np.int64), []
+    for t in range(count):
+        kernels.serve(
+            (t, t + 1), keys, setting.chances, setting.channel.mean_gains, setting.power,
+            setting.rate_threshold, weight_of, policy.ties == "random", ledger, owner,
+        )  # fmt: skip
+        owners.append(owner.tolist())
+    return owners
+
+
+@dataclass(frozen=True)
+class Veiled:
+    """A cell's channel that does not look like one: it is scheduled slot by slot."""
+
+    cell: CellChannel
+
+    def gains(self, t):
+        return self.cell.gains(t)
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS, ids=["always", "scalar", "vector"])
+@pytest.mark.parametrize("policy", ["age-based", "max-pack"])
+def test_without_chance_in_the_ties_both_ways_are_one(policy, arrivals):
+    scenario, policy = tiny(), f"{policy}:ties=lowest-index"
+    cell = CellChannel.of(scenario.cell, scenario.channel, Streams(0))
+    given = {"arrivals": arrivals, "power": 1.0, "rate_threshold": 4.0}
+    assert_same(
+        schedule_traffic(cell, policy, 200, **given),
+        schedule_traffic(Veiled(cell), policy, 200, **given),
+    )
+
+
+def test_compiled_slots_at_the_paper_size():
+    scenario = Scenario.preset("paper")
+    for policy in (AgeBased(), MaxPack()):
+        plain = SameTies(policy, 0)
+        expected = schedule_traffic(scenario, plain, 120)
+        assert_same(schedule_traffic(scenario, policy, 120), expected)
+        assert owners_slot_by_slot(scenario, policy, 120, None, 0) == plain.owners
+
+
+def twin(scenario, alpha, count, chances, seed):
+    """Everything but the draws in plain Python; ties go to the lowest index."""
+    streams, ues = Streams(seed), scenario.cell.ues
+    channel = CellChannel.of(scenario.cell, scenario.channel, streams)
+    threshold = scenario.channel.threshold_bits
+    ages, generated, delivered = [0] * ues, [None] * ues, [0] * ues
+    history, peaks, used = [], [[] for _ in range(ues)], []
+    for t in range(count):
+        for ue in range(ues):
+            if arrives(streams, t, ue, chances[ue]):
+                generated[ue] = t
+        gains = channel.gains(t).tolist()
+        for ue in range(ues):
+            if generated[ue] is None:
+                gains[ue] = [0.0] * len(gains[ue])
+        weights = [reference.f_alpha(age, alpha) for age in ages]
+        owner, _ = reference.pack(gains, weights, range(ues), 1.0, threshold)
+        used.append(sum(ue >= 0 for ue in owner))
+        for ue in range(ues):
+            if ue in owner:
+                peaks[ue].append(ages[ue])
+                ages[ue], generated[ue] = t - generated[ue], None
+                delivered[ue] += 1
+            else:
+                ages[ue] += 1
+        history.append(list(ages))
+    return history, peaks, delivered, used
+
+
+@pytest.mark.parametrize("arrivals", [1.0, 0.2, np.linspace(0.05, 1.0, 12)])
+def test_statistics_are_those_of_a_slow_twin(arrivals):
+    scenario, count = tiny(), 150
+    policy = AgeBased(alpha=0.5, ties="lowest-index")
+    traffic = schedule_traffic(scenario, policy, count, arrivals=arrivals, seed=8)
+    chances = np.broadcast_to(arrivals, 12)
+    history, peaks, delivered, used = twin(scenario, 0.5, count, chances, 8)
+    ages = np.array(history)
+    assert traffic.deliveries.tolist() == delivered
+    np.testing.assert_allclose(traffic.mean_age, ages.mean(axis=0))
+    assert traffic.oldest.tolist() == ages.max(axis=0).tolist()
+    np.testing.assert_allclose(traffic.peak_age, [np.mean(p) if p else np.nan for p in peaks])
+    assert traffic.age_counts.tolist() == np.bincount(ages.ravel()).tolist()
+    assert traffic.subchannels_used == pytest.approx(np.mean(used))
+    assert traffic.empty_share == pytest.approx(np.mean(np.array(used) == 0))
+    assert traffic.throughput == pytest.approx(sum(delivered) / count)
+    assert traffic.goodput == pytest.approx(4.0 * sum(delivered) / count)
+    squares = sum(d * d for d in delivered)
+    assert traffic.fairness == pytest.approx(sum(delivered) ** 2 / (12 * squares))
+    costs = [sum(reference.f_alpha(a, 0.25) for a in row) for row in history]
+    assert traffic.age_cost(0.25) == pytest.approx(np.mean(costs))
+    for share in (0.0, 0.1, 0.5, 0.99, 1.0):
+        by_sorting = np.quantile(ages, share, method="inverted_cdf")
+        assert traffic.age_quantile(share) == by_sorting
+
+
+@pytest.mark.parametrize("policy", [AgeBased(), RoundRobin()], ids=str)
+def test_without_a_threshold_the_ages_go_round(policy):
+    """12 UEs on 4 subchannels: each is served every third slot, its ages go 0, 1, 2.
+
+    Only the start differs, as all ages are 0 before it: those served in slot 1 begin with
+    1, 0, 1, 2 and end with 0, 1, one less in sum than whole cycles.
+    """
+    scenario = in_regime(10.0, 0.0, subchannels=4)
+    traffic = schedule_traffic(scenario, policy, 750)
+    assert traffic.deliveries.tolist() == [250] * 12
+    assert sorted(traffic.mean_age) == [749 / 750] * 4 + [1.0] * 8
+    assert traffic.oldest.tolist() == [2] * 12
+    assert traffic.age_counts.tolist() == [3_000, 3_004, 2_996]
+    # Before their first delivery the ages are 0, 1 and 2, later always 2.
+    assert sorted(traffic.peak_age) == [1.992] * 4 + [1.996] * 4 + [2.0] * 4
+    assert (traffic.fairness, traffic.subchannels_used, traffic.empty_share) == (1.0, 4.0, 0.0)
+
+
+@pytest.mark.parametrize("policy", ["age-based", "max-pack"])
+def test_served_in_every_slot_the_age_is_geometric(policy):
+    """As many subchannels as UEs and no threshold: each update is delivered as it is generated.
+
+    The age after a slot is then the time since the last generation: P(age = a) = p (1 - p)^a,
+    of mean (1 - p) / p. Its correlation over d slots is (1 - p)^d, so the mean of n slots has
+    the variance (1 - p) / p^2 (2 / p - 1) / n.
+    """
+    chances, n = np.array([0.05, 0.3, 0.5, 0.9, 1.0] * 2), 40_000
+    scenario = in_regime(10.0, 0.0, ues=10, subchannels=10)
+    traffic = schedule_traffic(scenario, policy, n, arrivals=chances)
+    deviation = np.sqrt((1 - chances) / chances**2 * (2 / chances - 1) / n)
+    assert (abs(traffic.mean_age - (1 - chances) / chances) <= 4 * deviation + 1 / n).all()
+    deviation = np.sqrt(chances * (1 - chances) / n)
+    assert (abs(traffic.participation - chances) <= 4 * deviation).all()
+    never = np.prod(1 - chances)
+    assert traffic.empty_share == pytest.approx(never, abs=1e-3)
+
+
+@pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "round-robin"])
+def test_an_arrival_in_every_slot_is_the_case_of_the_paper(policy):
+    always, one = (schedule_traffic(tiny(), policy, 80, arrivals=a) for a in (None, 1.0))
+    assert_same(always, one)
+
+
+@pytest.mark.parametrize("arrivals", ARRIVALS, ids=["always", "scalar", "vector"])
+@pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "round-robin"])
+def test_what_holds_for_every_policy(policy, arrivals):
+    traffic = schedule_traffic(tiny(), policy, 200, arrivals=arrivals, seed=1)
+    assert traffic.age_counts.sum() == 200 * 12
+    assert traffic.age_counts @ np.arange(traffic.age_counts.size) == pytest.approx(
+        200 * traffic.mean_age.sum()
+    )
+    assert traffic.age_counts[-1] > 0
+    assert traffic.oldest.max() == traffic.age_counts.size - 1
+    assert traffic.throughput <= traffic.subchannels_used <= 5
+    assert 1 / 12 <= traffic.fairness <= 1 + 1e-12
+    assert (traffic.peak_age[traffic.deliveries > 0] <= traffic.oldest.max()).all()
+    if arrivals is not None:
+        chances = np.broadcast_to(arrivals, 12)
+        streams = Streams(1)
+        generated = [
+            sum(arrives(streams, t, ue, chances[ue]) for t in range(200)) for ue in range(12)
+        ]
+        assert (traffic.deliveries <= generated).all()
+
+
+@pytest.mark.parametrize("policy", ["age-based", "round-robin"])
+def test_the_size_of_chunks_does_not_matter(policy, monkeypatch):
+    whole = schedule_traffic(tiny(), policy, 100, arrivals=0.4)
+    done = []
+    monkeypatch.setattr(run, "_CHUNK_SLOTS", 7)
+    assert_same(whole, schedule_traffic(tiny(), policy, 100, arrivals=0.4, progress=done.append))
+    assert done == [*range(7, 100, 7), 100]
+
+
+def test_a_scenario_is_its_cell_with_power_and_threshold():
+    scenario, streams = tiny(), Streams(3)
+    channel = CellChannel.of(scenario.cell, scenario.channel, streams)
+    assert_same(
+        schedule_traffic(scenario, "age-based", 50, seed=3),
+        schedule_traffic(channel, "age-based", 50, power=1.0, rate_threshold=4.0, seed=3),
+    )
+
+
+def test_nobody_in_reach_ages_everyone():
+    traffic = schedule_traffic(in_regime(10.0, 1000.0), "age-based", 30)
+    assert traffic.empty_share == 1.0
+    assert traffic.mean_age.tolist() == [15.5] * 12
+    assert np.isnan(traffic.peak_age).all()
+    assert np.isnan(traffic.fairness)
+    written = json.loads(json.dumps(traffic.to_dict(), allow_nan=False))
+    assert written["fairness"] is None
+    assert written["peak_age"] == [None] * 12
+    assert written["oldest"] == [30] * 12
+
+
+def test_draws_are_pinned():
+    """Results of one version stay reproducible: a changed stream must be a decision."""
+    streams = Streams(2020)
+    assert (int(streams.arrivals), int(streams.ties)) == (
+        14311566436908147224,
+        11484226723159950700,
+    )
+    traffic = schedule_traffic(tiny(), "max-pack", 100, arrivals=0.5)
+    assert traffic.deliveries.tolist() == [2, 21, 15, 8, 40, 3, 46, 13, 35, 38, 48, 14]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A channel that repeats what it was given."""
+
+    blocks: list
+
+    def gains(self, t):
+        return np.array(self.blocks[t % len(self.blocks)])
+
+
+def test_any_channel_will_do():
+    """Two UEs, one subchannel, the better of equal ages first; then they alternate."""
+    trace = Trace([[[3.0], [0.0]], [[3.0], [3.0]]])
+    traffic = schedule_traffic(trace, "age-based", 10, power=1.0, rate_threshold=1.0)
+    assert traffic.deliveries.tolist() == [5, 5]
+    assert traffic.mean_age.tolist() == [0.5, 0.5]
+    assert traffic.oldest.tolist() == [1, 1]
+    assert "10 slots: mean age 0.500, 1.000 updates per slot" in repr(traffic)
+
+
+def test_a_channel_without_ues_or_subchannels():
+    for ues, subchannels in ((0, 3), (3, 0), (0, 0)):
+        channel = CellChannel(np.zeros((ues, 2)), np.ones(ues), subchannels, Streams(0))
+        for policy in ("age-based", "round-robin"):
+            traffic = schedule_traffic(channel, policy, 4, power=1.0, rate_threshold=1.0)
+            assert traffic.deliveries.tolist() == [0] * ues
+            assert traffic.empty_share == 1.0
+            json.dumps(traffic.to_dict(), allow_nan=False)
+    with pytest.raises(ValueError, match="no ages"):
+        traffic.age_quantile(0.5)
+
+
+def test_a_channel_that_changes_its_size_stops_with_the_slot():
+    trace = Trace([[[1.0, 2.0]], [[1.0]]])
+    with pytest.raises(ValueError, match=r"shape \(1, 1\) in slot 1, but of shape \(1, 2\)"):
+        schedule_traffic(trace, "random", 3, power=1.0, rate_threshold=0.0)
+
+
+def test_wrong_gains_of_a_cell_are_told_with_their_place():
+    bad = CellChannel(np.zeros((2, 2)), np.array([1.0, np.nan]), 3, Streams(0))
+    with pytest.raises(ValueError, match="gain of UE 1 on subchannel 0 is nan"):
+        schedule_traffic(bad, "age-based", 5, power=1.0, rate_threshold=1.0)
+
+
+def test_a_subclass_schedules_in_its_own_way():
+    @dataclass(frozen=True)
+    class Nobody(AgeBased):
+        def schedule(self, view, rng):
+            return pack(Uplink(view.uplink.gains, 1.0, 1e6), view.ages)
+
+    assert schedule_traffic(tiny(), Nobody(), 5).empty_share == 1.0
+
+
+@dataclass(frozen=True)
+class Fixed(Policy):
+    """A policy that always gives the same answer."""
+
+    name = "fixed"
+    answer: object
+
+    def schedule(self, view, rng):
+        return self.answer(view) if callable(self.answer) else self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "threshold", "message"),
+    [
+        (lambda v: Allocation.of(v.uplink, [0, 0], [1.0, 1.0]), 1.0, r": power.*\(3c\)"),
+        (lambda v: Allocation.of(v.uplink, [0, 1], [1.0, 1.0]), 0.0, ": UE 1 .*nothing to send"),
+        (pack(Uplink(np.ones((3, 2)), 1.0, 0.0), [1, 1, 1]), 0.0, ": .*of 3 UEs and 2 subch"),
+        (None, 0.0, ": returned None, not an Allocation"),
+    ],
+)
+def test_a_wrong_answer_stops_with_the_policy_the_slot_and_the_cause(answer, threshold, message):
+    with pytest.raises(ValueError, match=r"fixed\(answer=.*\) in slot 0" + message):
+        schedule_traffic(
+            Trace([[[3.0, 3.0], [3.0, 3.0]]]), Fixed(answer), 2, power=1.0,
+            rate_threshold=threshold, arrivals=[1.0, 1e-9],
+        )  # fmt: skip
+
+
+LATE = tiny().with_(timing={"compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
+        ({"rounds": 2.5}, "rounds must be a whole number"),
+        ({"arrivals": 0.0}, "above 0 and at most 1: that of UE 0 is 0"),
+        ({"arrivals": [0.5] * 11 + [1.5]}, "that of UE 11 is 1.5"),
+        ({"arrivals": float("nan")}, "that of UE 0 is nan"),
+        ({"arrivals": [0.5, 0.5]}, r"each of the 12 UEs, not an array of shape \(2,\)"),
+        ({"arrivals": "often"}, "must be probabilities, not 'often'"),
+        ({"power": 2.0}, "come from the scenario"),
+        ({"channel": LATE}, "scenario.with_\\(timing=None\\)"),
+        ({"policy": "oort"}, "oort.* reads losses, which only learning gives"),
+        ({"policy": "age-basd"}, "did you mean age-based"),
+        ({"seed": -1}, "seed must be"),
+        ({"channel": Trace([[[1.0]]])}, "power and rate_threshold must be given"),
+        (
+            {"channel": Trace([[[1.0]]]), "power": -1.0, "rate_threshold": 1.0},
+            "power must be positive",
+        ),
+    ],
+)
+def test_wrong_arguments(given, message):
+    arguments = {"channel": tiny(), "policy": "age-based", "rounds": 5} | given
+    with pytest.raises(ValueError, match=message):
+        schedule_traffic(**arguments)
+
+
+def test_wrong_share_of_a_quantile():
+    traffic = schedule_traffic(tiny(), "age-based", 5)
+    with pytest.raises(ValueError, match="between 0 and 1, not 2"):
+        traffic.age_quantile(2)
