@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import check_ages
+from agewise.checks import real_number, whole_number
 from agewise.policies.lessons import Lesson, Lessons
 from agewise.spectrum import Allocation, Uplink
 
@@ -72,7 +73,11 @@ class Policy(ABC):
 
     @abstractmethod
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """The allocation of one round; ``rng`` is the only source of chance."""
+        """The allocation of one round; ``rng`` is the only source of chance.
+
+        Chance enters as arrays with one entry per UE (``rng.random(ue_count)``, `tie_rank`) or as
+        single numbers, so that relabelling the UEs relabels the answer and nothing else.
+        """
 
     @final
     @property
@@ -84,6 +89,19 @@ class Policy(ABC):
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         return f"{self.name}({inside})" if inside else self.name
+
+
+def check_share(name: str, share: float) -> None:
+    """Raise ``ValueError`` unless ``share`` is a positive part of the whole."""
+    if not 0 < real_number(name, share) <= 1:
+        raise ValueError(f"{name} must be in (0, 1], not {share:g}")
+
+
+def whole_parameter(name: str, value: float, least: int) -> int:
+    """A whole number of at least ``least``, also where it was written as 2.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return whole_number(name, value, least)
 
 
 def check_ties(ties: Ties) -> None:

@@ -1,0 +1,45 @@
+"""Longest update first."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.policies.lessons import Lesson
+from agewise.spectrum import Allocation, fill
+
+
+@dataclass(frozen=True)
+class BestNorm(Policy):
+    """Longest update first: BN2 of Amiri, Gündüz, Kulkarni, Poor (2021).
+
+    "Convergence of update aware device scheduling for federated learning at the wireless edge"
+    serves the K UEs with the highest ||w_k - w||_2. Adapted: to know the present norms every UE
+    would have to train, so the norm is that of the UE's last update that arrived, and a UE never
+    heard of goes before all others, so that everyone is heard once. As many are served as the
+    spectrum has room for, each with its fewest best free subchannels.
+
+    The paper's BN2-C, by the norm of what is left of an update after compression to what the
+    channel carries, is the same here: an update arrives whole, or its UE cannot reach the rate
+    and is passed over. ``ties`` decides between equal norms, such as all in the first round.
+    """
+
+    name: ClassVar[str] = "best-norm"
+    lessons: ClassVar[frozenset[Lesson]] = frozenset({"update_norms"})
+    ties: Ties = "random"
+
+    def __post_init__(self) -> None:
+        check_ties(self.ties)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum in falling order of the norms."""
+        rank = tie_rank(self.ties, view.ue_count, rng)
+        return fill(view.uplink, np.lexsort((rank, -expected_norms(view))))
+
+
+def expected_norms(view: RoundView) -> NDArray[np.float64]:
+    """The last norm of each UE, and infinity where none has been heard: everyone gets a chance."""
+    norms = view.lessons.update_norms
+    return np.where(np.isnan(norms), np.inf, norms)

@@ -1,0 +1,45 @@
+"""Cell-interior scheduling: near UEs, and now and then all of them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from agewise.policies.averages import running_mean
+from agewise.policies.base import Policy, RoundView, check_share, whole_parameter
+from agewise.spectrum import Allocation, fill
+from agewise.spectrum.reach import mean_gains
+
+
+@dataclass(frozen=True)
+class CellInterior(Policy):
+    """UEs near the access point, and in each second round all of them (Zhu, Wang, Huang 2020).
+
+    "Broadband analog aggregation for low-latency federated edge learning" schedules only UEs
+    within a radius, whose updates arrive reliably, which leaves the data at the cell edge unused;
+    its alternating scheme has rounds of the cell interior and rounds of everyone in turn.
+
+    Adapted: the access point knows no positions, so the interior is the ``interior_share`` of the
+    UEs (at least one) with the highest mean gain over the subchannels and the rounds so far.
+    Updates here do not add up in the air: as many of the UEs that a round is for as the spectrum
+    serves transmit, in an order drawn afresh. Every ``inclusive_every``-th round is for all.
+    """
+
+    name: ClassVar[str] = "cell-interior"
+    interior_share: float = 0.5
+    inclusive_every: int = 2
+
+    def __post_init__(self) -> None:
+        check_share("interior_share", self.interior_share)
+        every = whole_parameter("inclusive_every", self.inclusive_every, least=1)
+        object.__setattr__(self, "inclusive_every", every)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum with the interior, or with everyone, in a random order."""
+        chance = rng.random(view.ue_count)
+        gain = running_mean(view.memory, mean_gains(view.uplink))
+        if view.memory["rounds"] % self.inclusive_every == 0:
+            return fill(view.uplink, np.argsort(chance))
+        count = max(1, round(self.interior_share * view.ue_count))
+        interior = np.lexsort((chance, -gain))[:count]
+        return fill(view.uplink, interior[np.argsort(chance[interior])])

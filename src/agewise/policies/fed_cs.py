@@ -1,0 +1,61 @@
+"""FedCS: as many updates as arrive before the deadline."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.spectrum import Allocation, fill
+from agewise.spectrum.reach import needs
+from agewise.timing import upload_slots
+
+
+@dataclass(frozen=True)
+class FedCS(Policy):
+    """Least time added to the round first, up to the deadline (Nishio, Yonetani 2019).
+
+    "Client selection for federated learning with heterogeneous resources in mobile edge": uploads
+    go one after another while the UEs behind still compute, so that UE k prolongs a round that has
+    lasted Theta by ``t_upload[k] + max(0, t_compute[k] - Theta)``; the UE that prolongs it least
+    is added, as long as the round ends before the deadline.
+
+    Adapted: N subchannels work in parallel, and an upload holds only |C_k| of them. It is counted
+    as that part of the uplink's time, ``t_upload[k] |C_k| / N``, which is the original for N = 1.
+    C_k are the fewest best free subchannels, so that needs and upload times are worked out anew
+    after each pick. Nobody waits for the uplink any more, but since a part of its time says
+    nothing about a single upload, a UE whose own ``t_compute + t_upload`` exceeds the deadline is
+    not a candidate. Distribution, selection and aggregation take no time here. ``ties`` decides
+    between equal times: all of them are, without a rate threshold and computing times.
+    """
+
+    name: ClassVar[str] = "fed-cs"
+    ties: Ties = "random"
+
+    def __post_init__(self) -> None:
+        check_ties(self.ties)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum in the order of least time added."""
+        uplink, rank = view.uplink, tie_rank(self.ties, view.ue_count, rng)
+        free, elapsed, order = np.arange(uplink.subchannel_count), 0.0, list[int]()
+        waiting = np.ones(view.ue_count, np.bool_)
+        while free.size > 0:
+            need, rate = needs(uplink, free)
+            ues = np.flatnonzero(waiting & (need > 0))
+            computing = view.compute_slots[ues]
+            uploading = upload_slots(rate[ues], uplink.rate_threshold)
+            added = uploading * need[ues] / uplink.subchannel_count
+            added += np.maximum(0.0, computing - elapsed)
+            # Its own upload and the round as a whole have to end in time.
+            fits = np.maximum(computing + uploading, elapsed + added) <= view.deadline_slots
+            if not fits.any():
+                break
+            ues, added = ues[fits], added[fits]
+            first = np.lexsort((rank[ues], added))[0]
+            ue, elapsed = int(ues[first]), elapsed + added[first]
+            order.append(ue)
+            waiting[ue] = False
+            best_first = np.argsort(-uplink.gains[ue, free], kind="stable")
+            free = free[np.sort(best_first[need[ue] :])]
+        return fill(uplink, np.array(order, np.int64))

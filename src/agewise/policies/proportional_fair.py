@@ -1,0 +1,63 @@
+"""Proportional fair scheduling: who has an unusually good round."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from agewise.policies.averages import running_mean
+from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank, whole_parameter
+from agewise.spectrum import Allocation, fill
+from agewise.spectrum.reach import highest_rates, mean_gains
+
+Of = Literal["gain", "rate"]
+
+
+@dataclass(frozen=True)
+class ProportionalFair(Policy):
+    """Best now against its own average first (Yang, Liu, Quek, Poor 2020).
+
+    "Scheduling policies for federated learning in wireless networks" serves the N UEs with the
+    highest ratio of the SNR now to its average over time, one subchannel each. Adapted: UEs go in
+    falling order of the ratio, each takes its fewest best free subchannels, and the SNR of a UE
+    is that over the whole band. ``of`` says what is compared:
+
+    - "gain": the mean gain over the subchannels now, with that of all rounds. This is the paper's;
+      without a rate threshold UEs whose channels fade alike are served equally often, however far
+      away they are.
+    - "rate": the rate with all subchannels to itself now, water-filled, with the mean rate at
+      which it was served, which is 0 in a round that passes it over. This is proportional fairness
+      as in cellular data networks; those never served come first.
+
+    The average forgets over ``memory_rounds`` rounds. ``ties`` decides the first round.
+    """
+
+    name: ClassVar[str] = "proportional-fair"
+    of: Of = "gain"
+    memory_rounds: int = 100
+    ties: Ties = "random"
+
+    def __post_init__(self) -> None:
+        if self.of not in get_args(Of):
+            raise ValueError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}")
+        window = whole_parameter("memory_rounds", self.memory_rounds, least=1)
+        object.__setattr__(self, "memory_rounds", window)
+        check_ties(self.ties)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum in falling order of now over average."""
+        if self.of == "gain":
+            now = mean_gains(view.uplink)
+            # With the present round in it the average exists from the start, and the order is the
+            # same as without.
+            average = running_mean(view.memory, now, self.memory_rounds)
+        else:
+            now = highest_rates(view.uplink)
+            average = view.memory.get("mean", np.zeros(view.ue_count))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            ratio = np.where(now > 0, now / average, 0.0)
+        order = np.lexsort((tie_rank(self.ties, view.ue_count, rng), -ratio))
+        allocation = fill(view.uplink, order)
+        if self.of == "rate":
+            running_mean(view.memory, allocation.rate, self.memory_rounds)
+        return allocation

@@ -1,0 +1,56 @@
+"""How good the channels of the UEs are, for all of them at once."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.spectrum.uplink import Uplink
+
+_NATS_PER_BIT = 2.0 * math.log(2.0)
+
+
+def needs(uplink: Uplink, free: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Algorithm 1 for every UE: its fewest of the ``free`` subchannels, and the rate on them.
+
+    The need of a UE that cannot reach the threshold is 0.
+
+    >>> uplink = Uplink(np.array([[3.0, 1.0], [1.0, 1.0]]), power_budget=1.0, rate_threshold=1.0)
+    >>> needs(uplink, np.arange(2))[0]
+    array([1, 0])
+    """
+    from agewise.spectrum import kernels, reach_kernels
+
+    need, nats = reach_kernels.reach(
+        uplink.gains,
+        free,
+        uplink.power_budget,
+        kernels.target_nats(uplink.rate_threshold),
+        kernels.LEAST_SNR,
+    )
+    return need, nats / _NATS_PER_BIT
+
+
+def highest_rates(uplink: Uplink) -> NDArray[np.float64]:
+    """The rate of every UE with all subchannels to itself, water-filled.
+
+    >>> uplink = Uplink(np.array([[3.0, 0.0], [2.0, 2.0]]), power_budget=1.0, rate_threshold=0.0)
+    >>> highest_rates(uplink)
+    array([1., 1.])
+    """
+    from agewise.spectrum import kernels, reach_kernels
+
+    every = np.arange(uplink.subchannel_count)
+    _, nats = reach_kernels.reach(
+        uplink.gains, every, uplink.power_budget, math.inf, kernels.LEAST_SNR
+    )
+    return np.asarray(nats / _NATS_PER_BIT)
+
+
+def mean_gains(uplink: Uplink) -> NDArray[np.float64]:
+    """The mean gain of every UE over the subchannels; 0 where there are none.
+
+    >>> mean_gains(Uplink(np.array([[3.0, 1.0], [0.0, 1.0]]), power_budget=1.0, rate_threshold=0.0))
+    array([2. , 0.5])
+    """
+    return np.asarray(uplink.gains.sum(axis=1) / max(1, uplink.subchannel_count))
