@@ -38,9 +38,10 @@ def test_code_named_in_documents_exists(document):
             assert hasattr(importlib.import_module(module), attribute), name
 
 
-def test_python_of_the_readme_runs():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["README.md", "docs/policies.md"])
+def test_python_in_documents_runs(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, name, "exec"), {"__name__": "example"})

@@ -1,34 +1,77 @@
 """What every registered policy must do, whatever it prefers."""
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
 from agewise import RoundView, Streams, Uplink, policies
-from agewise.age import next_ages
+from agewise.age import f_alpha, next_ages
+from agewise.policies import Lessons
+from agewise.spectrum import Allocation
 from tests.cells import draw_gains
 
 NAMES = policies.names()
 
+#: For policies that reach an optimum which several sets of UEs may share: the value by which their
+#: answers are compared where others must give the very same answer.
+VALUES: dict[str, Callable[[RoundView, Allocation], float]] = {
+    "max-pack-exact": lambda _, allocation: allocation.scheduled.sum(),
+    "optimal": lambda view, allocation: f_alpha(view.ages, 0.5)[allocation.scheduled].sum(),
+}
 
-def run(policy, gains_of, ages, power=1.0, threshold=2.0, rounds=6, seed=0):
+
+def run(policy, gains_of, ages, power=1.0, threshold=2.0, rounds=6, seed=0, **known):
     """Owners of each round, and the ages after it, proving every allocation on the way."""
     memory: dict[str, np.ndarray] = {}
     owners = []
     for t in range(rounds):
-        gains = gains_of(t)
-        view = RoundView(Uplink(gains, power, threshold), ages, memory)
+        view = RoundView(Uplink(gains_of(t), power, threshold), ages, memory, **known)
         allocation = policy.schedule(view, Streams(seed).policy(t))
-        allocation.validate(gains)
-        assert allocation.scheduled.size == gains.shape[0]
+        prove(allocation, view)
         owners.append(allocation.owner.tolist())
-        ages = next_ages(ages, allocation.scheduled)
+        ages = next_ages(view.ages, allocation.scheduled)
     return owners, ages
+
+
+def prove(allocation, view):
+    """Every constraint of problem (3), and what may be said of the weights of the updates."""
+    allocation.validate(view.uplink)
+    assert allocation.scheduled.shape == (view.ue_count,)
+    factors = allocation.aggregation
+    if factors is not None:
+        assert factors.shape == (view.ue_count,)
+        assert np.isfinite(factors).all()
+        assert (factors >= 0).all()
+        assert not factors[~allocation.scheduled].any()
+    assert all(isinstance(kept, np.ndarray) for kept in view.memory.values())
 
 
 def cell(ues, subchannels, edge_snr_db=0.0):
     return lambda t: draw_gains(np.random.default_rng([7, t]), ues, subchannels, edge_snr_db)
 
 
+def lessons(ues, known=1.0):
+    """Something to learn of each UE, with a ``known`` share of it heard already."""
+    rng = np.random.default_rng(11)
+    drawn = [rng.exponential(size=ues), rng.exponential(size=ues), rng.uniform(0, 2, ues)]
+    heard = rng.random(ues) < known
+    return Lessons(*(np.where(heard, values, np.nan) for values in drawn))
+
+
+def circumstances(ues, known=0.7):
+    """Everything that a view may hold beside channels and ages, different for each UE."""
+    rng = np.random.default_rng(13)
+    return {
+        "data_sizes": rng.integers(10, 1000, ues),
+        "lessons": lessons(ues, known),
+        "compute_slots": rng.exponential(0.5, ues),
+        "deadline_slots": 2.5,
+    }
+
+
+# ----------------------------------------------------------------------------- what is feasible
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("ues", "subchannels"), [(30, 10), (3, 10), (10, 10), (1, 10), (1, 1), (10, 1)]
@@ -43,24 +86,13 @@ def test_allocations_are_feasible_and_not_empty(name, ues, subchannels, threshol
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_seed_same_schedule(name):
-    first = run(policies.make_policy(name), cell(30, 10), np.zeros(30, int))
-    again = run(policies.make_policy(name), cell(30, 10), np.zeros(30, int))
-    assert first[0] == again[0]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_one_object_serves_two_runs_at_once(name):
-    """Whatever evolves is in the memory: runs that take turns do not disturb each other."""
-    policy = policies.make_policy(name)
-    alone = run(policy, cell(30, 10), np.zeros(30, int))
-    run(policy, cell(30, 10, 20.0), np.arange(30), seed=5)
-    assert run(policy, cell(30, 10), np.zeros(30, int))[0] == alone[0]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nobody_reaches_the_threshold(name):
-    owners, ages = run(policies.make_policy(name), cell(5, 4), np.arange(5), threshold=1e3)
+@pytest.mark.parametrize(("threshold", "strength"), [(1e3, 1.0), (2.0, 0.0), (0.0, 0.0)])
+def test_nobody_reaches_the_threshold(name, threshold, strength):
+    """A threshold out of reach, and channels that carry nothing at all."""
+    owners, ages = run(
+        policies.make_policy(name), lambda t: strength * cell(5, 4)(t), np.arange(5),
+        threshold=threshold,
+    )  # fmt: skip
     assert all(owner == -1 for round_ in owners for owner in round_)
     assert ages.tolist() == [6, 7, 8, 9, 10]
 
@@ -81,23 +113,167 @@ def test_zero_gains_are_never_used(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_huge_ages(name):
-    run(policies.make_policy(name), cell(10, 4), np.full(10, 10**15))
+def test_without_subchannels_nobody_is_served(name):
+    owners, _ = run(policies.make_policy(name), lambda _: np.empty((5, 0)), np.arange(5))
+    assert owners == [[]] * 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("age", [0, 10**15, 1e100])
+def test_ages_that_are_all_the_same(name, age):
+    run(policies.make_policy(name), cell(10, 4), np.full(10, age))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("known", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e100])
+def test_whatever_was_heard(name, known, scale):
+    """Nothing, something or everything is known, and all of it may be zero or huge."""
+    heard = lessons(12, known)
+    heard = Lessons(heard.losses * scale, heard.update_norms * scale, heard.dissimilarities)
+    owners, _ = run(policies.make_policy(name), cell(12, 4, 20.0), np.zeros(12, int), lessons=heard)
+    assert any(owner >= 0 for round_ in owners for owner in round_)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("deadline", [1e-9, 1.0, 3.0])
+def test_deadlines(name, deadline):
+    """Also one that nobody meets: whether anyone is served then is up to the policy."""
+    known = circumstances(12) | {"deadline_slots": deadline}
+    run(policies.make_policy(name), cell(12, 4, 20.0), np.arange(12), **known)
+
+
+# -------------------------------------------------------------------- what it may depend on
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_schedule(name):
+    first, again = (
+        run(policies.make_policy(name), cell(30, 10), np.zeros(30, int), **circumstances(30))[0]
+        for _ in range(2)
+    )
+    assert first == again
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_object_serves_two_runs_at_once(name):
+    """Whatever evolves is in the memory: runs that take turns do not disturb each other."""
+    policy = policies.make_policy(name)
+    alone = run(policy, cell(30, 10), np.zeros(30, int))
+    run(policy, cell(30, 10, 20.0), np.arange(30), seed=5)
+    assert run(policy, cell(30, 10), np.zeros(30, int))[0] == alone[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_view_is_left_as_it_was(name):
-    gains, ages = cell(10, 4)(0), np.arange(10)
-    before = gains.copy(), ages.copy()
-    view = RoundView(Uplink(gains, 1.0, 2.0), ages)
-    policies.make_policy(name).schedule(view, Streams(0).policy(0))
-    np.testing.assert_array_equal(gains, before[0])
-    np.testing.assert_array_equal(ages, before[1])
+    gains, ages, known = cell(10, 4)(0), np.arange(10), circumstances(10)
+    view = RoundView(Uplink(gains, 1.0, 2.0), ages, **known)
+    heard = [getattr(view.lessons, f.name) for f in fields(Lessons)]
+    arrays = [gains, view.uplink.best_gains, ages, view.data_sizes, view.compute_slots, *heard]
+    before = [array.copy() for array in arrays]
+    for t in range(3):
+        policies.make_policy(name).schedule(view, Streams(0).policy(t))
+    for array, copied in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, copied)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_it_reads_only_the_lessons_that_it_asks_for(name):
+    policy, known = policies.make_policy(name), circumstances(20)
+    kept = {lesson: getattr(known["lessons"], lesson) for lesson in policy.lessons}
+    asked = known | {"lessons": replace(Lessons.none(20), **kept)}
+    with_all, with_asked = (
+        run(policy, cell(20, 8, 10.0), np.arange(20), **given)[0] for given in (known, asked)
+    )
+    assert with_all == with_asked
+
+
+class RelabelledChance:
+    """A generator whose draws, one entry per UE each, come in the order of the new labels.
+
+    Single numbers stay what they are. ``permutation`` is taken as a rank for each UE. Whatever
+    draws anything else breaks the convention of `Policy.schedule`.
+    """
+
+    def __init__(self, rng, ues):
+        self._rng, self._ues = rng, ues
+
+    def __getattr__(self, name):
+        assert name not in {"choice", "shuffle", "permuted", "bytes", "spawn", "bit_generator"}
+
+        def draw(*args, **kwargs):
+            drawn = getattr(self._rng, name)(*args, **kwargs)
+            assert np.ndim(drawn) == 0 or drawn.shape == self._ues.shape
+            return drawn if np.ndim(drawn) == 0 else drawn[self._ues]
+
+        return draw
+
+
+def relabelled(view, memory, ues, subchannels):
+    """The same view in which UE i is what was UE ``ues[i]``, and the subchannels likewise."""
+    uplink = view.uplink
+    heard = (getattr(view.lessons, f.name)[ues] for f in fields(Lessons))
+    return RoundView(
+        Uplink(uplink.gains[np.ix_(ues, subchannels)], uplink.power_budget, uplink.rate_threshold),
+        view.ages[ues],
+        memory,
+        view.data_sizes[ues],
+        Lessons(*heard),
+        view.compute_slots[ues],
+        view.deadline_slots,
+    )
+
+
+def same_answer(name, view, allocation, other_view, other, ues, subchannels):
+    """Whether ``other`` is the same allocation under other labels, or as good as it."""
+    if name in VALUES:
+        value = VALUES[name]
+        return value(other_view, other) == pytest.approx(value(view, allocation), rel=1e-9)
+    label = np.append(np.argsort(ues), -1)  # of each old UE, and of nobody
+    if (other.owner != label[allocation.owner[subchannels]]).any():
+        return False
+    if allocation.aggregation is None:
+        return other.aggregation is None
+    return np.allclose(other.aggregation, allocation.aggregation[ues], rtol=1e-9, atol=0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threshold", [0.0, 2.0, 4.0])
+@pytest.mark.parametrize("known", [0.0, 0.7])
+def test_relabelling_relabels_the_answer(name, threshold, known):
+    """No UE and no subchannel is preferred for its index.
+
+    Ages are distinct at the start: round-robin's first queue has to begin somewhere, and takes
+    the index where they are equal. Both sides go on from what the first one answered, so that an
+    equally good answer of an optimal policy does not send them apart.
+    """
+    policy, (k, n) = policies.make_policy(name), (20, 7)
+    rng = np.random.default_rng(17)
+    ues, subchannels = rng.permutation(k), rng.permutation(n)
+    ages, memory, other_memory = rng.permutation(k), {}, {}
+    for t in range(8):
+        uplink = Uplink(cell(k, n, 10.0)(t), 1.0, threshold)
+        view = RoundView(uplink, ages, memory, **circumstances(k, known))
+        other_view = relabelled(view, other_memory, ues, subchannels)
+        allocation = policy.schedule(view, Streams(0).policy(t))
+        other = policy.schedule(other_view, RelabelledChance(Streams(0).policy(t), ues))
+        prove(other, other_view)
+        assert same_answer(name, view, allocation, other_view, other, ues, subchannels)
+        ages = next_ages(ages, allocation.scheduled)
+
+
+# ----------------------------------------------------------------------------- what it is called
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_described(name):
     assert len(policies.summary(name)) > 20
     policy = policies.make_policy(name)
     assert str(policy).startswith(name)
     assert policies.make_policy(name, **policy.parameters) == policy
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_written_as_text(name):
+    """Numbers written in a name come as floats, and make the same policy."""
+    policy = policies.make_policy(name)
+    written = ",".join(f"{key}={value}" for key, value in policy.parameters.items())
+    again = policies.make_policy(f"{name}:{written}")
+    assert again == policy
+    assert str(again) == str(policy)

@@ -1,22 +1,48 @@
 """Who transmits: the policies, what they see, and the registry by name."""
 
 from agewise.policies.age_based import AgeBased
+from agewise.policies.age_dissimilarity import AgeDissimilarity
 from agewise.policies.base import Policy, RoundView
+from agewise.policies.best_channel import BestChannel
+from agewise.policies.best_channel_norm import BestChannelNorm
+from agewise.policies.best_norm import BestNorm
+from agewise.policies.cell_interior import CellInterior
+from agewise.policies.fed_cs import FedCS
+from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.lessons import Lessons
+from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
+from agewise.policies.max_weight import MaxWeight
 from agewise.policies.once import schedule
+from agewise.policies.oort import Oort
+from agewise.policies.power_of_choice import PowerOfChoice
+from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
 from agewise.policies.registry import make_policy, names, policy_class, summary
 from agewise.policies.round_robin import RoundRobin
+from agewise.policies.whittle import Whittle
 
 __all__ = [
     "AgeBased",
+    "AgeDissimilarity",
+    "BestChannel",
+    "BestChannelNorm",
+    "BestNorm",
+    "CellInterior",
+    "FedCS",
+    "ImportanceChannel",
     "Lessons",
+    "Markov",
     "MaxPack",
+    "MaxWeight",
+    "Oort",
     "Policy",
+    "PowerOfChoice",
+    "ProportionalFair",
     "Random",
     "RoundRobin",
     "RoundView",
+    "Whittle",
     "make_policy",
     "names",
     "policy_class",

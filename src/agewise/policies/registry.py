@@ -11,17 +11,49 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from agewise.policies.age_based import AgeBased
+from agewise.policies.age_dissimilarity import AgeDissimilarity
 from agewise.policies.base import Policy
+from agewise.policies.best_channel import BestChannel
+from agewise.policies.best_channel_norm import BestChannelNorm
+from agewise.policies.best_norm import BestNorm
+from agewise.policies.cell_interior import CellInterior
+from agewise.policies.fed_cs import FedCS
+from agewise.policies.importance_channel import ImportanceChannel
+from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
+from agewise.policies.max_weight import MaxWeight
+from agewise.policies.oort import Oort
+from agewise.policies.power_of_choice import PowerOfChoice
+from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
 from agewise.policies.round_robin import RoundRobin
+from agewise.policies.whittle import Whittle
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _GROUP = "agewise.policies"
 _BUILT_IN: dict[str, type[Policy]] = {
-    policy.name: policy for policy in (AgeBased, MaxPack, Random, RoundRobin)
+    policy.name: policy
+    for policy in (
+        AgeBased,
+        AgeDissimilarity,
+        BestChannel,
+        BestChannelNorm,
+        BestNorm,
+        CellInterior,
+        FedCS,
+        ImportanceChannel,
+        Markov,
+        MaxPack,
+        MaxWeight,
+        Oort,
+        PowerOfChoice,
+        ProportionalFair,
+        Random,
+        RoundRobin,
+        Whittle,
+    )
 }
 
 

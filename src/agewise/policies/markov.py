@@ -1,0 +1,72 @@
+"""Markov scheduling: each UE sends by a chance that depends on its age alone."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.policies.base import Policy, RoundView
+from agewise.policies.shared import check_positive
+from agewise.spectrum import Allocation, fill
+
+
+@dataclass(frozen=True)
+class Markov(Policy):
+    """Each UE sends by a chance that its age sets, at even intervals (Javani, Wang 2024).
+
+    "Load balancing in federated learning": k of n UEs are to send per round on average, each
+    deciding by its age alone, and the variance of the interval X between its turns is to be as
+    small as possible. The mean of X must be r = n / k; the variance is smallest if X is only ever
+    floor(r) or floor(r) + 1, the former with chance floor(r) + 1 - r. A UE that sends at age a has
+    X = a + 1, so it sends at age floor(r) - 1 with that chance, at any higher age for sure, and
+    never before. (Derived from the paper's problem, not copied from its theorem.)
+
+    Adapted: k is ``load`` UEs per subchannel. UEs that send fill the spectrum, the oldest first
+    and in a drawn order among equals; who does not fit goes on ageing and so is sure to send again
+    and goes first in the next round. With a load above what the spectrum carries, intervals grow
+    and this becomes oldest-first. At first all ages are 0, which would have all UEs send at once
+    after r rounds for ever: they start as if they had waited for a time drawn from the chain's
+    stationary law.
+    """
+
+    name: ClassVar[str] = "markov"
+    load: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("load", self.load)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Fill the spectrum with those that send, the longest waiting first."""
+        interval = max(view.ue_count / (self.load * (view.uplink.subchannel_count or 1)), 1.0)
+        waited = view.ages + self._head_start(view, interval, rng)
+        decided, drawn = rng.random(view.ue_count), rng.random(view.ue_count)
+        order = np.lexsort((drawn, -waited))
+        return fill(view.uplink, order[decided[order] < chance_to_send(waited[order], interval)])
+
+    @staticmethod
+    def _head_start(
+        view: RoundView, interval: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """What a UE has waited beyond its age: drawn at the start, nothing once it was heard."""
+        start = view.memory.get("head_start")
+        if start is not None:
+            start = np.where(view.ages == 0, 0.0, start)
+        elif view.ages.any():
+            start = np.zeros(view.ue_count)
+        else:
+            # The chance of having waited j rounds is P(X > j) / r, and X > j for all j < floor(r).
+            start = np.floor(rng.random(view.ue_count) * interval)
+        view.memory["head_start"] = start
+        return start
+
+
+def chance_to_send(waited: NDArray[np.float64], interval: float) -> NDArray[np.float64]:
+    """The chance to send after so many rounds of waiting, for a mean interval of at least 1.
+
+    >>> chance_to_send(np.array([0.0, 1.0, 2.0, 3.0]), interval=2.25)
+    array([0.  , 0.75, 1.  , 1.  ])
+    """
+    shortest = np.floor(interval)
+    early = shortest + 1.0 - interval
+    return np.where(waited < shortest - 1.0, 0.0, np.where(waited < shortest, early, 1.0))

@@ -1,0 +1,41 @@
+"""Max-Weight scheduling of ages: the steepest fall of the squared ages."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.policies.shared import Channel, chances_of_reach, check_channel
+from agewise.spectrum import Allocation, pack
+
+
+@dataclass(frozen=True)
+class MaxWeight(Policy):
+    """Steepest expected fall of the squared ages per subchannel (Kadota, Sinha et al. 2018).
+
+    "Scheduling policies for minimizing age of information in broadcast wireless networks": of the
+    clients, each with its chance p that a transmission succeeds, the one with the highest
+    ``p h (h + 2)`` transmits, which is the expected fall of the Lyapunov function h². Their h
+    counts from 1 in the round after a delivery, so h = age + 1. All clients weigh alike.
+
+    Adapted: UEs need different numbers of subchannels, so they are packed by weight per
+    subchannel. p is the chance that a UE is in reach, estimated from the rounds so far. In the
+    paper the channel is seen only after the choice; here a UE that is packed is sure to get
+    through, and ``channel="seen"`` takes that into account: its weight is ``h (h + 2)``.
+    """
+
+    name: ClassVar[str] = "max-weight"
+    ties: Ties = "random"
+    channel: Channel = "unseen"
+
+    def __post_init__(self) -> None:
+        check_ties(self.ties)
+        check_channel(self.channel)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Pack by the expected fall."""
+        h = view.ages.astype(np.float64) + 1.0
+        chances = chances_of_reach(view) if self.channel == "unseen" else 1.0
+        weights = chances * h * (h + 2.0)
+        return pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
