@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         engines,
         experiment,
         learn,
+        optimality,
         policies,
         radio,
         report,
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
         scenario,
         spectrum,
         statistics,
+        suite,
+        traffic,
         units,
     )
     from agewise.experiment import Result, compare, run, sweep
+    from agewise.optimality import gap
     from agewise.policies import Policy, RoundView, schedule
     from agewise.random import Streams
     from agewise.records import History
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from agewise.scenario import Scenario
     from agewise.simulate import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+    from agewise.suite import benchmark
+    from agewise.traffic import schedule_traffic
 
 __all__ = [
     "Allocation",
@@ -42,11 +48,14 @@ __all__ = [
     "Uplink",
     "__version__",
     "age",
+    "benchmark",
     "compare",
     "data",
     "engines",
     "experiment",
+    "gap",
     "learn",
+    "optimality",
     "policies",
     "radio",
     "report",
@@ -56,10 +65,13 @@ __all__ = [
     "run",
     "scenario",
     "schedule",
+    "schedule_traffic",
     "simulate",
     "spectrum",
     "statistics",
+    "suite",
     "sweep",
+    "traffic",
     "units",
 ]
 
@@ -74,11 +86,14 @@ _HOMES = {
     "Scenario": "scenario",
     "Streams": "random",
     "Uplink": "spectrum",
+    "benchmark": "suite",
     "compare": "experiment",
+    "gap": "optimality",
     "reproduce": "reproduction",
     "reproduce_map": "reproduction",
     "run": "experiment",
     "schedule": "policies",
+    "schedule_traffic": "traffic",
     "simulate": "simulate",
     "sweep": "experiment",
 }

@@ -7,38 +7,26 @@ import typer
 
 import agewise
 from agewise.cli.app import AsJson, app
+from agewise.cli.options import (
+    Address,
+    Changes,
+    EngineName,
+    Out,
+    Policies,
+    Quiet,
+    Seeds,
+    Source,
+    Vary,
+    Workers,
+    default_out,
+    engine_of,
+    scenario_of,
+    varied_of,
+)
 from agewise.cli.report import write_report
 
 if TYPE_CHECKING:
-    from agewise.engines import Engine
     from agewise.experiment import Result
-    from agewise.scenario import Scenario
-
-Source = Annotated[
-    str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
-]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a value by its dotted name: learn.local_steps=20."),
-]
-Out = Annotated[
-    Path | None, typer.Option(help="Results folder; one that is partly filled is continued.")
-]
-Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
-EngineName = Annotated[
-    str, typer.Option(help="Where cells run: local (processes), inline, or ray (agewise[ray]).")
-]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes of the local engine; one per core by default.")
-]
-Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Policies = Annotated[
-    list[str],
-    typer.Option(
-        "--policy", help="Name, with parameters behind a colon: max-pack:ties=lowest-index."
-    ),
-]
 
 
 @app.command("scenario")
@@ -55,7 +43,7 @@ def scenario_command(
     from agewise.scenario import presets, summary
 
     if source is not None:
-        typer.echo(_scenario(source, changes).to_toml(), nl=False)
+        typer.echo(scenario_of(source, changes).to_toml(), nl=False)
         return
     width = max(map(len, presets()))
     for name in presets():
@@ -85,8 +73,8 @@ def run_command(
     from agewise.cli.live import Live
 
     result = agewise.run(
-        _scenario(source, changes), policy, seeds, out or _default_out("run", source),
-        engine=Live() if live else _engine(engine, workers, address), quiet=quiet or live,
+        scenario_of(source, changes), policy, seeds, out or default_out("run", source),
+        engine=Live() if live else engine_of(engine, workers, address), quiet=quiet or live,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
 
@@ -109,8 +97,8 @@ def compare_command(
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
     result = agewise.compare(
-        _scenario(source, changes), policies, seeds, out or _default_out("compare", source),
-        engine=_engine(engine, workers, address), quiet=quiet,
+        scenario_of(source, changes), policies, seeds, out or default_out("compare", source),
+        engine=engine_of(engine, workers, address), quiet=quiet,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
     write_report(result, to_stderr=as_json)
@@ -118,10 +106,7 @@ def compare_command(
 
 @app.command("sweep")
 def sweep_command(
-    vary: Annotated[
-        list[str],
-        typer.Option(help="Values of a field: channel.rate_threshold=1,2,4; may be repeated."),
-    ],
+    vary: Vary,
     source: Source = "paper",
     policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
     seeds: Seeds = 10,
@@ -138,15 +123,10 @@ def sweep_command(
     Example: agewise sweep paper --vary channel.rate_threshold=1,2,4,6 --vary
     data.partition=iid,shards
     """
-    from agewise.scenario import toml
-
-    varied = {}
-    for text in vary:
-        name, values = _assignment(text, "--vary")
-        varied[name] = [toml.value(value) for value in values.split(",")]
     result = agewise.sweep(
-        _scenario(source, changes), policies, varied, seeds, out or _default_out("sweep", source),
-        engine=_engine(engine, workers, address), quiet=quiet,
+        scenario_of(source, changes), policies, varied_of(vary), seeds,
+        out or default_out("sweep", source), engine=engine_of(engine, workers, address),
+        quiet=quiet,
     )  # fmt: skip
     _print_result(result, as_json=as_json)
     write_report(result, to_stderr=as_json)
@@ -170,17 +150,17 @@ def reproduce_command(
     """Measure the paper's figure and say which of its claims hold."""
     from agewise.cli import printing
 
-    folder = out or _default_out("reproduce-map" if whole_map else "reproduce", source)
-    where = _engine(engine, workers, address)
+    folder = out or default_out("reproduce-map" if whole_map else "reproduce", source)
+    where = engine_of(engine, workers, address)
     if whole_map:
-        base = _scenario(
+        base = scenario_of(
             source, [f"run.rounds={agewise.reproduction.map.ROUNDS}", *(changes or [])]
         )
         drawn = agewise.reproduce_map(base, seeds, folder, engine=where, quiet=quiet)
         printing.print_map(drawn, as_json=as_json)
         write_report(drawn.result, to_stderr=as_json)
         return
-    made = agewise.reproduce(_scenario(source, changes), seeds, folder, engine=where, quiet=quiet)
+    made = agewise.reproduce(scenario_of(source, changes), seeds, folder, engine=where, quiet=quiet)
     printing.print_reproduction(made, as_json=as_json)
     write_report(made.result, to_stderr=as_json)
 
@@ -194,34 +174,6 @@ def show_command(
     from agewise.experiment import Result
 
     _print_result(Result.open(folder), as_json=as_json)
-
-
-def _scenario(source: str, changes: list[str] | None) -> "Scenario":
-    from agewise.scenario import Scenario, presets, toml
-
-    is_preset = source in presets() or not (source.endswith(".toml") or Path(source).exists())
-    chosen = Scenario.preset(source) if is_preset else Scenario.load(source)
-    for text in changes or []:
-        name, value = _assignment(text, "--set")
-        chosen = chosen.with_(**{name: toml.value(value)})
-    return chosen
-
-
-def _assignment(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"{option} needs name=value, not {text!r}")
-    return name.strip(), value.strip()
-
-
-def _engine(name: str, workers: int | None, address: str | None) -> "Engine":
-    from agewise.engines import make_engine
-
-    return make_engine(name, workers, address)
-
-
-def _default_out(command: str, source: str) -> Path:
-    return Path("runs") / f"{command}-{Path(source).stem}"
 
 
 def _print_result(result: "Result", *, as_json: bool) -> None:

@@ -1,10 +1,11 @@
 """Results as tables for eyes, or as JSON."""
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from agewise.cli.tables import console, number, print_json, stars, table
 
 if TYPE_CHECKING:
     from agewise.experiment import Result
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def print_result(result: "Result", *, as_json: bool) -> None:
     """The table of a result, and what is missing in it."""
     if as_json:
-        _print_json(_described(result))
+        print_json(_described(result))
         return
     if result.entries:
         _print_tables(result)
@@ -28,12 +29,12 @@ def print_reproduction(made: "Reproduction", *, as_json: bool) -> None:
     claims = [vars(claim) for claim in made.claims]
     figures = [str(file) for file in made.figures]
     if as_json:
-        _print_json(_described(made.result) | {"claims": claims, "figures": figures})
+        print_json(_described(made.result) | {"claims": claims, "figures": figures})
         return
     _print_tables(made.result)
     typer.echo("What the paper says of ABS against MaxPack (ties at random), and what holds here:")
-    for number, claim in enumerate(made.claims, start=1):
-        typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
+    for place, claim in enumerate(made.claims, start=1):
+        typer.echo(f"  {place}. {claim.claim}: {claim.verdict.upper()}")
         typer.echo(f"     {claim.evidence}")
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(made.result)
@@ -44,7 +45,7 @@ def print_map(drawn: "MapResult", *, as_json: bool) -> None:
     figures = [str(file) for file in drawn.figures]
     wins, ties, losses = drawn.counts()
     if as_json:
-        _print_json(
+        print_json(
             {
                 "alphas": drawn.alphas,
                 "likeness": drawn.likeness,
@@ -56,14 +57,14 @@ def print_map(drawn: "MapResult", *, as_json: bool) -> None:
         )  # fmt: skip
         return
     for layer, alpha in enumerate(drawn.alphas):
-        table = _table(f"ABS (alpha={alpha:g}) over MaxPack, percentage points")
-        table.add_column("data of a UE")
+        shown = table(f"ABS (alpha={alpha:g}) over MaxPack, percentage points")
+        shown.add_column("data of a UE")
         for threshold in drawn.thresholds:
-            table.add_column(f"R_s = {threshold:g}", justify="right")
+            shown.add_column(f"R_s = {threshold:g}", justify="right")
         for row, likeness in enumerate(drawn.likeness):
             squares = zip(drawn.gains[layer, row], drawn.p_values[layer, row], strict=True)
-            table.add_row(likeness, *(f"{100 * gain:+.1f}{_stars(p):<3}" for gain, p in squares))
-        _console().print(table)
+            shown.add_row(likeness, *(f"{100 * gain:+.1f}{stars(p):<3}" for gain, p in squares))
+        console().print(shown)
     typer.echo(
         f"ABS wins in {wins}, ties in {ties} and loses in {losses} of {drawn.gains.size} squares "
         "(5% level, corrected for all of them; * p < 0.05, ** p < 0.01, *** p < 0.001)."
@@ -77,13 +78,13 @@ def _print_tables(result: "Result") -> None:
     rows = result.table().to_dicts()
     varied = [name for name in rows[0] if "." in name]
     points = [name.split("@")[1] for name in rows[0] if name.startswith("accuracy@")]
-    who = _table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    who = table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
     heads = ["setting", "policy"] if varied else ["policy"]
     for name in heads:
         who.add_column(name, no_wrap=True)
     for name in ("seeds", "UEs", "distinct", "age", "peak", "diversity"):
         who.add_column(name, justify="right")
-    what = _table("Accuracy after so many rounds (95% interval); gain over the baseline, p")
+    what = table("Accuracy after so many rounds (95% interval); gain over the baseline, p")
     for name in heads:
         what.add_column(name, no_wrap=True)
     for point in points:
@@ -95,12 +96,11 @@ def _print_tables(result: "Result") -> None:
         head = [setting, _short(row["policy"])] if varied else [_short(row["policy"])]
         who.add_row(
             *head, str(row["seeds"]), f"{row['ues_per_round']:.1f}", f"{row['distinct_ues']:.1f}",
-            f"{row['age_mean']:.1f}", f"{row['age_peak']:.1f}", _number(row["diversity"], "{:.2f}"),
+            f"{row['age_mean']:.1f}", f"{row['age_peak']:.1f}", number(row["diversity"], "{:.2f}"),
         )  # fmt: skip
         what.add_row(*head, *(_accuracy(row, point) for point in points))
-    console = _console()
-    console.print(who)
-    console.print(what)
+    console().print(who)
+    console().print(what)
 
 
 def _accuracy(row: dict[str, Any], point: str) -> str:
@@ -134,33 +134,7 @@ def _described(result: "Result") -> dict[str, Any]:
     }
 
 
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, default=str))
-
-
-def _table(title: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-                 pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)  # fmt: skip
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False)
-
-
 def _short(policy: str) -> str:
     """A policy's full name over several short lines."""
     name, _, inside = policy.partition("(")
     return "\n".join([name, *(f" {part}" for part in inside.rstrip(")").split(", ") if part)])
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None or math.isnan(value) else form.format(value)
-
-
-def _stars(p: float) -> str:
-    return "*" * sum(p < level for level in (0.05, 0.01, 0.001))

@@ -16,8 +16,8 @@ _INTERVAL_S = 10.0
 class Progress:
     """Counts finished cells and rounds."""
 
-    def __init__(self, cells: int) -> None:
-        self.cells, self.done, self.rounds = cells, 0, 0
+    def __init__(self, cells: int, what: str = "cells") -> None:
+        self.cells, self.what, self.done, self.rounds = cells, what, 0, 0
         self.start = time.monotonic()
 
     def advance(self, rounds: int) -> None:
@@ -28,20 +28,21 @@ class Progress:
     @property
     def speed(self) -> str:
         """Rounds a second so far."""
-        return f"{self.rounds / (time.monotonic() - self.start):,.0f} rounds/s"
+        speed = self.rounds / (time.monotonic() - self.start)
+        return f"{speed:,.0f} rounds/s" if speed >= 10 or speed == 0 else f"{speed:.2g} rounds/s"
 
     @property
     def line(self) -> str:
         """Everything in one line."""
         elapsed = time.monotonic() - self.start
         left = f"{elapsed / self.done * (self.cells - self.done):.0f} s" if self.done else "unknown"
-        return f"{self.done} of {self.cells} cells, {self.speed}, time left {left}"
+        return f"{self.done} of {self.cells} {self.what}, {self.speed}, time left {left}"
 
 
 @contextlib.contextmanager
-def progress(cells: int, *, quiet: bool) -> Iterator[Progress]:
+def progress(cells: int, *, quiet: bool, what: str = "cells") -> Iterator[Progress]:
     """Progress over so many cells, shown by a thread of its own while the work goes on."""
-    counted = Progress(cells)
+    counted = Progress(cells, what)
     if quiet or cells == 0:
         yield counted
         return
@@ -64,20 +65,20 @@ def _print_lines(counted: Progress, over: threading.Event) -> None:
 def _show_bar(counted: Progress, over: threading.Event) -> None:
     if over.wait(_PATIENCE_S):
         return
-    with _bar() as bar:
+    with _bar(counted.what) as bar:
         task = bar.add_task("", total=counted.cells, speed="")
         while not over.wait(0.2):
             bar.update(task, completed=counted.done, speed=counted.speed)
 
 
-def _bar() -> Any:
+def _bar(what: str) -> Any:
     from rich import progress as rich_progress
     from rich.console import Console
 
     return rich_progress.Progress(
         rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("cells · {task.fields[speed]} ·"),
+        rich_progress.TextColumn(what + " · {task.fields[speed]} ·"),
         rich_progress.TimeRemainingColumn(),
         rich_progress.TextColumn("left"),
         console=Console(stderr=True),

@@ -1,11 +1,12 @@
-"""Where a policy wins: a map over two quantities."""
+"""Where a policy wins or loses: maps over two quantities."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.report.style import COLUMN_IN, new_axis
+from agewise.report.style import COLUMN_IN, PAGE_IN, new_axis, paper_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,3 +40,26 @@ def gain_map(
     axis.set_yticks(range(len(rows)), rows)
     axis.grid(visible=False)
     return axis
+
+
+def loss_map(
+    losses: NDArray[np.float64], columns: list[str], rows: list[str], across: str, files: list[Path]
+) -> None:
+    """Draw ``losses[row, column]``, shares of an optimum, in percent; darker is worse."""
+    with paper_style() as plt:
+        height = 0.9 + 0.22 * len(rows)
+        figure, axis = plt.subplots(figsize=(PAGE_IN, height), layout="constrained")
+        worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
+        axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
+        for (row, column), loss in np.ndenumerate(losses):
+            text = "-" if np.isnan(loss) else f"{100 * loss:.1f}"
+            colour = "white" if loss > 0.6 * worst else "black"
+            axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=colour)
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(across)
+        axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
+        axis.grid(visible=False)
+        for file in files:
+            save(figure, file)
+        plt.close(figure)

@@ -1,0 +1,72 @@
+"""The scenarios of the benchmark, fixed so that results of one version can be compared.
+
+Whoever changes one raises `VERSION`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agewise.scenario import Scenario
+
+VERSION: Final = 1
+ROUNDS: Final = 60
+#: Rounds after which accuracies are compared.
+CHECKPOINTS: Final = (10, 20, 40, 60)
+
+
+@dataclass(frozen=True)
+class SuiteScenario:
+    """A scenario of the suite: the paper's with changes, and an accuracy to be reached."""
+
+    what: str
+    target: float
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario with its changes."""
+        return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS} | self.changes)
+
+
+SCENARIOS: Final = {
+    "paper": SuiteScenario("the paper's: 10 dB at the edge, 4 bit, two digits per UE", 0.80),
+    "low-rate": SuiteScenario(
+        "1 bit: one subchannel is enough for most; Dirichlet(0.5) data",
+        0.85,
+        {
+            "channel.rate_threshold": 1.0,
+            "data.partition": "dirichlet",
+            "data.concentration": 0.5,
+        },
+    ),
+    "one-digit": SuiteScenario(
+        "6 bit and one digit per UE: the hardest data and a high rate",
+        0.70,
+        {"channel.rate_threshold": 6.0, "data.classes_per_ue": 1},
+    ),
+    "weak-uneven": SuiteScenario(
+        "0 dB at the edge; Dirichlet(0.3) data of very different amounts",
+        0.80,
+        {
+            "channel.edge_snr_db": 0.0,
+            "data.partition": "dirichlet",
+            "data.concentration": 0.3,
+            "data.sizes": "log-normal",
+            "data.size_sigma": 1.0,
+        },
+    ),
+    "large": SuiteScenario(
+        "400 UEs on 40 subchannels, two digits per UE",
+        0.80,
+        {"cell.ues": 400, "cell.subchannels": 40},
+    ),
+    "deadline": SuiteScenario(
+        "UEs compute at different speeds, and updates after the deadline are lost",
+        0.80,
+        {
+            "timing.compute_slots": 1.0,
+            "timing.compute_sigma": 0.5,
+            "timing.deadline_slots": 2.0,
+        },
+    ),
+}
