@@ -4,16 +4,20 @@ BIN := .venv/bin
 READY := .venv/.ready
 # Numba's cache follows a kernel's own file only; a folder per state of all files that hold
 # kernels keeps a kernel from running with an old version of another that it calls.
-KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
+KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/*/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
-.PHONY: reproduce demo map test lint types contracts unit bench bench-peers picture clean
+.PHONY: reproduce demo map benchmark test lint types contracts unit
+.PHONY: bench bench-greedy bench-peers picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce paper
 
 map: $(READY)
 	@$(BIN)/agewise reproduce paper --map
+
+benchmark: $(READY)
+	@$(BIN)/agewise benchmark --write docs/benchmark.md
 
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py
@@ -38,6 +42,9 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
+
+bench-greedy: $(READY)
+	@$(BIN)/python -m benchmarks.greedy
 
 bench-peers: $(READY)
 	@$(BIN)/python -m benchmarks.peers

@@ -3,6 +3,7 @@
 Written to be read against the paper. Lists and floats only; ages and gains come in as lists.
 """
 
+import itertools
 import math
 
 ROUNDING = 1e-12  # a rate counts as reached up to this relative rounding allowance
@@ -104,3 +105,34 @@ def candidate_as_printed(gains, free, budget, threshold, *, half=False):
         if carried >= threshold * (1 - ROUNDING):
             return order[:count], powers
     return None
+
+
+def minimal_sets(gains, budget, threshold):
+    """Sets of subchannels that reach the threshold and would not without any one of them."""
+    reaching = {
+        chosen
+        for size in range(1, len(gains) + 1)
+        for chosen in itertools.combinations(range(len(gains)), size)
+        if candidate(gains, chosen, budget, threshold) is not None
+    }
+    return [
+        chosen
+        for chosen in reaching
+        if not any(chosen[:at] + chosen[at + 1 :] in reaching for at in range(len(chosen)))
+    ]
+
+
+def best_value(gains, weights, budget, threshold):
+    """The optimum of problem (3): every way to give each subchannel to a UE or to nobody."""
+    subchannels = len(gains[0]) if gains else 0
+    sets = [
+        frozenset(n for n in range(subchannels) if bits >> n & 1) for bits in range(2**subchannels)
+    ]
+    best = dict.fromkeys(sets, 0.0)  # the highest weight that these subchannels can serve
+    for ue, weight in enumerate(weights):
+        enough = [c for c in sets if candidate(gains[ue], c, budget, threshold) is not None]
+        best = {
+            free: max([best[free]] + [weight + best[free - c] for c in enough if c <= free])
+            for free in sets
+        }
+    return best[frozenset(range(subchannels))]

@@ -45,3 +45,10 @@ def test_python_in_documents_runs(name):
     assert blocks
     for block in blocks:
         exec(compile(block, name, "exec"), {"__name__": "example"})
+
+
+def test_every_policy_is_described():
+    from agewise import policies
+
+    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    assert [name for name in policies.names() if f"`{name}`" not in text] == []

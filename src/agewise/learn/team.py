@@ -15,8 +15,8 @@ import numpy as np
 
 from agewise.learn.team_kernels import LEAVE, WORDS
 
-#: Looks, of some 20 ns each, before a helper sleeps: longer than the Python part of a round.
-_LOOKS = 50_000
+#: Looks, of some 8 ns each, before a helper sleeps: longer than the Python part of a round.
+_LOOKS = 150_000
 
 
 class Team:

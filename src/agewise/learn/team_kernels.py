@@ -101,19 +101,18 @@ def finish(board):
 @njit
 def await_all(board, count):
     """Return when all tasks are done; those that others took last no longer than one task."""
-    look = np.uint64(0)
     while current(board, FINISHED) != count:
-        look = mix(look)
+        pass
 
 
 @njit
 def await_tasks(board, looks):
     """Whether there are tasks to take; false if there were none for so many looks, or on leaving.
 
-    A look takes some 20 ns: the chain of multiplications between two of them leaves the units of
+    A look takes some 8 ns: the chain of multiplications between two of them leaves the units of
     the core to its neighbour.
     """
-    state = np.uint64(0)
+    state = np.uint64(1)  # not 0, which a chain of multiplications would keep
     for _ in range(looks):
         tasks = current(board, TASKS)
         if tasks & _LOWER < tasks >> _HALF:

@@ -1,6 +1,7 @@
 """Who transmits: the policies, what they see, and the registry by name."""
 
 from agewise.policies.age_based import AgeBased
+from agewise.policies.age_based_plus import AgeBasedPlus
 from agewise.policies.age_dissimilarity import AgeDissimilarity
 from agewise.policies.base import Policy, RoundView
 from agewise.policies.best_channel import BestChannel
@@ -12,9 +13,11 @@ from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.lessons import Lessons
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
+from agewise.policies.max_pack_exact import MaxPackExact
 from agewise.policies.max_weight import MaxWeight
 from agewise.policies.once import schedule
 from agewise.policies.oort import Oort
+from agewise.policies.optimal import Optimal
 from agewise.policies.power_of_choice import PowerOfChoice
 from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
@@ -24,6 +27,7 @@ from agewise.policies.whittle import Whittle
 
 __all__ = [
     "AgeBased",
+    "AgeBasedPlus",
     "AgeDissimilarity",
     "BestChannel",
     "BestChannelNorm",
@@ -34,8 +38,10 @@ __all__ = [
     "Lessons",
     "Markov",
     "MaxPack",
+    "MaxPackExact",
     "MaxWeight",
     "Oort",
+    "Optimal",
     "Policy",
     "PowerOfChoice",
     "ProportionalFair",

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from agewise.policies.age_based import AgeBased
+from agewise.policies.age_based_plus import AgeBasedPlus
 from agewise.policies.age_dissimilarity import AgeDissimilarity
 from agewise.policies.base import Policy
 from agewise.policies.best_channel import BestChannel
@@ -21,8 +22,10 @@ from agewise.policies.fed_cs import FedCS
 from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
+from agewise.policies.max_pack_exact import MaxPackExact
 from agewise.policies.max_weight import MaxWeight
 from agewise.policies.oort import Oort
+from agewise.policies.optimal import Optimal
 from agewise.policies.power_of_choice import PowerOfChoice
 from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
@@ -37,6 +40,7 @@ _BUILT_IN: dict[str, type[Policy]] = {
     policy.name: policy
     for policy in (
         AgeBased,
+        AgeBasedPlus,
         AgeDissimilarity,
         BestChannel,
         BestChannelNorm,
@@ -46,8 +50,10 @@ _BUILT_IN: dict[str, type[Policy]] = {
         ImportanceChannel,
         Markov,
         MaxPack,
+        MaxPackExact,
         MaxWeight,
         Oort,
+        Optimal,
         PowerOfChoice,
         ProportionalFair,
         Random,

@@ -177,7 +177,7 @@ def _winner(a, b, score, need, rank):
 
 
 @compiled()
-def _play_all(tree, score, need, rank):
+def play_all(tree, score, need, rank):
     """A knock-out among the UEs: ``tree[match]`` won over those below, ``tree[1]`` over all.
 
     The UEs themselves stand in the second half of the tree.
@@ -190,7 +190,7 @@ def _play_all(tree, score, need, rank):
 
 
 @compiled()
-def _play_again(ue, tree, score, need, rank):
+def play_again(ue, tree, score, need, rank):
     """Play the matches of ``ue`` again, after its score has changed."""
     match = (score.size + ue) >> 1
     while match > 0:
@@ -227,7 +227,7 @@ def pack_into(
     for ue in range(best_gains.size):
         need[ue] = least_need(best_gains[ue] * power_budget, least)
         score[ue] = weights[ue] / need[ue] if need[ue] > 0 else OUT
-    _play_all(tree, score, need, rank)
+    play_all(tree, score, need, rank)
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
         now = 0
@@ -237,12 +237,12 @@ def pack_into(
             if now != need[ue]:
                 need[ue] = now
                 score[ue] = weights[ue] / now
-                _play_again(ue, tree, score, need, rank)
+                play_again(ue, tree, score, need, rank)
                 if tree[1] != ue:
                     continue
             free = grant(ue, now, gains[ue], power_budget, work, free, owner, power, gain)
         score[ue] = OUT  # served, or out of reach for the rest of the round
-        _play_again(ue, tree, score, need, rank)
+        play_again(ue, tree, score, need, rank)
 
 
 @compiled()

@@ -21,17 +21,13 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
     """
     from agewise.spectrum import kernels
 
-    weight = np.asarray(weights, dtype=np.float64)
-    _require_one_per_ue("weights", weight, uplink)
-    if weight.size and not 0 <= weight.min() <= weight.max() < np.inf:
-        ue = int((~(np.isfinite(weight) & (weight >= 0))).argmax())
-        raise ValueError(
-            f"weights must be non-negative and finite: the weight of UE {ue} is {weight[ue]}"
-        )
-    ranks = np.arange(uplink.ue_count) if rank is None else _whole_numbers("rank", rank)
-    _require_one_per_ue("rank", ranks, uplink)
     owner, power, gain = kernels.pack_lazily(
-        uplink.gains, uplink.best_gains, weight, ranks, uplink.power_budget, uplink.rate_threshold
+        uplink.gains,
+        uplink.best_gains,
+        as_weights(weights, uplink),
+        as_rank(rank, uplink),
+        uplink.power_budget,
+        uplink.rate_threshold,
     )
     return Allocation(
         owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
@@ -60,6 +56,25 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
     return Allocation(
         owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
     )
+
+
+def as_weights(weights: ArrayLike, uplink: Uplink) -> NDArray[np.float64]:
+    """One non-negative, finite number per UE, or ``ValueError``."""
+    weight = np.asarray(weights, dtype=np.float64)
+    _require_one_per_ue("weights", weight, uplink)
+    if weight.size and not 0 <= weight.min() <= weight.max() < np.inf:
+        ue = int((~(np.isfinite(weight) & (weight >= 0))).argmax())
+        raise ValueError(
+            f"weights must be non-negative and finite: the weight of UE {ue} is {weight[ue]}"
+        )
+    return weight
+
+
+def as_rank(rank: ArrayLike | None, uplink: Uplink) -> NDArray[np.int64]:
+    """One whole number per UE, or ``ValueError``; the index if none is given."""
+    ranks = np.arange(uplink.ue_count) if rank is None else _whole_numbers("rank", rank)
+    _require_one_per_ue("rank", ranks, uplink)
+    return ranks
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:

@@ -1,0 +1,68 @@
+"""Age-based scheduling at prices: the same aim, more of it, and no places for the late."""
+
+import numpy as np
+import pytest
+
+from agewise import RoundView, Streams, Uplink, simulate
+from agewise.age import f_alpha, next_ages
+from agewise.policies import AgeBased, AgeBasedPlus
+from agewise.spectrum.auction import auction
+from tests.cells import draw_gains
+from tests.scenarios import tiny
+
+
+def test_it_weighs_ages_as_age_based_does():
+    gains, ages = draw_gains(np.random.default_rng(2), 30, 10, 0.0), np.arange(30) % 7
+    uplink = Uplink(gains, 1.0, 2.0)
+    own = AgeBasedPlus(alpha=0.25, ties="lowest-index").schedule(
+        RoundView(uplink, ages), Streams(0).policy(0)
+    )
+    assert own.owner.tolist() == auction(uplink, f_alpha(ages, 0.25)).owner.tolist()
+
+
+def test_over_a_run_it_keeps_the_ages_lower():
+    costs = {}
+    for policy in (AgeBased(), AgeBasedPlus()):
+        ages, cost = np.zeros(60, np.int64), 0.0
+        for t in range(60):
+            gains = draw_gains(np.random.default_rng([4, t]), 60, 12, -5.0)
+            view = RoundView(Uplink(gains, 1.0, 3.0), ages)
+            ages = next_ages(ages, policy.schedule(view, Streams(0).policy(t)).scheduled)
+            cost += f_alpha(ages, 0.5).sum()
+        costs[policy.name] = cost
+    assert costs["age-based-plus"] < costs["age-based"]
+
+
+def test_who_would_be_late_gets_no_subchannel():
+    uplink = Uplink(np.array([[15.0, 15.0], [15.0, 15.0], [3.0, 3.0]]), 1.0, 1.0)
+    # Uploads take half a slot for the first two, a whole one for the third.
+    for computing, expected in (([0.4, 0.6, 0.0], {0, 2}), ([0.5, 0.5, 0.1], {0, 1})):
+        view = RoundView(
+            uplink, np.array([1, 2, 9]), compute_slots=np.array(computing), deadline_slots=1.0
+        )
+        allocation = AgeBasedPlus().schedule(view, Streams(0).policy(0))
+        allocation.validate(uplink)
+        assert set(np.flatnonzero(allocation.scheduled)) == expected
+    late = RoundView(uplink, np.arange(3), compute_slots=np.full(3, 2.0), deadline_slots=1.0)
+    assert not AgeBasedPlus().schedule(late, Streams(0).policy(0)).scheduled.any()
+
+
+def test_with_a_deadline_fewer_uploads_are_lost_and_more_arrive():
+    """Not none: prices may give a UE subchannels on which it is slower than on its best."""
+    scenario = tiny(run={"rounds": 40}).with_(
+        **{"timing.compute_slots": 1.0, "timing.compute_sigma": 0.8, "timing.deadline_slots": 1.8}
+    )
+    arrived, lost = {}, {}
+    for name in ("age-based", "age-based-plus"):
+        frame = simulate(scenario, name, 3).frame
+        arrived[name] = frame["received"].list.len().sum()
+        lost[name] = frame["scheduled"].list.len().sum() - arrived[name]
+    assert arrived["age-based-plus"] > arrived["age-based"]
+    assert lost["age-based-plus"] < 0.5 * lost["age-based"]
+
+
+def test_parameters_out_of_range():
+    with pytest.raises(ValueError, match="at most 1, not 2"):
+        AgeBasedPlus(alpha=2.0)
+    with pytest.raises(ValueError, match="ties must be one of"):
+        AgeBasedPlus(ties="first")
