@@ -98,8 +98,8 @@ def test_a_limit_of_zero_still_serves_as_well_as_the_greedy_packing():
 
 
 def test_they_are_values():
-    assert str(Optimal()) == ("optimal(alpha=0.5, ties=random, form=paper, work_limit=10000000)")
-    assert str(MaxPackExact()) == "max-pack-exact(ties=random, work_limit=10000000)"
+    assert str(Optimal()) == ("optimal(alpha=0.5, ties=random, form=paper, work_limit=1000000)")
+    assert str(MaxPackExact()) == "max-pack-exact(ties=random, work_limit=1000000)"
     with pytest.raises(ValueError, match="alpha must be at most 1"):
         Optimal(alpha=2.0)
     with pytest.raises(ValueError, match="work_limit must be a whole number of at least 0"):

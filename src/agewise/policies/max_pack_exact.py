@@ -28,7 +28,7 @@ class MaxPackExact(Policy):
 
     name: ClassVar[str] = "max-pack-exact"
     ties: Ties = "random"
-    work_limit: int = 10_000_000
+    work_limit: int = 1_000_000
 
     def __post_init__(self) -> None:
         check_ties(self.ties)

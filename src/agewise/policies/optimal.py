@@ -22,13 +22,13 @@ class Optimal(Policy):
     """The highest sum of ``f_alpha(age)`` over the scheduled UEs, exactly.
 
     It says how much the greedy `AgeBased` leaves, at a cost: as a rule less than a tenth of a
-    second a round with 100 UEs and 20 subchannels, but many seconds in the hardest rounds. Those
+    second a round with 100 UEs and 20 subchannels, but seconds in the hardest rounds. Those
     are early ones, in which few different ages occur, and those in which most UEs need one or two
     subchannels. UEs of age 0 count nothing; they get what is left, as `AgeBased` would give it to
     them, and so does everybody in the first round.
 
     ``work_limit`` bounds the search of a round in steps, not in seconds, so that results do not
-    depend on the machine; the default takes ten to twenty seconds. A round that reaches it gets
+    depend on the machine; the default takes a second or two. A round that reaches it gets
     the best allocation found until then, which is never worth less than the greedy one. ``ties``
     orders the UEs, and so decides which of several optima is found.
     """
@@ -37,7 +37,7 @@ class Optimal(Policy):
     alpha: float = 0.5
     ties: Ties = "random"
     form: Form = "paper"
-    work_limit: int = 10_000_000
+    work_limit: int = 1_000_000
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha, self.form)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agewise.engines import Engine
 
 #: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
-WORK_LIMIT = 3_000_000
+WORK_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def benchmark(
     seeds: int | Iterable[int] = 10,
     out: Path | str = "runs/benchmark",
     *,
-    every: int = 20,
+    every: int = 30,
     engine: "str | Engine" = "local",
     workers: int | None = None,
     quiet: bool = False,
