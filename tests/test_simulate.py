@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import Allocation, InfeasibleAllocation, Streams
+from agewise import Allocation, InfeasibleAllocation, RoundView, Streams, Uplink
 from agewise.data import divide, load
 from agewise.learn.team import set_threads
 from agewise.policies import AgeBased, MaxPack, Policy
@@ -107,6 +107,42 @@ def test_an_infeasible_allocation_stops_with_the_policy_the_round_and_the_constr
 
     with pytest.raises(InfeasibleAllocation, match=r"cheat in round 0: power constraint \(3c\)"):
         simulate(tiny(), Cheat())
+
+
+@dataclass(frozen=True)
+class Forger(Policy):
+    """Fair at first, then says what suits it."""
+
+    forge: str
+    name = "forger"
+
+    def schedule(self, view, rng):
+        uplink = view.uplink
+        fair = AgeBased().schedule(view, rng)
+        if view.ages.max() < 2:
+            return fair
+        return {
+            "gains": Allocation(fair.owner, fair.power * 0.1, fair.gain * 10, 12, 1.0, 4.0),
+            "threshold": AgeBased().schedule(
+                RoundView(Uplink(uplink.gains, uplink.power_budget, 0.5), view.ages), rng
+            ),
+            "size": Allocation.of(Uplink(uplink.gains[:, :3], 1.0, 0.0), [-1] * 3, [0.0] * 3),
+            "nothing": None,
+        }[self.forge]
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        ("gains", r"rate constraint \(3b\) violated: UE \d+ reaches"),
+        ("threshold", r"rate constraint \(3b\) violated: UE \d+ reaches"),
+        ("size", r"gains have shape \(12, 5\), the allocation is of 12 UEs and 3 subchannels"),
+        ("nothing", "returned None instead of an Allocation"),
+    ],
+)
+def test_an_allocation_is_proven_against_the_rounds_own_gains(forge, said):
+    with pytest.raises(InfeasibleAllocation, match=rf"forger\(forge={forge}\) in round 2: {said}"):
+        simulate(tiny(), Forger(forge))
 
 
 def test_same_round_same_model_same_update_whatever_the_policy():

@@ -60,6 +60,19 @@ def test_proof_against_other_gains():
         allocation.validate(np.ones((3, 3)))
 
 
+def test_proof_against_an_uplink():
+    allocation = Allocation.of(UPLINK, [0, 1, -1], [1.0, 1.0, 0.0])
+    allocation.validate(UPLINK)
+    with pytest.raises(InfeasibleAllocation, match=r"\(3b\).*UE 0 reaches"):
+        allocation.validate(Uplink(UPLINK.gains, UPLINK.power_budget, 1.5))
+    with pytest.raises(InfeasibleAllocation, match=r"\(3c\).*UE 0 spends"):
+        allocation.validate(Uplink(UPLINK.gains, 0.5, UPLINK.rate_threshold))
+    with pytest.raises(InfeasibleAllocation, match=r"\(3b\).*UE 1 reaches"):
+        allocation.validate(
+            Uplink(UPLINK.gains * np.array([[1.0], [0.1]]), 1.0, UPLINK.rate_threshold)
+        )
+
+
 def test_a_forged_allocation_is_not_proven():
     """The constructor takes anything; the proof does not."""
     sound = (np.array([0, 1]), np.ones(2), np.full(2, 3.0))

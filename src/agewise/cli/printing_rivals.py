@@ -22,22 +22,24 @@ def print_gap(made: "Gap", *, as_json: bool) -> None:
         return
     names = short_names(made.result.policies)
     varied = [name for name in rows[0] if "." in name]
-    shown = table("Weight lost against the optimum (95% interval over seeds), cost of the ages")
-    for name in varied:
-        shown.add_column(name.split(".")[-1], justify="right")
-    shown.add_column("policy", no_wrap=True)
-    for name in ("% of a round", "% of the run", "age cost", "unproven"):
-        shown.add_column(name, justify="right")
-    before: list[str] = []
+    shown = table("Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
+    for name in ("regime", "policy"):
+        shown.add_column(name, no_wrap=True)
+    for name in ("of a round", "of the run", "age cost", "unproven"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    before = None
     for row in rows:
-        regime = [str(row[name]) for name in varied]
+        regime = ", ".join(
+            f"{row[name]:g}" if _is_number(row[name]) else row[name] for name in varied
+        )
         shown.add_row(
-            *([""] * len(regime) if regime == before else regime), names[row["policy"]],
-            _loss(row, "per_round"), _loss(row, "over_run"), f"{row['age_cost']:.1f}",
+            "" if regime == before else regime, names[row["policy"]], _loss(row, "per_round"),
+            number(100 * row["loss_over_run"], "{:.2f}"), f"{row['age_cost']:.1f}",
             str(row["unproven"] or "-"),
         )  # fmt: skip
         before = regime
     console().print(shown)
+    typer.echo(f"Regimes: {', '.join(varied)}.")
     unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
     typer.echo(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
     typer.echo(f"Figure: {', '.join(figures)}")
@@ -97,6 +99,10 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     ):
         shown.add_row(what, value)
     console().print(shown)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _loss(row: dict[str, Any], name: str) -> str:
