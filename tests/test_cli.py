@@ -200,3 +200,68 @@ def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments,
     assert sentence in run.stderr
     assert run.stderr.count("\n") == 1
     assert not (scenario_file.parent / "runs").exists()
+
+
+def test_gap_says_what_policies_lose(scenario_file):
+    arguments = (
+        "gap", scenario_file.name, "--policy", "age-based", "--policy", "random", "--seeds", "2",
+        "--every", "3", "--set", "run.rounds=6", "--vary", "channel.rate_threshold=2,4",
+        "--engine", "inline", "--out", "g",
+    )  # fmt: skip
+    run = agewise_command(*arguments, cwd=scenario_file.parent)
+    assert run.returncode == 0, run.stderr
+    assert "The optimum is proven in 16 of 16 rounds." in run.stdout
+    assert "Regimes: channel.rate_threshold." in run.stdout
+    said = json.loads(agewise_command(*arguments, "--json", cwd=scenario_file.parent).stdout)
+    assert len(said["rows"]) == 4
+    for row in said["rows"]:
+        assert f"{100 * row['loss_per_round']:.2f}" in run.stdout
+    assert (scenario_file.parent / "g" / "gap.png").stat().st_size > 5000
+
+
+def test_traffic_says_what_python_says(scenario_file):
+    arguments = ("traffic", scenario_file.name, "--policy", "max-pack", "--rounds", "2000")
+    run = agewise_command(*arguments, cwd=scenario_file.parent)
+    assert run.returncode == 0, run.stderr
+    said = json.loads(agewise_command(*arguments, "--json", cwd=scenario_file.parent).stdout)
+    made = agewise.schedule_traffic(agewise.Scenario.load(scenario_file), "max-pack", 2000)
+    assert said["deliveries"] == made.deliveries.tolist()
+    assert said["age_cost"] == pytest.approx(made.age_cost(0.5))
+    assert f"{made.throughput:.3f}" in run.stdout
+    assert f"{made.age_cost(0.5):.2f}" in run.stdout
+
+
+def test_benchmark_ranks_and_writes_its_page(tmp_path):
+    arguments = (
+        "benchmark", "--policy", "random", "--policy", "max-pack", "--scenario", "low-rate",
+        "--seeds", "2", "--engine", "inline", "--out", "b", "--write", "page.md",
+    )  # fmt: skip
+    run = agewise_command(*arguments, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.endswith("Page: page.md\n")
+    said = json.loads(agewise_command(*arguments, "--json", cwd=tmp_path).stdout)
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    for row in said["ranking"]:
+        assert f"{100 * row['score']:.1f} ± " in run.stdout
+        assert f"{100 * row['score']:.1f} ± " in page
+    assert [row["seeds"] for row in said["scenarios"]["low-rate"]] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("benchmark", "--scenario", "papers"), "the suite has no scenario 'papers'; there are "),
+        (("gap", "--policy", "agebased"), "unknown policy 'agebased'; did you mean age-based"),
+        (("traffic", "--arrivals", "2"), "arrivals must be "),
+        (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
+        (("run", "--policy", "cell-interior:interior_share=1.5"), "must be in (0, 1"),
+        (("run", "--policy", "power-of-choice:candidates=2.5"), "must be a whole number"),
+    ],
+)  # fmt: skip
+def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentence):
+    run = agewise_command(*arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("agewise: ")
+    assert run.stderr.count("\n") == 1
+    assert sentence in run.stderr
+    assert not list(tmp_path.rglob("*.parquet"))
