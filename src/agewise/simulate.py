@@ -77,11 +77,9 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
         _prove(allocation, uplink, policy, t)
         scheduled = np.flatnonzero(allocation.scheduled)
         received = scheduled[_in_time(scheduled, allocation, view)]
-        models = learner.train(params, received, t, streams)
-        factors = allocation.aggregation
-        start = params
+        start, models = params, learner.train(params, received, t, streams)
         params, diversity = learn.average(
-            models, learner.sizes[received], start, None if factors is None else factors[received]
+            models, learner.sizes[received], start, allocation.factors_of(received)
         )
         _require_finite(params, t, scenario)
         if policy.lessons:

@@ -76,3 +76,15 @@ def test_learners_in_turn(alone):
         np.testing.assert_array_equal(first.train(model, UES, 0, STREAMS), expected)
         np.testing.assert_array_equal(second.train(model, UES, 0, STREAMS), other)
     agree(rounds_of(first, 30), alone)
+
+
+def test_arrays_that_do_not_lie_in_one_piece(alone):  # noqa: ARG001 (three threads)
+    learner = a_learner()
+    model = learner.init(STREAMS)
+    twice = np.repeat(model, 2)[::2]
+    ues = np.repeat(UES, 2)[::2]
+    assert not twice.flags.c_contiguous
+    expected = learner.train(model, UES, 0, STREAMS)
+    for _ in range(20):
+        np.testing.assert_array_equal(learner.train(twice, ues, 0, STREAMS), expected)
+        assert learner.evaluate(twice) == learner.evaluate(model)

@@ -82,6 +82,8 @@ class LinearLearner:
         """Local SGD of Algorithm 3."""
         from agewise.learn import kernels
 
+        # Helpers read these by their address, so they must lie in one piece.
+        params, ues = np.ascontiguousarray(params), np.ascontiguousarray(ues, np.int64)
         trained = np.empty((ues.size, params.size), np.float32)
         with self._team as board:
             kernels.train(
@@ -118,6 +120,7 @@ class LinearLearner:
         """
         from agewise.learn import kernels
 
+        params = np.ascontiguousarray(params)
         right, losses = np.empty(len(parts), np.int64), np.empty(len(parts))
         kind = kernels.MEASURING_TEST if rows is self.test_rows else kernels.MEASURING_TRAIN
         with self._team as board:

@@ -77,6 +77,10 @@ class Allocation:
             owners, powers, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
         )
 
+    def factors_of(self, ues: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """The factors of these UEs' updates, or ``None`` if the policy left them to the average."""
+        return None if self.aggregation is None else self.aggregation[ues]
+
     @property
     def scheduled(self) -> NDArray[np.bool_]:
         """``bool[ue]``: S_k, whether the UE holds a subchannel."""
