@@ -56,10 +56,13 @@ def print_benchmark(made: "Benchmark", *, as_json: bool) -> None:
         print_json({"ranking": rows, "scenarios": tables})
         return
     names = short_names([row["policy"] for row in rows])
-    shown = table("Score: mean accuracy over scenarios and checkpoints, % (95% interval)")
+    shown = table(
+        "Score: mean accuracy over scenarios and checkpoints, % (95% interval)\n"
+        "gain over the baseline, mean age, Jain's fairness, % lost to the optimum"
+    )
     shown.add_column("policy", no_wrap=True)
-    for name in ("score", "rank", "gain", "p", "age", "fairness", "loss %"):
-        shown.add_column(name, justify="right")
+    for name in ("score", "rank", "gain", "p", "age", "fair", "loss"):
+        shown.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         gain = None if row["gain"] is None else 100 * row["gain"]
         shown.add_row(
@@ -71,11 +74,13 @@ def print_benchmark(made: "Benchmark", *, as_json: bool) -> None:
     each = table("Score in each scenario, %")
     each.add_column("policy", no_wrap=True)
     for name in tables:
-        each.add_column(name, justify="right")
+        each.add_column(name, justify="right", no_wrap=True)
     scores = {name: {row["policy"]: row for row in rows} for name, rows in tables.items()}
     for row in rows:
         policy = row["policy"]
-        each.add_row(names[policy], *(_percent(own[policy], "score") for own in scores.values()))
+        each.add_row(
+            names[policy], *(f"{100 * own[policy]['score']:.1f}" for own in scores.values())
+        )
     console().print(each)
 
 
