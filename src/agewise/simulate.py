@@ -81,7 +81,7 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
         params, diversity = learn.average(
             models, learner.sizes[received], start, allocation.factors_of(received)
         )
-        _require_finite(params, t, scenario)
+        _require_finite(params, t, scenario, allocation)
         if policy.lessons:
             heard = learn.lessons(policy.lessons, learner, start, models, received)
             lessons = lessons.after(received, heard)
@@ -130,14 +130,22 @@ def _prove(allocation: Allocation, uplink: Uplink, policy: Policy, t: int) -> No
         raise InfeasibleAllocation(f"{policy} in round {t}: {error}") from error
 
 
-def _require_finite(params: learn.Params, t: int, scenario: "Scenario") -> None:
-    if not np.isfinite(params).all():
-        settings = scenario.learn
-        raise Diverged(
-            f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
-            f"is a step size too large for the loss {settings.loss}: lower learn.step_size "
-            f"({settings.step_size:g})"
-        )
+def _require_finite(
+    params: learn.Params, t: int, scenario: "Scenario", allocation: Allocation
+) -> None:
+    if np.isfinite(params).all():
+        return
+    settings = scenario.learn
+    cause = (
+        f"is a step size too large for the loss {settings.loss}: lower learn.step_size "
+        f"({settings.step_size:g})"
+    )
+    if allocation.aggregation is not None:
+        cause = f"are the policy's factors of the updates, up to {allocation.aggregation.max():g}"
+    raise Diverged(
+        f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
+        f"{cause}"
+    )
 
 
 class _CallableModule(ModuleType):

@@ -1,5 +1,7 @@
 """Threads that share the work of one learner, and threads of the program that use the same one."""
 
+import os
+import signal
 import threading
 
 import numpy as np
@@ -88,3 +90,42 @@ def test_arrays_that_do_not_lie_in_one_piece(alone):  # noqa: ARG001 (three thre
     for _ in range(20):
         np.testing.assert_array_equal(learner.train(twice, ues, 0, STREAMS), expected)
         assert learner.evaluate(twice) == learner.evaluate(model)
+
+
+def test_an_interrupt_leaves_the_learner_usable(alone, monkeypatch):
+    learner = a_learner()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agewise.learn.team._Helper.join_team", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            learner.evaluate(learner.init(STREAMS))
+    agree(rounds_of(learner, 30), alone)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python 3.12 warns of fork and threads
+def test_a_child_may_fork_off_while_another_thread_learns(alone):
+    learner, over = a_learner(), threading.Event()
+    model = learner.init(STREAMS)
+    expected = learner.evaluate(model)
+
+    def learn():
+        while not over.is_set():
+            learner.train(model, UES, 0, STREAMS)
+
+    busy = threading.Thread(target=learn)
+    busy.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(0 if learner.evaluate(model) == expected else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        over.set()
+        busy.join()
+    agree(rounds_of(learner, 30), alone)

@@ -94,6 +94,46 @@ def test_numbering_does_not_matter():
         assert back.tolist() == original.owner[channels].tolist()
 
 
+def test_numbering_does_not_matter_among_equal_weights():
+    rng = np.random.default_rng(9)
+    for uplink, weights, _ in instances(150, ues=60, edge_snr_db=0.0, threshold=3.0):
+        weights, rank, ues = np.floor(weights), rng.permutation(60), rng.permutation(60)
+        original = auction(uplink, weights, rank)
+        moved = auction(
+            Uplink(np.ascontiguousarray(uplink.gains[ues]), 1.0, 3.0), weights[ues], rank[ues]
+        )
+        assert np.append(ues, -1)[moved.owner].tolist() == original.owner.tolist()
+
+
+def test_single_ues_may_have_to_reach_more():
+    for uplink, weights, rank in instances(20, threshold=1.0, edge_snr_db=5.0):
+        rates = np.where(np.arange(40) % 3 == 0, 2.5, 1.0)
+        rates[7] = np.inf
+        allocation = auction(uplink, weights, rank, rates=rates)
+        allocation.validate(uplink)
+        served = allocation.scheduled
+        assert (allocation.rate[served] >= rates[served] * (1 - 1e-9)).all()
+        assert not served[7]
+        assert served[rates == 2.5].any()
+        same = auction(uplink, weights, rank, rates=np.ones(40))
+        assert same.owner.tolist() == auction(uplink, weights, rank).owner.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"exponents": []}, "one or more finite numbers"),
+        ({"exponents": [np.nan]}, "one or more finite numbers"),
+        ({"price_rounds": -1}, "price_rounds must be a whole number of at least 0, not -1"),
+        ({"rates": [1.0]}, "one number for each of the 2 UEs, at least the threshold 1"),
+        ({"rates": [1.0, 0.5]}, "at least the threshold 1"),
+    ],
+)
+def test_bad_options(options, said):
+    with pytest.raises(ValueError, match=said):
+        auction(Uplink(np.ones((2, 2)), 1.0, 1.0), [1.0, 1.0], **options)
+
+
 def test_nothing_to_weigh_and_nothing_there():
     for uplink, weights, rank in instances(3):
         assert auction(uplink, 0.0 * weights, rank).scheduled.any()

@@ -119,7 +119,8 @@ def test_it_goes_on_where_it_was_and_takes_more(made):
 
 def test_the_page(made, tmp_path):
     text = write_markdown(made, tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "3 seeds each" in text
+    assert "3 policies on 2 of 2 scenarios" in text
+    assert "3 seeds of each" in text
     assert "after 10, 20, 40 and 60 rounds" in text
     assert text.count("| baseline |") == 3
     for heading in ("## All scenarios", "## plain", "## late"):

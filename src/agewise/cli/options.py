@@ -25,7 +25,7 @@ Out = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
 EngineName = Annotated[
-    str, typer.Option(help="Where cells run: local (processes), inline, or ray (agewise[ray]).")
+    str, typer.Option(help="Where cells run: local (processes), inline, or ray (agewise\\[ray]).")
 ]
 Workers = Annotated[
     int | None, typer.Option(help="Processes of the local engine; one per core by default.")

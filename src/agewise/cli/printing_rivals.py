@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agewise.cli.tables import console, number, print_json, table
+from agewise.report.words import with_interval
 
 if TYPE_CHECKING:
     from agewise.optimality import Gap
@@ -23,18 +24,16 @@ def print_gap(made: "Gap", *, as_json: bool) -> None:
     names = short_names(made.result.policies)
     varied = [name for name in rows[0] if "." in name]
     shown = table("Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
-    for name in ("regime", "policy"):
-        shown.add_column(name, no_wrap=True)
+    shown.add_column("regime")
+    shown.add_column("policy")
     for name in ("of a round", "of the run", "age cost", "unproven"):
-        shown.add_column(name, justify="right", no_wrap=True)
+        shown.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     before = None
     for row in rows:
-        regime = ", ".join(
-            f"{row[name]:g}" if _is_number(row[name]) else row[name] for name in varied
-        )
+        regime = ", ".join(_word(row[name]) for name in varied)
         shown.add_row(
-            "" if regime == before else regime, names[row["policy"]], _loss(row, "per_round"),
-            number(100 * row["loss_over_run"], "{:.2f}"), f"{row['age_cost']:.1f}",
+            "" if regime == before else regime, names[row["policy"]],
+            with_interval(row, "loss_per_round", ".2f"), number(100 * row["loss_over_run"], "{:.2f}"), f"{row['age_cost']:.1f}",
             str(row["unproven"] or "-"),
         )  # fmt: skip
         before = regime
@@ -66,7 +65,7 @@ def print_benchmark(made: "Benchmark", *, as_json: bool) -> None:
     for row in rows:
         gain = None if row["gain"] is None else 100 * row["gain"]
         shown.add_row(
-            names[row["policy"]], _percent(row, "score"), f"{row['rank']:.1f}",
+            names[row["policy"]], with_interval(row, "score"), f"{row['rank']:.1f}",
             number(gain, "{:+.1f}"), number(row["p"], "{:.3f}"), f"{row['age']:.1f}",
             f"{row['fairness']:.2f}", f"{100 * row['loss']:.1f}",
         )  # fmt: skip
@@ -106,17 +105,5 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     console().print(shown)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _loss(row: dict[str, Any], name: str) -> str:
-    half = (row[f"high_{name}"] - row[f"low_{name}"]) / 2
-    text = number(100 * row[f"loss_{name}"], "{:.2f}")
-    return text if half != half else f"{text} ± {100 * half:.2f}"
-
-
-def _percent(row: dict[str, Any], name: str) -> str:
-    half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
-    text = f"{100 * row[name]:.1f}"
-    return text if half != half else f"{text} ± {100 * half:.1f}"
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

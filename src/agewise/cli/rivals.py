@@ -12,6 +12,7 @@ from agewise.cli.options import (
     Changes,
     EngineName,
     Out,
+    Policies,
     Quiet,
     Seeds,
     Source,
@@ -22,21 +23,20 @@ from agewise.cli.options import (
     varied_of,
 )
 
-Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy", help="Name, with parameters behind a colon: max-pack:ties=lowest-index."
-    ),
-]
-
 
 @app.command("gap")
 def gap_command(
-    source: Source = "paper",
-    policies: Policies = None,
+    source: Annotated[
+        str | None,
+        typer.Argument(help="A preset or a TOML file; the paper's with 50 rounds by default."),
+    ] = None,
+    policies: Policies = [],  # noqa: B006 (typer copies it)
     vary: Annotated[
         list[str] | None,
-        typer.Option(help="The regimes: channel.rate_threshold=1,2,4; may be repeated."),
+        typer.Option(
+            help="The regimes: channel.rate_threshold=1,2,4; may be repeated. By default edge SNRs "
+            "of -10, 0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit."
+        ),
     ] = None,
     seeds: Seeds = 5,
     every: Annotated[int, typer.Option(min=1, help="Solve every so many rounds exactly.")] = 10,
@@ -50,15 +50,18 @@ def gap_command(
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
 
+    Without --policy: age-based, age-based-plus, max-pack, proportional-fair, round-robin, random.
+
     Example: agewise gap --policy age-based --policy max-pack --vary channel.rate_threshold=2,4
     """
     from agewise.cli.printing_rivals import print_gap
     from agewise.optimality import gaps
 
-    base = scenario_of(source, [f"run.rounds={gaps.ROUNDS}", *(changes or [])])
+    short = [] if source else [f"run.rounds={gaps.ROUNDS}"]
     made = agewise.gap(
-        base, policies or gaps.POLICIES, varied_of(vary) if vary else None, seeds,
-        out or default_out("gap", source), every=every,
+        scenario_of(source or "paper", [*short, *(changes or [])]),
+        policies or gaps.POLICIES, varied_of(vary) if vary else None, seeds,
+        out or default_out("gap", source or "paper"), every=every,
         engine=engine_of(engine, workers, address), quiet=quiet,
     )  # fmt: skip
     print_gap(made, as_json=as_json)
@@ -66,9 +69,14 @@ def gap_command(
 
 @app.command("benchmark")
 def benchmark_command(
-    policies: Policies = None,
+    policies: Policies = [],  # noqa: B006 (typer copies it)
     scenarios: Annotated[
-        list[str] | None, typer.Option("--scenario", help="Of the suite; all by default.")
+        list[str] | None,
+        typer.Option(
+            "--scenario",
+            help="paper, low-rate, one-digit, weak-uneven, large or deadline; may be repeated. All "
+            "by default.",
+        ),
     ] = None,
     seeds: Seeds = 10,
     out: Out = None,
@@ -81,14 +89,15 @@ def benchmark_command(
 ) -> None:
     """Run every policy on the fixed suite of scenarios, and rank them.
 
-    A benchmark that was stopped goes on where it was. Example: agewise benchmark --seeds 3
-    --scenario paper --scenario deadline
+    A benchmark that was stopped goes on where it was.
+
+    Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
     """
     from agewise.cli.printing_rivals import print_benchmark
     from agewise.suite.page import write_markdown
 
     made = agewise.benchmark(
-        policies, scenarios, seeds, out or Path("runs") / "benchmark",
+        policies or None, scenarios, seeds, out or Path("runs") / "benchmark",
         engine=engine_of(engine, workers, address), quiet=quiet,
     )  # fmt: skip
     print_benchmark(made, as_json=as_json)

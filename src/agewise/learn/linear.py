@@ -83,12 +83,14 @@ class LinearLearner:
         from agewise.learn import kernels
 
         # Helpers read these by their address, so they must lie in one piece.
-        params, ues = np.ascontiguousarray(params), np.ascontiguousarray(ues, np.int64)
+        params = np.ascontiguousarray(params, np.float32)
+        ues = np.ascontiguousarray(ues, np.int64)
         trained = np.empty((ues.size, params.size), np.float32)
-        with self._team as board:
+        with self._team.lock:
             kernels.train(
-                board, self._step_sizes, self._stored, *self._training, *self.train_rows.arrays,
-                streams.sgd, t, self.settings.step_of(t), ues, params, trained.reshape(-1),
+                self._team.gather(), self._step_sizes, self._stored, *self._training,
+                *self.train_rows.arrays, streams.sgd, t, self.settings.step_of(t), ues, params,
+                trained.reshape(-1),
             )  # fmt: skip
         return trained
 
@@ -120,12 +122,12 @@ class LinearLearner:
         """
         from agewise.learn import kernels
 
-        params = np.ascontiguousarray(params)
+        params = np.ascontiguousarray(params, np.float32)
         right, losses = np.empty(len(parts), np.int64), np.empty(len(parts))
         kind = kernels.MEASURING_TEST if rows is self.test_rows else kernels.MEASURING_TRAIN
-        with self._team as board:
+        with self._team.lock:
             kernels.measure(
-                board, kind, self._shown, *self._training[:2], *rows.arrays, params,
+                self._team.gather(), kind, self._shown, *self._training[:2], *rows.arrays, params,
                 parts.reshape(-1), right, losses,
             )  # fmt: skip
         return right, losses

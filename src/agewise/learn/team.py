@@ -7,8 +7,10 @@ does it go to sleep. The caller never waits for a helper to begin: it takes task
 is left.
 """
 
+import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -22,27 +24,25 @@ _LOOKS = 150_000
 class Team:
     """The board of one learner, and what its helpers do with it.
 
-    ``help_out(looks)`` is compiled code that takes tasks from the board until it has looked for
-    one in vain so many times. Holding the team is what allows to post tasks.
+    ``help_out(board, looks)`` is compiled code that takes tasks from the board until it has looked
+    for one in vain so many times. Who posts tasks holds ``lock``, for other threads of the program
+    may use the same learner.
     """
 
     def __init__(self, help_out: Callable[[np.ndarray, int], object]) -> None:
         self.board = np.zeros(WORDS, np.int64)
+        self.lock = threading.Lock()
         self._help_out = help_out
-        self._lock = threading.Lock()
+        _teams.add(self)
 
-    def __enter__(self) -> np.ndarray:
-        """Wait for other threads that use the same learner, call the helpers, return the board."""
-        self._lock.acquire()
+    def gather(self) -> np.ndarray:
+        """Call the helpers, and return the board."""
         self.board[LEAVE] = _count == 1
         while len(_helpers) < _count - 1:
             _helpers.append(_Helper())
         for helper in _helpers[: _count - 1]:
             helper.join_team(self)
         return self.board
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
     def help_out(self) -> None:
         """What a helper does until nothing is left to do for a while."""
@@ -77,12 +77,14 @@ class _Helper(threading.Thread):
         if self.team is not None and self.team is not team:
             self.team.board[LEAVE] = 1
         self.team = team
-        if self._asleep and self._bell.locked():
-            self._bell.release()
+        if self._asleep:
+            with contextlib.suppress(RuntimeError):  # the leader of another team was first
+                self._bell.release()
 
 
 _count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 _helpers: list[_Helper] = []
+_teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 def set_threads(count: int) -> None:
@@ -93,5 +95,11 @@ def set_threads(count: int) -> None:
     _count = count
 
 
-# Threads do not survive a fork.
-os.register_at_fork(after_in_child=_helpers.clear)
+def _begin_anew() -> None:
+    """Threads do not survive a fork, and another one of the parent may have held a lock."""
+    _helpers.clear()
+    for team in _teams:
+        team.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

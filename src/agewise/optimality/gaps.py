@@ -87,8 +87,8 @@ def _table(result: Result, losses: Mapping[tuple[str, str, int], Losses]) -> "po
                 interval = statistics.mean_interval([getattr(one, name) for one in own])
                 row |= {
                     f"loss_{name}": interval.mean,
-                    f"low_{name}": interval.low,
-                    f"high_{name}": interval.high,
+                    f"loss_{name}_low": interval.low,
+                    f"loss_{name}_high": interval.high,
                 }
             costs = [history.frame["age_cost"].to_numpy().mean() for history in histories.values()]
             row["age_cost"] = float(np.mean(costs))

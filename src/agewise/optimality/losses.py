@@ -108,6 +108,10 @@ def losses_of(
     quiet: bool = False,
 ) -> list[tuple["Entry", Losses]]:
     """The losses of every finished cell, kept in the folder's ``optimum/`` and not redone."""
+    if not 1 <= every <= result.scenario.run.rounds:
+        raise ValueError(
+            f"every must be from 1 to the {result.scenario.run.rounds} rounds of a run, not {every}"
+        )
     folder = result.path / "optimum"
     folder.mkdir(exist_ok=True)
     files = {

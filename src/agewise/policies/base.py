@@ -53,6 +53,10 @@ class RoundView:
         for name, otherwise in _OTHERWISE.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, otherwise(self.ue_count))
+        for name in ("ages", "data_sizes", "compute_slots"):
+            shown = getattr(self, name).view()  # the arrays are the simulator's own
+            shown.flags.writeable = False
+            object.__setattr__(self, name, shown)
 
     @property
     def ue_count(self) -> int:

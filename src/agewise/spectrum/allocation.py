@@ -108,11 +108,10 @@ class Allocation:
         """
         from agewise.spectrum import kernels
 
+        self._require_form()
         if gains is not None and not self._is_of(gains):
             self._on(gains).validate()
             return
-        if not self.owner.shape == self.power.shape == self.gain.shape:
-            raise InfeasibleAllocation("owner, power and gain must have the same length")
         violation, where, amount = kernels.first_violation(
             self.owner, self.power, self.gain, self.ue_count, self.power_budget,
             self.rate_threshold, _ROUNDING,
@@ -134,6 +133,18 @@ class Allocation:
                 "threshold asks",
             }[violation]
         )
+
+    def _require_form(self) -> None:
+        """Raise unless the arrays are such that constraints can be looked at."""
+        if not self.owner.shape == self.power.shape == self.gain.shape == (self.owner.size,):
+            raise InfeasibleAllocation("owner, power and gain must have the same length")
+        if self.owner.dtype.kind not in "iu":
+            raise InfeasibleAllocation(f"owner must hold UE indices, not {self.owner.dtype}")
+        if self.aggregation is not None:
+            try:
+                self.weighing(self.aggregation)
+            except ValueError as error:
+                raise InfeasibleAllocation(str(error)) from error
 
     def _is_of(self, gains: ArrayLike | Uplink) -> bool:
         """Whether the allocation was made from just this, so that its own gains are the ones."""

@@ -2,8 +2,10 @@
 
 A UE takes its fewest subchannels, as in Algorithm 2, but of the sets of that size that reach the
 rate it takes a cheap one: members are exchanged for the cheapest free subchannels as long as the
-rate is still reached. Nothing depends on the numbering of UEs or subchannels: sums run in the
-order of the weights, and equal prices are told apart by gains.
+rate is still reached. Nothing depends on the numbering of UEs or subchannels: sums run in an
+order that is given, and equal prices are told apart by gains.
+
+``targets`` (nats) and ``least`` (`least_snrs` of each) have a row per UE, or one for all.
 """
 
 import numpy as np
@@ -97,23 +99,30 @@ def spare_costly(need, gains, power_budget, target, free, price, work, others, s
 
 
 @njit
+def row_of(ue, targets):
+    """Which row of the targets is the UE's."""
+    return ue if targets.size > 1 else 0
+
+
+@njit
 def pack_at_prices(
-    gains, best_gains, weights, rank, power_budget, target, least, exponent, price, room, owner
+    gains, best_gains, weights, rank, power_budget, targets, least, exponent, price, room, owner
 ):
     """Algorithm 2 by ``weight / need^exponent`` with cheap sets; returns the weight scheduled."""
     need, score, tree, work, others, sorted_gains = room
     free = np.arange(owner.size)
     owner[:] = -1
     for ue in range(best_gains.size):
-        need[ue] = least_need(best_gains[ue] * power_budget, least)
+        need[ue] = least_need(best_gains[ue] * power_budget, least[row_of(ue, targets)])
         score[ue] = weights[ue] / need[ue] ** exponent if need[ue] > 0 else OUT
     play_all(tree, score, need, rank)
     packed = 0.0
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
+        row = row_of(ue, targets)
         now = 0
         if need[ue] <= free.size:
-            now = fewest_best(gains[ue], power_budget, target, least, free, work)
+            now = fewest_best(gains[ue], power_budget, targets[row], least[row], free, work)
         if now > 0:
             if now != need[ue]:
                 need[ue] = now
@@ -122,7 +131,7 @@ def pack_at_prices(
                 if tree[1] != ue:
                     continue
             spare_costly(
-                now, gains[ue], power_budget, target, free, price, work, others, sorted_gains
+                now, gains[ue], power_budget, targets[row], free, price, work, others, sorted_gains
             )
             for i in range(now):
                 owner[work[2][i]] = ue
@@ -134,19 +143,20 @@ def pack_at_prices(
 
 
 @njit
-def demand(gains, order, weights, power_budget, target, least, work, wanted):
+def demand(gains, order, weights, power_budget, targets, least, work, wanted):
     """``wanted[subchannel]``: the weight per subchannel needed of those who want it most."""
     free = np.arange(wanted.size)
     wanted[:] = 0.0
     for ue in order:
-        need = fewest_best(gains[ue], power_budget, target, least, free, work)
+        row = row_of(ue, targets)
+        need = fewest_best(gains[ue], power_budget, targets[row], least[row], free, work)
         for i in range(need):
             wanted[work[2][i]] += weights[ue] / need
 
 
 @njit
 def adjust(
-    gains, order, weights, power_budget, target, least, price, step, work, others, sorted_gains
+    gains, order, weights, power_budget, targets, least, price, step, work, others, sorted_gains
 ):
     """Raise the prices of subchannels that several UEs would buy, lower those that nobody would.
 
@@ -155,10 +165,13 @@ def adjust(
     free = np.arange(price.size)
     claims = np.zeros(price.size, np.int64)
     for ue in order:
-        need = fewest_best(gains[ue], power_budget, target, least, free, work)
+        row = row_of(ue, targets)
+        need = fewest_best(gains[ue], power_budget, targets[row], least[row], free, work)
         if need == 0:
             continue
-        spare_costly(need, gains[ue], power_budget, target, free, price, work, others, sorted_gains)
+        spare_costly(
+            need, gains[ue], power_budget, targets[row], free, price, work, others, sorted_gains
+        )
         # From the dearest down, whatever the numbering: the members stand in that order, but
         # for those that were exchanged.
         cost = np.sort(price[work[2][:need]]).sum()
@@ -187,19 +200,23 @@ def water_fill(gains, power_budget, owner, power, gain):
 
 @compiled()
 def pack_by_auction(
-    gains, best_gains, weights, rank, power_budget, rate_threshold, exponents, rounds
+    gains, best_gains, weights, rank, order, power_budget, rates, exponents, rounds
 ):
     """The best of several packings: owner, power and gain of every subchannel.
 
-    At first the price of a subchannel is what is asked for it; then it follows the claims.
+    ``rates`` are what the UEs must reach, one each or one for all, and ``order`` is that of the
+    weights, equal ones in an order that does not depend on the numbering. At first the price of a
+    subchannel is what is asked for it; then it follows the claims.
     """
     ues, subchannels = gains.shape
     best_owner = np.full(subchannels, -1, np.int64)
     power, gain = np.zeros(subchannels), np.zeros(subchannels)
     if ues == 0 or subchannels == 0:
         return best_owner, power, gain
-    target = target_nats(rate_threshold)
-    least = least_snrs(target, subchannels)
+    targets, least = np.empty(rates.size), np.empty((rates.size, subchannels))
+    for row in range(rates.size):
+        targets[row] = target_nats(rates[row])
+        least[row] = least_snrs(targets[row], subchannels)
     work, others, sorted_gains = (
         scratch(subchannels),
         np.empty(subchannels, np.int64),
@@ -209,15 +226,14 @@ def pack_by_auction(
         np.empty(ues, np.int64), np.empty(ues), np.empty(2 * ues, np.int64),
         work, others, sorted_gains,
     )  # fmt: skip
-    order = np.argsort(-weights)
     price = np.empty(subchannels)
-    demand(gains, order, weights, power_budget, target, least, work, price)
+    demand(gains, order, weights, power_budget, targets, least, work, price)
     owner = np.empty(subchannels, np.int64)
     best = -1.0
     for turn in range(rounds + 1):
         for exponent in exponents:
             packed = pack_at_prices(
-                gains, best_gains, weights, rank, power_budget, target, least, exponent, price,
+                gains, best_gains, weights, rank, power_budget, targets, least, exponent, price,
                 room, owner,
             )  # fmt: skip
             if packed > best * (1.0 + 1e-12):
@@ -232,7 +248,7 @@ def pack_by_auction(
         if turn < rounds:
             step = STEP / (1.0 + 0.5 * turn)
             adjust(
-                gains, order, weights, power_budget, target, least, price, step, work, others,
+                gains, order, weights, power_budget, targets, least, price, step, work, others,
                 sorted_gains,
             )  # fmt: skip
     water_fill(gains, power_budget, best_owner, power, gain)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agewise.files import write_whole
 from agewise.report.names import short_names
+from agewise.report.words import with_interval
 from agewise.suite.scenarios import CHECKPOINTS, SCENARIOS, VERSION
 from agewise.version import __version__
 
@@ -18,18 +19,20 @@ _Row = Mapping[str, Any]
 _INTRODUCTION = """\
 # Benchmark
 
-Every registered policy with its default parameters on the suite of scenarios, version {suite}, \
-with Agewise {version} and {seeds} seeds each. `make benchmark` writes this page; it keeps what is \
-finished and goes on from there. All policies meet the same places, channels, samples and initial \
-models, so differences are paired over the seeds.
+{policies} policies on {scenarios} scenarios of the suite (version {suite}), with Agewise \
+{version} and {seeds} of each. `make benchmark` writes this page for all policies with their \
+default parameters; it keeps what is finished and goes on from there. All policies meet the same \
+places, channels, samples and initial models, so differences are paired over the seeds.
 
 *Score* is the mean test accuracy after {points} rounds, *rank* the mean rank by score. *Gain* is \
 the paired difference in score from {baseline}, with a p-value corrected (Holm) over the policies. \
-Intervals are 95% over the seeds, around means over the scenarios. *Age* is the mean over UEs and \
-rounds, *fairness* Jain's index of how often each UE's updates arrived, *used* the subchannels \
-used in a round. *Loss* is the share of the largest possible weight, the sum of f(age) over the \
-scheduled UEs, that a round left (problem 3, solved exactly in sampled rounds{unproven}); policies \
-that weigh something else than age are not meant to make it small.
+Intervals are 95% over the seeds, around means over the scenarios. *UEs* are updates that arrived \
+in a round, *arrived* is their share of those scheduled (only deadlines lose any). *Age* is the \
+mean over UEs and rounds, *fairness* Jain's index of how often each UE's updates arrived, *used* \
+the subchannels used in a round. *Loss* is the share of the largest possible weight, the sum of \
+f(age) over the scheduled UEs, whether they arrive or not, that a round left (problem 3, solved \
+in sampled rounds{unproven}); policies that weigh something else than age are not meant to make \
+it small.
 """
 _DESCRIPTION = """\
 {0}. The target is an accuracy of {1:.0%}: the median rounds to it, and in how many runs it was \
@@ -40,6 +43,7 @@ reached.
 def write_markdown(made: "Benchmark", path: Path | str) -> Path:
     """Write the page of this benchmark."""
     first = next(iter(made.measures.values()))
+    seeds = len(next(iter(first.values())).seeds)
     ranks = made.ranking().to_dicts()
     baseline = next(row["policy"] for row in ranks if row["gain"] is None)
     unproven = sum(row["unproven"] for row in ranks)
@@ -47,10 +51,12 @@ def write_markdown(made: "Benchmark", path: Path | str) -> Path:
         _INTRODUCTION.format(
             suite=VERSION,
             version=__version__,
-            seeds=len(next(iter(first.values())).seeds),
+            policies=len(ranks),
+            scenarios=f"{len(made.measures)} of {len(SCENARIOS)}",
+            seeds=f"{seeds} seeds" if seeds > 1 else "one seed",
             points=", ".join(map(str, CHECKPOINTS[:-1])) + f" and {CHECKPOINTS[-1]}",
             baseline=short_names([row["policy"] for row in ranks])[baseline],
-            unproven=f"; {unproven} of them only within a bound" if unproven else "",
+            unproven=f"; {unproven} of them to within a bound" if unproven else "",
         ),
         "## All scenarios\n",
         _table(ranks, _OVERALL),
@@ -80,25 +86,19 @@ def _table(rows: Sequence[_Row], columns: Mapping[str, Callable[[_Row], str]]) -
     return "\n".join(lines) + "\n"
 
 
-def _percent(name: str) -> Callable[[_Row], str]:
-    def say(row: _Row) -> str:
-        half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
-        return f"{100 * row[name]:.1f} ± {100 * half:.1f}"
-
-    return say
+def _accuracy(point: int) -> Callable[[_Row], str]:
+    return lambda row: with_interval(row, f"accuracy@{point}")
 
 
 def _gain(row: _Row) -> str:
     if row["gain"] is None:
         return "baseline"
+    if math.isnan(row["gain_low"]):
+        return f"{100 * row['gain']:+.1f}"
     p = row["p"]
     chance = "" if p is None else ", p < 0.001" if p < 0.001 else f", p = {p:.3f}"
     gain, low, high = (100 * row[name] for name in ("gain", "gain_low", "gain_high"))
     return f"{gain:+.1f} ({low:+.1f} to {high:+.1f}{chance})"
-
-
-def _rank(row: _Row) -> str:
-    return f"{row['rank']:.1f} ± {(row['rank_high'] - row['rank_low']) / 2:.1f}"
 
 
 def _to_target(row: _Row) -> str:
@@ -109,16 +109,22 @@ def _to_target(row: _Row) -> str:
 
 _COMMON: dict[str, Callable[[_Row], str]] = {
     "UEs": lambda row: f"{row['ues']:.1f}",
+    "arrived %": lambda row: f"{100 * row['arrived']:.0f}",
     "age": lambda row: f"{row['age']:.1f}",
     "fairness": lambda row: f"{row['fairness']:.2f}",
     "used": lambda row: f"{row['subchannels']:.1f}",
     "loss %": lambda row: f"{100 * row['loss']:.1f}",
 }
-_OVERALL = {"score %": _percent("score"), "rank": _rank, "gain, points": _gain, **_COMMON}
-_BY_SCENARIO = {
-    "score %": _percent("score"),
+_OVERALL = {
+    "score %": lambda row: with_interval(row, "score"),
+    "rank": lambda row: with_interval(row, "rank", scale=1),
     "gain, points": _gain,
-    **{f"round {point}": _percent(f"accuracy@{point}") for point in CHECKPOINTS},
+    **_COMMON,
+}
+_BY_SCENARIO = {
+    "score %": lambda row: with_interval(row, "score"),
+    "gain, points": _gain,
+    **{f"round {point}": _accuracy(point) for point in CHECKPOINTS},
     "rounds to target": _to_target,
     **_COMMON,
 }

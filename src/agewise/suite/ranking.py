@@ -93,6 +93,7 @@ def _means(own: list[Measures]) -> dict[str, Any]:
     """Means over seeds, then over scenarios."""
     return {
         "ues": float(np.mean([one.ues.mean() for one in own])),
+        "arrived": float(np.mean([one.arrived.mean() for one in own])),
         "age": float(np.mean([one.ages.mean() for one in own])),
         "fairness": float(np.mean([one.fairness.mean() for one in own])),
         "subchannels": float(np.mean([one.subchannels.mean() for one in own])),

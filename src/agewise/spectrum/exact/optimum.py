@@ -71,7 +71,7 @@ def solve(
     search = Search(cell, packed.owner, lambda: auction(uplink, weight, rank).owner, step, work)
     search.run()
     allocation = _allocation(uplink, weight, ranks, search.owner)
-    value = math.fsum(weight[allocation.scheduled])
+    value = unit * math.fsum(weight[allocation.scheduled] / unit)
     bound = value if search.proven else max(value, search.bound * unit)
     return Optimum(allocation, value, bound, search.proven)
 
