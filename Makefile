@@ -8,7 +8,7 @@ KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewi
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
 .PHONY: reproduce demo map benchmark test lint types contracts unit
-.PHONY: bench bench-greedy bench-peers picture clean
+.PHONY: bench bench-exact bench-greedy bench-peers picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce paper
@@ -42,6 +42,9 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
+
+bench-exact: $(READY)
+	@$(BIN)/python -m benchmarks.exact
 
 bench-greedy: $(READY)
 	@$(BIN)/python -m benchmarks.greedy

@@ -33,7 +33,8 @@ def print_gap(made: "Gap", *, as_json: bool) -> None:
         regime = ", ".join(_word(row[name]) for name in varied)
         shown.add_row(
             "" if regime == before else regime, names[row["policy"]],
-            with_interval(row, "loss_per_round", ".2f"), number(100 * row["loss_over_run"], "{:.2f}"), f"{row['age_cost']:.1f}",
+            with_interval(row, "loss_per_round", ".2f"),
+            number(100 * row["loss_over_run"], "{:.2f}"), f"{row['age_cost']:.1f}",
             str(row["unproven"] or "-"),
         )  # fmt: skip
         before = regime
