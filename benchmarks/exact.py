@@ -10,10 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from agewise import Scenario, Streams
-from agewise.age import f_alpha, next_ages
-from agewise.radio import CellChannel, power_budget
-from agewise.spectrum import Uplink, pack, solve
+from agewise.spectrum import Uplink, solve
+from benchmarks.aged_cells import aged_rounds
 
 SNRS_DB, THRESHOLDS = (-10.0, 0.0, 10.0, 20.0), (1.0, 2.0, 4.0, 6.0)
 SEEDS = range(100, 105)
@@ -23,21 +21,11 @@ WORK_LIMIT = 5_000_000
 
 def solved(snr_db: float, threshold: float) -> dict[int, list[tuple[float, float, bool]]]:
     """By round: seconds, gap and whether it is proven, one entry per seed."""
-    changes = {"channel.edge_snr_db": snr_db, "channel.rate_threshold": threshold}
-    scenario = Scenario.preset("paper").with_(**changes)
     found: dict[int, list[tuple[float, float, bool]]] = {t: [] for t in (*EARLY, *LATER)}
-    for seed in SEEDS:
-        streams = Streams(seed)
-        channel = CellChannel.of(scenario.cell, scenario.channel, streams)
-        ages = np.zeros(scenario.cell.ues, np.int64)
-        for t in range(max(LATER) + 1):
-            uplink = Uplink(channel.gains(t), power_budget(scenario.channel), threshold)
-            weights, rank = f_alpha(ages, 0.5), streams.policy(t).permutation(ages.size)
-            if t in found:
-                start = time.perf_counter()
-                best = solve(uplink, weights, rank, work_limit=WORK_LIMIT)
-                found[t].append((time.perf_counter() - start, best.gap, best.proven))
-            ages = next_ages(ages, pack(uplink, weights, rank).scheduled)
+    for t, uplink, weights, rank in aged_rounds(snr_db, threshold, SEEDS, (*EARLY, *LATER)):
+        start = time.perf_counter()
+        best = solve(uplink, weights, rank, work_limit=WORK_LIMIT)
+        found[t].append((time.perf_counter() - start, best.gap, best.proven))
     return found
 
 

@@ -13,12 +13,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from agewise import Scenario, Streams
-from agewise.age import f_alpha, next_ages
-from agewise.radio import CellChannel, power_budget
-from agewise.spectrum import Allocation, Uplink, pack
-from agewise.spectrum.auction import auction
-from agewise.spectrum.exact import solve
+from agewise.spectrum import Allocation, Uplink, auction, pack, solve
+from benchmarks.aged_cells import aged_rounds
 from benchmarks.swaps import pack_with_swaps
 
 SNRS_DB, THRESHOLDS = (-10.0, 0.0, 10.0, 20.0), (1.0, 2.0, 4.0, 6.0)
@@ -32,21 +28,11 @@ Packing = Callable[[Uplink, NDArray[np.float64], NDArray[np.int64]], Allocation]
 
 def instances(snr_db: float, threshold: float) -> list[Instance]:
     """Uplinks with weights, ranks and the proven optimum."""
-    changes = {"channel.edge_snr_db": snr_db, "channel.rate_threshold": threshold}
-    scenario = Scenario.preset("paper").with_(**changes)
     found = []
-    for seed in range(SEEDS):
-        streams = Streams(seed)
-        channel = CellChannel.of(scenario.cell, scenario.channel, streams)
-        ages = np.zeros(scenario.cell.ues, np.int64)
-        for t in range(max(ROUNDS) + 1):
-            uplink = Uplink(channel.gains(t), power_budget(scenario.channel), threshold)
-            weights, rank = f_alpha(ages, 0.5), streams.policy(t).permutation(ages.size)
-            if t in ROUNDS:
-                best = solve(uplink, weights, rank, work_limit=WORK_LIMIT)
-                if best.proven and best.value > 0:
-                    found.append((uplink, weights, rank, best.value))
-            ages = next_ages(ages, pack(uplink, weights, rank).scheduled)
+    for _, uplink, weights, rank in aged_rounds(snr_db, threshold, range(SEEDS), ROUNDS):
+        best = solve(uplink, weights, rank, work_limit=WORK_LIMIT)
+        if best.proven and best.value > 0:
+            found.append((uplink, weights, rank, best.value))
     return found
 
 
