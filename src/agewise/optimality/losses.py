@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agewise.records import History
 
 #: Steps of the search in a round, some seconds at most: nearly every round is proven before.
-WORK_LIMIT = 10_000_000
+WORK_LIMIT = 3_000_000
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ SCENARIOS: Final = {
         {"cell.ues": 400, "cell.subchannels": 40},
     ),
     "deadline": SuiteScenario(
-        "UEs compute at different speeds, and updates after the deadline are lost",
+        "UEs compute at different speeds, and updates after the deadline are lost, which most "
+        "policies do not look at",
         0.80,
         {
             "timing.compute_slots": 1.0,
