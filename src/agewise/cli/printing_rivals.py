@@ -67,14 +67,14 @@ def print_benchmark(made: "Benchmark", *, as_json: bool) -> None:
         gain = None if row["gain"] is None else 100 * row["gain"]
         shown.add_row(
             names[row["policy"]], with_interval(row, "score"), f"{row['rank']:.1f}",
-            number(gain, "{:+.1f}"), number(row["p"], "{:.3f}"), f"{row['age']:.1f}",
+            number(gain, "{:+.1f}"), _chance(row["p"]), f"{row['age']:.1f}",
             f"{row['fairness']:.2f}", f"{100 * row['loss']:.1f}",
         )  # fmt: skip
     console().print(shown)
     each = table("Score in each scenario, %")
     each.add_column("policy", no_wrap=True)
     for name in tables:
-        each.add_column(name, justify="right", no_wrap=True)
+        each.add_column(name.replace("-", "-\n"), justify="right")
     scores = {name: {row["policy"]: row for row in rows} for name, rows in tables.items()}
     for row in rows:
         policy = row["policy"]
@@ -104,6 +104,10 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     ):
         shown.add_row(what, value)
     console().print(shown)
+
+
+def _chance(p: float | None) -> str:
+    return "<.001" if p is not None and p < 0.001 else number(p, "{:.3f}")
 
 
 def _word(value: Any) -> str:
