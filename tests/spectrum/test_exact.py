@@ -253,3 +253,8 @@ def test_running_out_of_sets_does_not_use_up_the_work():
     )
     assert (of.size, enough) == (3, False)
     assert nodes < all_nodes
+
+
+def test_weights_whose_sum_overflows():
+    with pytest.raises(ValueError, match="their sum overflows; scale them"):
+        solve(Uplink(np.ones((2, 2)), 1.0, 0.5), [1e308, 1e308])

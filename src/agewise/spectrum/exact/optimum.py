@@ -64,6 +64,9 @@ def solve(
             raise ValueError(f"{name} must be non-negative, not {given}")
     packed = pack(uplink, weights, rank)  # checks the weights and the rank
     weight = np.asarray(weights, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        if not math.isfinite(weight.sum()):
+            raise ValueError("weights are too large: their sum overflows; scale them")
     ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank)
     cell, unit = _cell(uplink, weight, ranks)
     step = _step(weight[cell.ues]) / unit
@@ -71,7 +74,7 @@ def solve(
     search = Search(cell, packed.owner, lambda: auction(uplink, weight, rank).owner, step, work)
     search.run()
     allocation = _allocation(uplink, weight, ranks, search.owner)
-    value = unit * math.fsum(weight[allocation.scheduled] / unit)
+    value = math.fsum(weight[allocation.scheduled])
     bound = value if search.proven else max(value, search.bound * unit)
     return Optimum(allocation, value, bound, search.proven)
 
