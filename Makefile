@@ -34,8 +34,9 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
+# Two processes: the tests of one file stay together.
 unit: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
