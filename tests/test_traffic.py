@@ -367,7 +367,7 @@ class Fixed(Policy):
         (lambda v: Allocation.of(v.uplink, [0, 0], [1.0, 1.0]), 1.0, r": power.*\(3c\)"),
         (lambda v: Allocation.of(v.uplink, [0, 1], [1.0, 1.0]), 0.0, ": UE 1 .*nothing to send"),
         (pack(Uplink(np.ones((3, 2)), 1.0, 0.0), [1, 1, 1]), 0.0, ": .*of 3 UEs and 2 subch"),
-        (None, 0.0, ": returned None, not an Allocation"),
+        (None, 0.0, ": returned None instead of an Allocation"),
     ],
 )
 def test_a_wrong_answer_stops_with_the_policy_the_slot_and_the_cause(answer, threshold, message):

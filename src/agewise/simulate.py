@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from agewise import data, learn
 from agewise.age import next_ages
 from agewise.policies import Lessons, Policy, RoundView, make_policy
+from agewise.policies.proof import prove
 from agewise.radio import CellChannel, power_budget
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+from agewise.spectrum import Allocation, Uplink
 from agewise.timing import compute_slots, upload_slots
 from agewise.version import __version__
 
@@ -74,7 +75,7 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
         uplink = Uplink(channel.gains(t), budget, threshold)
         view = RoundView(uplink, ages, memory, learner.sizes, lessons, computing, deadline)
         allocation = policy.schedule(view, streams.policy(t))
-        _prove(allocation, uplink, policy, t)
+        prove(allocation, uplink, f"{policy} in round {t}")
         scheduled = np.flatnonzero(allocation.scheduled)
         received = scheduled[_in_time(scheduled, allocation, view)]
         start, models = params, learner.train(params, received, t, streams)
@@ -117,17 +118,6 @@ def _in_time(
         return slice(None)
     uploading = upload_slots(allocation.rate[scheduled], allocation.rate_threshold)
     return view.compute_slots[scheduled] + uploading <= view.deadline_slots
-
-
-def _prove(allocation: Allocation, uplink: Uplink, policy: Policy, t: int) -> None:
-    if not isinstance(allocation, Allocation):
-        raise InfeasibleAllocation(
-            f"{policy} in round {t}: returned {allocation!r} instead of an Allocation"
-        )
-    try:
-        allocation.validate(uplink)
-    except InfeasibleAllocation as error:
-        raise InfeasibleAllocation(f"{policy} in round {t}: {error}") from error
 
 
 def _require_finite(

@@ -5,6 +5,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from agewise.policies.base import Policy, RoundView
+from agewise.policies.proof import prove
 from agewise.policies.registry import make_policy
 from agewise.random import Streams
 from agewise.spectrum import Allocation, Uplink
@@ -36,6 +37,5 @@ def schedule(
     view = RoundView(Uplink(gains, power, rate_threshold), ages)  # type: ignore[arg-type]
     chosen = make_policy(policy, **parameters)
     allocation = chosen.schedule(view, Streams(seed).policy(0))
-    if not isinstance(allocation, Allocation):
-        raise ValueError(f"policy {chosen} returned {allocation!r} instead of an Allocation")
+    prove(allocation, view.uplink, f"policy {chosen}")
     return allocation

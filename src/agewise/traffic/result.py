@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from agewise.age import Form, f_alpha
 from agewise.checks import real_number
+from agewise.statistics import jain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,8 +70,7 @@ class Traffic:
 
         NaN if there were none.
         """
-        squares = float((self.participation**2).sum())
-        return self.throughput**2 / (self.ue_count * squares) if squares else float("nan")
+        return float(jain(self.participation))
 
     def age_cost(self, alpha: float, form: Form = "paper") -> float:
         """The sum over the UEs of f_alpha of their ages (problem 3), average over the slots."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agewise.age import f_alpha
 from agewise.policies import AgeBased, MaxPack, Policy, RoundView
+from agewise.policies.proof import prove
 from agewise.radio import CellChannel
 from agewise.random import Streams
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
@@ -99,12 +100,7 @@ def _is_sound(channel: CellChannel, power: float) -> bool:
 def _prove(
     allocation: Allocation, uplink: Uplink, has_update: NDArray[np.bool_], who_when: str
 ) -> None:
-    if not isinstance(allocation, Allocation):
-        raise InfeasibleAllocation(f"{who_when}: returned {allocation!r}, not an Allocation")
-    try:
-        allocation.validate(uplink)
-    except InfeasibleAllocation as error:
-        raise InfeasibleAllocation(f"{who_when}: {error}") from error
+    prove(allocation, uplink, who_when)
     without = np.flatnonzero(allocation.scheduled & ~has_update)
     if without.size:
         raise InfeasibleAllocation(
