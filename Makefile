@@ -2,10 +2,6 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-# Numba's cache follows a kernel's own file only; a folder per state of all files that hold
-# kernels keeps a kernel from running with an old version of another that it calls.
-KERNELS := $(shell cat src/agewise/compiled.py src/agewise/*kernels.py src/agewise/*/*kernels.py src/agewise/*/*/*kernels.py src/agewise/learn/lanes.py | cksum | cut -d' ' -f1)
-export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels/$(KERNELS)
 
 .PHONY: reproduce demo map benchmark test lint types contracts unit
 .PHONY: bench bench-exact bench-greedy bench-peers picture clean

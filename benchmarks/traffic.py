@@ -11,7 +11,7 @@ from rich.table import Table
 from agewise.age import f_alpha
 from agewise.radio.kernels import fade_ue
 from agewise.random import Streams
-from agewise.random_kernels import subkey
+from agewise.core.random import subkey
 from agewise.scenario import Scenario
 from agewise.traffic import kernels, schedule_traffic
 from agewise.traffic.ledger import Ledger

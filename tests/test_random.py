@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.random_kernels import below, subkey
+from agewise.core.random import below, subkey
 
 
 def test_streams_differ_by_seed_purpose_and_round_and_by_nothing_else():

@@ -10,7 +10,7 @@ from agewise import Allocation, Scenario, Streams, Uplink
 from agewise.age import f_alpha
 from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
 from agewise.radio import CellChannel
-from agewise.random_kernels import bits, subkey, unit
+from agewise.core.random import bits, subkey, unit
 from agewise.spectrum import pack
 from agewise.traffic import kernels, run, schedule_traffic
 from agewise.traffic.ledger import Ledger

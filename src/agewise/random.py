@@ -29,7 +29,7 @@ class Streams:
     """The random streams of one run.
 
     Streams are generators; those of hot loops are keys, from which the kernels draw
-    (:mod:`agewise.random_kernels`).
+    (:mod:`agewise.core.random`).
 
     >>> Streams(7).policy(3).random() == Streams(7).policy(3).random()
     True

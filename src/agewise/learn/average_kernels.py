@@ -3,7 +3,7 @@
 import numpy as np
 
 from agewise.compiled import compiled
-from agewise.learn.lanes import LANES, fused, load, spread, store
+from agewise.core.lanes import LANES, fused, load, spread, store
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 

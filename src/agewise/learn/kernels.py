@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 
 from agewise.compiled import compiled
-from agewise.learn.lanes import LANES, entry, fused, load, prefetch, spread, store
+from agewise.core.lanes import LANES, entry, fused, load, prefetch, spread, store
 from agewise.learn.team_kernels import SUBJECT, array_at, await_all, await_tasks, finish, post, take
-from agewise.random_kernels import below, subkey
+from agewise.core.random import below, subkey
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
 NO_PENALTY, L2, L1 = range(3)

@@ -10,7 +10,7 @@ from numba import njit
 
 from agewise.compiled import compiled
 from agewise.learn.kernels import L1, L2
-from agewise.random_kernels import below, subkey
+from agewise.core.random import below, subkey
 
 
 @njit

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-from agewise.random_kernels import mix
+from agewise.core.random import mix
 
 TASKS, FINISHED, LEAVE = 0, 8, 16
 #: From here on a board holds what the tasks are about.

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from agewise.compiled import compiled
-from agewise.random_kernels import bits, mix, subkey, unit
+from agewise.core.random import bits, mix, subkey, unit
 
 _LAYERS = 256
 _TAIL = 7.69711747013104972  # where the lowest layer's rectangle ends

@@ -7,7 +7,7 @@ import numpy as np
 
 from agewise.compiled import compiled
 from agewise.radio.kernels import fade_ue
-from agewise.random_kernels import bits, subkey, unit
+from agewise.core.random import bits, subkey, unit
 from agewise.spectrum.kernels import least_snrs, pack_into, packing_room, target_nats
 from agewise.traffic.ledger import EMPTY_SLOTS, NOTHING, SUBCHANNELS_USED
 
