@@ -1,4 +1,4 @@
-"""MNIST, all of it, inside the package (see NOTICE for its authors and licence)."""
+"""Data sets that need no file of the user's: MNIST inside the package, and a mixture to draw."""
 
 import hashlib
 import io
@@ -8,6 +8,7 @@ import numpy as np
 
 from agewise.data.dataset import Dataset, Samples, one_row_each
 
+# MNIST's authors and licence are in NOTICE.
 _SHA256 = "04264ff3782eb986c503d57b901e2b943c1a26ff3bd26d26606e38e7368df925"
 
 
@@ -26,3 +27,18 @@ def mnist() -> Dataset:
             for part in ("train", "test")
         )
     return Dataset("mnist", train, test, tuple("0123456789"))
+
+
+def gaussian_mixture(
+    classes: int, features: int, train: int, test: int, spread: float, rng: np.random.Generator
+) -> Dataset:
+    """One Gaussian a class, with means on the unit sphere and deviation ``spread``."""
+    means = rng.standard_normal((classes, features))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+
+    def draw(count: int) -> Samples:
+        labels = rng.permutation(np.arange(count) % classes)
+        noise = spread * rng.standard_normal((count, features))
+        return Samples((means[labels] + noise).astype(np.float32), labels.astype(np.int64))
+
+    return Dataset("synthetic", draw(train), draw(test), tuple(str(c) for c in range(classes)))
