@@ -94,14 +94,8 @@ def _rounds(
     run, threshold = scenario.run, scenario.rate_threshold
     computing = compute_slots(scenario.timing, channel.ue_count, streams)
     deadline = deadline_slots(scenario.timing)
-    access_point = AccessPoint(
-        policy,
-        channel.ue_count,
-        streams,
-        data_sizes=learner.sizes,
-        compute_slots=computing,
-        deadline_slots=deadline,
-    )
+    access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
+    access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
     params = learner.init(streams)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).

@@ -185,4 +185,6 @@ def schedule(
     """
     uplink = Uplink(gains, power, rate_threshold)  # type: ignore[arg-type]
     chosen = make_policy(policy, **parameters)
-    return AccessPoint(chosen, uplink.ue_count, Streams(seed), ages=ages).plan(uplink)
+    access_point = AccessPoint(chosen, uplink.ue_count, Streams(seed))
+    access_point.describe(ages=ages)
+    return access_point.plan(uplink)

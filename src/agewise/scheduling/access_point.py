@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from agewise.age import check_ages, next_ages
 from agewise.random import Streams
 from agewise.scheduling.policy import Policy
-from agewise.scheduling.roster import Roster
+from agewise.scheduling.roster import Column, Roster
 from agewise.scheduling.view import Feedback, Report, RoundView, State
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
 
@@ -30,9 +30,8 @@ class AccessPoint:
     """Ages, policy state and feedback of a set of UEs; `plan` a round, then `receive` updates.
 
     ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
-    back (`set_present`); an absent UE goes on ageing. ``ages`` are 0 at the start as in the paper,
-    unless given. ``data_sizes``, ``compute_slots`` and ``deadline_slots`` are what a `RoundView`
-    shows of them.
+    back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
+    An update that is not there after ``deadline_slots`` is lost.
 
     >>> from agewise.policies import AgeBased
     >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
@@ -50,9 +49,6 @@ class AccessPoint:
         ues: int | Iterable[Hashable],
         streams: Streams,
         *,
-        ages: ArrayLike | None = None,
-        data_sizes: NDArray[np.int64] | None = None,
-        compute_slots: NDArray[np.float64] | None = None,
         deadline_slots: float = math.inf,
     ) -> None:
         self.policy, self.streams, self.deadline_slots = policy, streams, deadline_slots
@@ -60,9 +56,6 @@ class AccessPoint:
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
         self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
         self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
-        if ages is not None:
-            self._roster.put_of_all("ages", check_ages(ages, len(self._roster)).copy())
-        self.describe(data_sizes, compute_slots)
 
     @property
     def ids(self) -> Sequence[Hashable]:
@@ -90,11 +83,19 @@ class AccessPoint:
 
     def describe(
         self,
+        *,
+        ages: ArrayLike | None = None,
         data_sizes: NDArray[np.int64] | None = None,
         compute_slots: NDArray[np.float64] | None = None,
+        feedback: Feedback | None = None,
     ) -> None:
-        """Set what is known of the present UEs beside their channels; ``None`` leaves it."""
-        for name, values in (("data_sizes", data_sizes), ("compute_slots", compute_slots)):
+        """Set what is known of the present UEs, one number each; ``None`` leaves it as it is."""
+        known: dict[str, Column | None] = {"data_sizes": data_sizes, "compute_slots": compute_slots}
+        if feedback is not None:
+            known |= {name: getattr(feedback, name) for name in _REPORTS}
+        if ages is not None:
+            known["ages"] = check_ages(ages, len(self._roster))
+        for name, values in known.items():
             if values is None:
                 continue
             if values.shape != (len(self._roster),):

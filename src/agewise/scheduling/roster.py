@@ -65,9 +65,10 @@ class Roster:
         """Replace the entries of the present UEs, or of these rows."""
         chosen = self._rows if rows is None else rows
         if chosen is None:
-            self.put_of_all(name, np.array(values, self._columns[name].dtype))
+            self.put_of_all(name, np.array(values))
             return
-        column = self._columns[name].copy()
+        kind = np.result_type(self._columns[name], values)  # ages may be whole numbers or not
+        column = self._columns[name].astype(kind)
         column[chosen] = values
         self.put_of_all(name, column)
 
