@@ -3,7 +3,7 @@
 import functools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -29,31 +29,56 @@ _load = functools.lru_cache(maxsize=2)(data.load)
 
 
 @functools.lru_cache(maxsize=2)
-def _learner(settings: "Learn", source: "Data", ues: int, streams: Streams) -> learn.Learner:
+def _partition(source: "Data", ues: int, streams: Streams) -> data.Partition:
     """The samples of one seed on their UEs: policies are compared on the same."""
-    dataset = _load(source)
-    partition = data.divide(dataset.train.labels, source, ues, streams)
-    return learn.make_learner(dataset, partition, settings)
+    return data.divide(_load(source).train.labels, source, ues, streams)
+
+
+@functools.lru_cache(maxsize=2)
+def _learner(settings: "Learn", source: "Data", ues: int, streams: Streams) -> learn.Learner:
+    return learn.make_learner(_load(source), _partition(source, ues, streams), settings)
 
 
 class Diverged(ValueError):
     """The model is no longer finite."""
 
 
-def simulate(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> History:
+def simulate(
+    scenario: "Scenario",
+    policy: Policy | str,
+    seed: int = 0,
+    on_round: Callable[[RoundRecord], object] | None = None,
+) -> History:
     """Run the scenario with this policy and seed, and return what happened in every round.
 
-    The result is a pure function of (scenario, policy, seed, version).
+    The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called with
+    the record of every round as soon as it is over.
     """
     chosen = make_policy(policy)
-    info = RunInfo(
-        scenario.resolved(),
-        chosen.name,
-        chosen.parameters,
-        seed,
-        __version__,
+    records = []
+    for record in rounds(scenario, chosen, seed):
+        records.append(record)
+        if on_round is not None:
+            on_round(record)
+    return History.collect(_info(scenario, chosen, seed), records, scenario.run.age_alpha)
+
+
+def _info(scenario: "Scenario", policy: Policy, seed: int) -> RunInfo:
+    """What the run follows from, and what stays the same in all its rounds."""
+    streams = Streams(seed)
+    dataset = _load(scenario.data)
+    counts = _partition(scenario.data, scenario.cell.ues, streams).label_counts(
+        dataset.train.labels, dataset.class_count
     )
-    return History.collect(info, rounds(scenario, chosen, seed), scenario.run.age_alpha)
+    return RunInfo(
+        scenario=scenario.resolved(),
+        policy=policy.key,
+        seed=seed,
+        version=__version__,
+        positions_m=CellChannel.of(scenario.cell, scenario.channel, streams).positions_m,
+        label_counts=counts,
+        class_names=dataset.names,
+    )
 
 
 def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
@@ -97,12 +122,18 @@ def rounds(scenario: "Scenario", policy: Policy | str, seed: int = 0) -> Iterato
             received=received,
             owner=allocation.owner,
             power=allocation.power,
+            gain=allocation.gain,
+            rate=allocation.rate[scheduled],
             ages=ages,
             participation=participation.copy(),
             gradient_diversity=diversity,
             accuracy=measured.accuracy if measured else None,
+            class_accuracy=None,
             test_loss=measured.loss if measured else None,
             objective=learner.objective(params) if weighed else None,
+            weight=None,
+            optimum=None,
+            optimum_bound=None,
         )
 
 
@@ -141,8 +172,14 @@ def _require_finite(
 class _CallableModule(ModuleType):
     """``agewise.simulate`` names this module and the function in it: calling either runs it."""
 
-    def __call__(self, scenario: "Scenario", policy: Policy | str, seed: int = 0) -> History:
-        return simulate(scenario, policy, seed)
+    def __call__(
+        self,
+        scenario: "Scenario",
+        policy: Policy | str,
+        seed: int = 0,
+        on_round: Callable[[RoundRecord], object] | None = None,
+    ) -> History:
+        return simulate(scenario, policy, seed, on_round)
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agewise.age import check_ages
 from agewise.checks import real_number, whole_number
 from agewise.policies.lessons import Lesson, Lessons
+from agewise.records import PolicyKey
 from agewise.spectrum import Allocation, Uplink
 
 Ties = Literal["random", "lowest-index"]
@@ -90,9 +91,14 @@ class Policy(ABC):
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @final
+    @property
+    def key(self) -> PolicyKey:
+        """Which policy this is, as data: its name and parameters."""
+        return PolicyKey(self.name, self.parameters)
+
+    @final
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.name}({inside})" if inside else self.name
+        return str(self.key)
 
 
 def check_share(name: str, share: float) -> None:
