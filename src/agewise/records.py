@@ -51,7 +51,7 @@ class PolicyKey:
     parameters: Mapping[str, Value]
 
     def __post_init__(self) -> None:
-        plain = {name: _plain(value) for name, value in self.parameters.items()}
+        plain = {name: _hashable(plain_value(x)) for name, x in self.parameters.items()}
         object.__setattr__(self, "parameters", plain)
 
     def __hash__(self) -> int:
@@ -259,17 +259,21 @@ def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
 
 
 def plain_value(value: Any) -> Any:
-    """NumPy's numbers as Python's, and lists as tuples; anything else as it is."""
+    """Data as JSON can keep it: NumPy's numbers as Python's, lists as tuples, the rest as text."""
     if isinstance(value, np.generic):
         return value.item()
-    return tuple(map(plain_value, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return tuple(map(plain_value, value))
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(inner) for name, inner in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _plain(value: Any) -> Value:
-    plain = plain_value(value)
-    if isinstance(plain, tuple):
-        return tuple(map(_plain, plain))
-    return plain if plain is None or isinstance(plain, bool | int | float | str) else str(plain)
+def _hashable(value: Any) -> Value:
+    """A plain value with mappings as text."""
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return str(value) if isinstance(value, dict) else value
 
 
 def _read(path: Path | str) -> bytes:
