@@ -77,8 +77,37 @@ def test_history_tells_what_the_rounds_did():
     assert frame["reached"].to_list() == reached
     assert frame["subchannels_used"].to_list() == [np.count_nonzero(r.owner >= 0) for r in records]
     assert history.info.scenario == scenario.model_dump(mode="json", exclude_none=True)
-    assert (history.info.policy, history.info.seed) == ("age-based", 2)
+    assert (history.info.policy, history.info.seed) == (AgeBased().key, 2)
     assert history.info.version == agewise.__version__
+    np.testing.assert_array_equal(history.gain, [r.gain for r in records])
+    channel = CellChannel.of(scenario.cell, scenario.channel, Streams(2))
+    np.testing.assert_array_equal(history.info.positions_m, channel.positions_m)
+    for t, (owner, gain, power) in enumerate(
+        zip(history.owner, history.gain, history.power, strict=True)
+    ):
+        held = owner >= 0
+        assert (gain[held] == channel.gains(t)[owner[held], held.nonzero()[0]]).all()
+        assert (gain[~held] == 0).all()
+        rates = np.bincount(owner[held], 0.5 * np.log2(1 + gain * power)[held], 12)
+        np.testing.assert_allclose(history.rate[t], rates[history.scheduled[t]])
+    dataset = load(scenario.data)
+    partition = divide(dataset.train.labels, scenario.data, 12, Streams(2))
+    held_labels = [np.bincount(dataset.train.labels[partition.samples_of(ue)], minlength=10)
+                   for ue in range(12)]  # fmt: skip
+    np.testing.assert_array_equal(history.info.label_counts, held_labels)
+
+
+def test_every_round_is_told_as_soon_as_it_is_over():
+    scenario, seen = tiny(run={"rounds": 3}), []
+    history = agewise.simulate(scenario, "random", 1, on_round=seen.append)
+    assert [record.t for record in seen] == [0, 1, 2]
+    assert [record.accuracy for record in seen] == history.accuracy.tolist()
+
+    def stop(record):
+        raise RuntimeError(f"stopped in round {record.t}")
+
+    with pytest.raises(RuntimeError, match="stopped in round 0"):
+        simulate(scenario, "random", 1, stop)
 
 
 def test_nobody_scheduled_leaves_the_model_and_ages_everyone():

@@ -17,7 +17,7 @@ from agewise.policies import Policy
 from agewise.simulate import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
-from tests.experiment.watch import ROOT, cells, children, files, times, until
+from tests.experiment.watch import ROOT, children, files, runs, times, until
 from tests.scenarios import tiny
 
 SCENARIO = tiny(run={"rounds": 3})
@@ -87,8 +87,8 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
             print("main part")
             policies = [LowestIndex(), "max-pack:ties=lowest-index"]
             result = agewise.compare(tiny(run={"rounds": 3}), policies, 2, workers=2, quiet=True)
-            own, same = (result.accuracy(policy).tolist() for policy in result.policies)
-            assert own == same
+            first, second = (result.accuracy(policy).tolist() for policy in result.policies)
+            assert first == second
             print(len(result.entries))
             """)
     )
@@ -100,7 +100,7 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
 
 
 @pytest.mark.parametrize("engine", [Inline(), Local(2)], ids=str)
-def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
+def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
     out = tmp_path / "out"
     expected = tmp_path / "expected"
     policy = InfeasibleFor(seed=3)
@@ -109,7 +109,7 @@ def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True)
     kept = times(out)
-    assert cells(out).items() <= cells(expected).items()
+    assert runs(out).items() <= runs(expected).items()
     if engine == Inline():
         assert len(kept) == 3
     log = (out / "log.txt").read_text()
@@ -117,7 +117,7 @@ def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
-    assert cells(out) == cells(expected)
+    assert runs(out) == runs(expected)
     assert kept.items() <= times(out).items()
     until(lambda: not children())
 
@@ -167,8 +167,8 @@ def test_engines_by_name():
     assert make_engine("inline") == Inline()
     assert make_engine("local", 3) == Local(3)
     assert make_engine("ray", address="127.0.0.1:6379") == Ray("127.0.0.1:6379")
-    own = Shuffled(0)
-    assert make_engine(own) is own
+    given = Shuffled(0)
+    assert make_engine(given) is given
     with pytest.raises(ValueError, match="unknown engine 'dask'; there are local, inline, ray"):
         make_engine("dask")
     with pytest.raises(ValueError, match="an address goes with the engine ray"):

@@ -101,7 +101,7 @@ class Description:
     def from_bytes(cls, content: bytes, file: Path) -> "Description":
         """What `to_bytes` gave; `FolderError` names the file and what is wrong with it."""
         try:
-            values: object = json.loads(content)
+            values: object = json.loads(content.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
         _require_format(values, file)
