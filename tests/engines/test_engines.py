@@ -92,7 +92,8 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
             print(len(result.entries))
             """)
     )
-    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    before = os.environ.get("PYTHONPATH")
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), before]))}
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=False, env=paths
     )

@@ -105,7 +105,7 @@ def test_rounds_to_the_target(made):
 
 def test_it_goes_on_where_it_was_and_takes_more(made):
     out = made.results["plain"].path.parent
-    before = {file: file.stat().st_mtime_ns for file in out.rglob("cells/*.parquet")}
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
     solved = {file: file.stat().st_mtime_ns for file in out.rglob("optimum/*.json")}
     assert len(before) == len(solved) == 18
     more = benchmark([*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True)

@@ -150,7 +150,7 @@ class Description:
             variations=[dict(varied) for varied in self.variations],
             policies=[key.to_json() for key in self.policies],
             seeds=self.seeds,
-            baseline=self.baseline and self.baseline.to_json(),
+            baseline=None if self.baseline is None else self.baseline.to_json(),
             command=self.command,
             python=self.python,
             packages=dict(self.packages),

@@ -54,7 +54,7 @@ class Plan:
         baseline: Policy | PolicyKey | str | None = None,
     ) -> "Plan":
         """Policies by name or as objects, so many seeds from 0 on or these."""
-        plain = [
+        plain: list[Variation] = [
             {name: plain_value(value) for name, value in varied.items()} for varied in variations
         ]
         distinct = list({variation_key(varied): varied for varied in plain}.values())

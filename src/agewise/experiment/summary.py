@@ -106,9 +106,10 @@ def _paired(runs: Measured, baseline: Measured | None, point: int) -> statistics
     common = sorted(set(runs.seeds) & set(baseline.seeds)) if baseline else []
     if not (baseline and common):
         return None
-    return statistics.paired_difference(
-        *(one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (runs, baseline))
+    here, there = (
+        one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (runs, baseline)
     )
+    return statistics.paired_difference(here, there)
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float | None:
