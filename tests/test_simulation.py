@@ -78,8 +78,21 @@ def test_history_tells_what_the_rounds_did():
     assert frame["reached"].to_list() == reached
     assert frame["subchannels_used"].to_list() == [np.count_nonzero(r.owner >= 0) for r in records]
     assert history.info.scenario == scenario.model_dump(mode="json", exclude_none=True)
-    assert (history.info.policy.name, history.info.seed) == ("age-based", 2)
+    assert (history.info.policy, history.info.seed) == (AgeBased().key, 2)
     assert history.info.version == agewise.__version__
+
+
+def test_every_round_is_told_as_soon_as_it_is_over():
+    scenario, seen = tiny(**{"run.rounds": 3}), []
+    history = agewise.simulate(scenario, "random", 1, on_round=seen.append)
+    assert [record.t for record in seen] == [0, 1, 2]
+    assert [record.accuracy for record in seen] == history.accuracy.tolist()
+
+    def stop(record):
+        raise RuntimeError(f"stopped in round {record.t}")
+
+    with pytest.raises(RuntimeError, match="stopped in round 0"):
+        simulate(scenario, "random", 1, stop)
 
 
 def test_nobody_scheduled_leaves_the_model_and_ages_everyone():
@@ -202,13 +215,6 @@ def test_the_objective_of_the_mean_falls():
     scenario = tiny(**{"run.rounds": 60, "run.objective_every": 10, "data.partition": "iid"})
     objective = simulate(scenario, "round-robin").frame["objective"].drop_nulls().to_list()
     assert objective[-1] < 0.7 * objective[0]
-
-
-def test_on_round_is_told_of_every_round_as_it_happens():
-    seen = []
-    history = simulate(tiny(), "age-based", 1, on_round=seen.append)
-    assert [record.t for record in seen] == list(range(8))
-    assert [record.accuracy for record in seen] == history.accuracy.tolist()
 
 
 def test_a_record_keeps_what_pictures_need():
