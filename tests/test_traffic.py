@@ -8,12 +8,12 @@ import pytest
 
 from agewise import Allocation, Scenario, Streams, Uplink
 from agewise.age import f_alpha
+from agewise.core.random import bits, subkey, unit
+from agewise.core.traffic import Ledger, TrafficCell, TrafficKeys, serve
 from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
 from agewise.radio import CellChannel
-from agewise.core.random import bits, subkey, unit
 from agewise.spectrum import pack
-from agewise.traffic import kernels, run, schedule_traffic
-from agewise.traffic.ledger import Ledger
+from agewise.traffic import run, schedule_traffic
 from agewise.traffic.setting import Setting
 from tests import reference
 from tests.scenarios import tiny
@@ -90,17 +90,18 @@ def test_compiled_slots_are_those_of_the_policy(policy, edge_snr_db, threshold, 
 def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
     streams = Streams(seed)
     setting = Setting.of(scenario, None, None, arrivals, streams)
-    keys = (setting.channel.streams.channel, streams.arrivals, streams.ties)
+    keys = TrafficKeys(setting.channel.streams.channel, streams.arrivals, streams.ties)
+    cell = TrafficCell(
+        setting.channel.mean_gains, setting.chances, setting.subchannels, setting.power,
+        setting.rate_threshold,
+    )  # fmt: skip
     ledger = Ledger.opened(setting.ues).with_room_for(count)
     weight_of = np.ones(ledger.age_counts.size)
     if isinstance(policy, AgeBased):
         weight_of = f_alpha(np.arange(weight_of.size), policy.alpha, policy.form)
-    owner, owners = np.empty(setting.subchannels, np.int64), []
+    owners = []
     for t in range(count):
-        kernels.serve(
-            (t, t + 1), keys, setting.chances, setting.channel.mean_gains, setting.power,
-            setting.rate_threshold, weight_of, policy.ties == "random", ledger, owner,
-        )  # fmt: skip
+        owner = serve((t, t + 1), keys, cell, weight_of, policy.ties == "random", ledger)
         owners.append(owner.tolist())
     return owners
 

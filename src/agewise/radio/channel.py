@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.fading import fade
 from agewise.radio.pathloss import mean_gains
 from agewise.radio.placement import uniform_in_disc
 from agewise.random import Streams
@@ -46,8 +47,6 @@ class CellChannel:
 
     def gains(self, t: int) -> NDArray[np.float64]:
         """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        from agewise.radio import kernels
-
         gains = np.empty((self.mean_gains.size, self.subchannels))
-        kernels.fade(self.streams.channel, t, self.mean_gains, gains)
+        fade(self.streams.channel, t, self.mean_gains, gains)
         return gains

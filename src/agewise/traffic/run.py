@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agewise.checks import whole_number
+from agewise.core.traffic import EMPTY_SLOTS, SUBCHANNELS_USED, Ledger
 from agewise.policies import Policy, make_policy
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.traffic import slots
-from agewise.traffic.ledger import EMPTY_SLOTS, SUBCHANNELS_USED, Ledger
 from agewise.traffic.result import Traffic
 from agewise.traffic.setting import Setting
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import f_alpha
+from agewise.core.traffic import NOTHING, Ledger, TrafficCell, TrafficKeys, arrive, receive
+from agewise.core.traffic import serve as serve_slots
 from agewise.policies import AgeBased, MaxPack, Policy, RoundView
 from agewise.policies.proof import prove
 from agewise.radio import CellChannel
 from agewise.random import Streams
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
-from agewise.traffic.ledger import NOTHING, Ledger
 from agewise.traffic.setting import Setting
 
 #: Serves the slots from the first to before the end, and enters them in the ledger.
@@ -27,13 +28,11 @@ _LARGEST_SNR, _MOST_FADING = 1e290, 100.0
 
 def one_by_one(setting: Setting, policy: Policy, streams: Streams) -> Serve:
     """Any policy on any channel: asked in every slot, and its answer proven."""
-    from agewise.traffic import kernels
-
     memory: dict[str, NDArray[Any]] = {}
 
     def serve(first: int, end: int, ledger: Ledger) -> None:
         for t in range(first, end):
-            kernels.arrive(streams.arrivals, t, setting.chances, ledger)
+            arrive(streams.arrivals, t, setting.chances, ledger)
             has_update = ledger.waiting != NOTHING
             gains = setting.gains(t)
             if not has_update.all():
@@ -42,7 +41,7 @@ def one_by_one(setting: Setting, policy: Policy, streams: Streams) -> Serve:
             view = RoundView(uplink, ledger.ages.copy(), memory)
             allocation = policy.schedule(view, streams.policy(t))
             _prove(allocation, uplink, has_update, f"{policy} in slot {t}")
-            kernels.receive(t, allocation.owner, ledger)
+            receive(t, allocation.owner, ledger)
 
     return serve
 
@@ -70,21 +69,18 @@ def compiled(setting: Setting, policy: Policy, streams: Streams) -> Serve | None
 def _in_one_kernel(
     setting: Setting, channel: CellChannel, weigh: Weigh, random_ties: bool, streams: Streams
 ) -> Serve:
-    from agewise.traffic import kernels
-
-    keys = (channel.streams.channel, streams.arrivals, streams.ties)
+    keys = TrafficKeys(channel.streams.channel, streams.arrivals, streams.ties)
     means = np.ascontiguousarray(channel.mean_gains, dtype=np.float64)
-    owner = np.empty(setting.subchannels, np.int64)
+    cell = TrafficCell(
+        means, setting.chances, setting.subchannels, setting.power, setting.rate_threshold
+    )
     weight_of = np.empty(0)  # by age: ages are whole numbers, and few
 
     def serve(first: int, end: int, ledger: Ledger) -> None:
         nonlocal weight_of
         if weight_of.size < ledger.age_counts.size:
             weight_of = weigh(np.arange(ledger.age_counts.size, dtype=np.float64))
-        kernels.serve(
-            (first, end), keys, setting.chances, means, setting.power, setting.rate_threshold,
-            weight_of, random_ties, ledger, owner,
-        )  # fmt: skip
+        serve_slots((first, end), keys, cell, weight_of, random_ties, ledger)
 
     return serve
 
