@@ -90,6 +90,7 @@ def test_history_tells_what_the_rounds_did():
         assert (gain[~held] == 0).all()
         rates = np.bincount(owner[held], 0.5 * np.log2(1 + gain * power)[held], 12)
         np.testing.assert_allclose(history.rate[t], rates[history.scheduled[t]])
+        np.testing.assert_allclose(history.rate[t], records[t].rate)
     dataset = load(scenario.data)
     partition = divide(dataset.train.labels, scenario.data, 12, Streams(2))
     held_labels = [np.bincount(dataset.train.labels[partition.samples_of(ue)], minlength=10)
