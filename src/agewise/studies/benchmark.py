@@ -12,8 +12,14 @@ from scipy.stats import rankdata
 
 from agewise import statistics
 from agewise.engines import Engine, make_engine
-from agewise.experiment import Measured, Plan, Result, default_baseline, execute
-from agewise.experiment.runs import find_policy
+from agewise.experiment import (
+    Measured,
+    Plan,
+    Result,
+    default_baseline,
+    execute,
+    find_policy,
+)
 from agewise.policies import names
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.checks import whole_number
 from agewise.engines import Engine, make_engine
-from agewise.experiment import Plan, Result, execute, product
-from agewise.experiment.runs import as_columns
+from agewise.experiment import Plan, Result, as_columns, execute, product
 from agewise.records import History
 from agewise.report import loss_map
-from agewise.report.text import short_names
+from agewise.report.text import last_part, short_names, value_text
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
@@ -162,13 +161,8 @@ def _draw(result: Result, plan: Plan, table: pl.DataFrame) -> list[Path]:
     """The mean loss of a round: policies down, regimes across."""
     names = short_names(plan.keys)
     losses = table["loss_per_round"].to_numpy().reshape(len(plan.variations), -1).T
-    regimes = [as_columns(variation) for variation in plan.variations]
-    columns = ["\n".join(map(_short_value, regime.values())) for regime in regimes]
-    across = ", ".join(name.split(".")[-1] for name in regimes[0])
+    columns = ["\n".join(map(value_text, regime.values())) for regime in plan.variations]
+    across = ", ".join(map(last_part, plan.variations[0]))
     files = [result.path / f"gap.{kind}" for kind in ("png", "pdf")]
     loss_map(losses, columns, list(names.values()), across, files)
     return files
-
-
-def _short_value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
