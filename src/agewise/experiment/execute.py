@@ -18,7 +18,6 @@ from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, wi
 from agewise.policies import Policy
 from agewise.scenario import Scenario
 
-
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
 

@@ -112,8 +112,8 @@ def variation_key(variation: Variation) -> str:
 def as_columns(variation: Variation) -> dict[str, Any]:
     """What a variation changes as entries of a table: sections of a scenario become text.
 
-    >>> as_columns({"threshold.rate": 2.0, "data.partition": {"kind": "shards", "classes_per_ue": 1}})
-    {'threshold.rate': 2.0, 'data.partition': 'shards(classes_per_ue=1)'}
+    >>> as_columns({"run.rounds": 5, "data.sizes": {"kind": "log-normal", "sigma": 1.0}})
+    {'run.rounds': 5, 'data.sizes': 'log-normal(sigma=1.0)'}
     """
     return {name: _entry(value) for name, value in variation.items()}
 

@@ -81,9 +81,7 @@ def draw(result: Result) -> list[Path]:
     scheduling over max-pack.
     """
     names = short_names([policy.key for policy in POLICIES])
-    curves = {
-        name: statistics.mean_interval(result.accuracy(key)) for key, name in names.items()
-    }
+    curves = {name: statistics.mean_interval(result.accuracy(key)) for key, name in names.items()}
     age_based, max_pack = result.histories(AGE_BASED), result.histories(MAX_PACK)
     common = sorted(age_based.keys() & max_pack.keys())
     gain = statistics.mean_interval(
