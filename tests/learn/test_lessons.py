@@ -11,7 +11,7 @@ from agewise.data.partition import equal_shares
 from agewise.learn import average, lessons, make_learner
 from agewise.learn.linear import LOSSES
 from agewise.policies import Lessons, Policy, RoundRobin
-from agewise.simulate import rounds
+from agewise.simulation import rounds
 from agewise.spectrum import Allocation, fill
 from tests.scenarios import tiny
 
