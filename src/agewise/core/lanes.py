@@ -2,14 +2,16 @@
 
 Numba keeps an array of accumulators in memory and leaves a loop over sixteen of them scalar. A
 type of its own, which LLVM lowers to one, two or four vector registers, keeps them where they
-belong. Multiply-adds are fused on every machine, so that results do not depend on it. Nothing
-here checks bounds.
+belong. Lanes know ``+ - * /`` with lanes and numbers, each rounded once; a multiply-add is fused
+where, and only where, it is written so, on every machine. Nothing here checks bounds.
 """
+
+import operator
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 16
 
@@ -67,13 +69,23 @@ def spread(typing_context, value):  # noqa: ARG001
     return _lanes(value), generate
 
 
+def _as_floats(builder, values, type_):
+    """A vector of numbers of this type as float32."""
+    if isinstance(type_, types.Integer):
+        return (builder.sitofp if type_.signed else builder.uitofp)(values, _VECTOR)
+    return values if type_ == types.float32 else builder.fptrunc(values, _VECTOR)
+
+
 @intrinsic
 def load(typing_context, array, index):  # noqa: ARG001
-    """The lanes ``array[index : index + 16]`` of a float32 array."""
+    """The lanes ``array[index : index + 16]``, whatever the type of the numbers there."""
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature, arguments)
-        return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
+        kind = ir.VectorType(pointer.type.pointee, LANES)
+        align = array.dtype.bitwidth // 8
+        values = builder.load(builder.bitcast(pointer, kind.as_pointer()), align=align)
+        return _as_floats(builder, values, array.dtype)
 
     return _lanes(array, index), generate
 
@@ -103,6 +115,66 @@ def fused(typing_context, factor, lanes, addend):  # noqa: ARG001
         return builder.call(fma, [factor, arguments[1], arguments[2]])
 
     return _lanes(factor, lanes, addend), generate
+
+
+def _operate(symbol, instruction):
+    """Let ``symbol`` of lanes, or of lanes and a number, be this instruction lane by lane."""
+
+    @intrinsic
+    def operation(typing_context, left, right):  # noqa: ARG001
+        def generate(context, builder, signature, arguments):
+            lanes = (
+                value if type_ == _lanes else _spread(context, builder, type_, value)
+                for type_, value in zip(signature.args, arguments, strict=True)
+            )
+            return getattr(builder, instruction)(*lanes)
+
+        return _lanes(left, right), generate
+
+    @overload(symbol)
+    def choose(left, right):
+        if _lanes in (left, right):
+            return lambda left, right: operation(left, right)
+        return None
+
+    return choose
+
+
+_OPERATIONS = [
+    _operate(symbol, instruction)
+    for symbol, instruction in (
+        (operator.add, "fadd"),
+        (operator.sub, "fsub"),
+        (operator.mul, "fmul"),
+        (operator.truediv, "fdiv"),
+    )
+]
+
+
+@intrinsic
+def where_positive(typing_context, condition, lanes):  # noqa: ARG001
+    """``lanes`` where ``condition`` is above 0, and 0 elsewhere."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        return builder.select(
+            builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero
+        )
+
+    return _lanes(condition, lanes), generate
+
+
+@intrinsic
+def any_nonzero(typing_context, lanes):  # noqa: ARG001
+    """Whether some lane is not 0."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        unequal = builder.fcmp_unordered("!=", arguments[0], zero)
+        bits = builder.bitcast(unequal, ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return types.boolean(lanes), generate
 
 
 @intrinsic
