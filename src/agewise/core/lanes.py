@@ -16,6 +16,7 @@ from numba.extending import intrinsic, models, overload, register_model
 LANES = 16
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_FOUR = ir.VectorType(ir.FloatType(), 4)
 _INT32 = ir.IntType(32)
 
 
@@ -31,6 +32,20 @@ _lanes = _Lanes()
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager, type_):
         super().__init__(manager, type_, _VECTOR)
+
+
+class _Four(types.Type):
+    def __init__(self):
+        super().__init__(name="Four")
+
+
+_four = _Four()
+
+
+@register_model(_Four)
+class _FourModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _FOUR)
 
 
 def _pointer(context, builder, signature, arguments):
@@ -69,25 +84,43 @@ def spread(typing_context, value):  # noqa: ARG001
     return _lanes(value), generate
 
 
-def _as_floats(builder, values, type_):
-    """A vector of numbers of this type as float32."""
-    if isinstance(type_, types.Integer):
-        return (builder.sitofp if type_.signed else builder.uitofp)(values, _VECTOR)
-    return values if type_ == types.float32 else builder.fptrunc(values, _VECTOR)
-
-
 @intrinsic
 def load(typing_context, array, index):  # noqa: ARG001
-    """The lanes ``array[index : index + 16]``, whatever the type of the numbers there."""
+    """The lanes ``array[index : index + 16]`` of a float32 array."""
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature, arguments)
-        kind = ir.VectorType(pointer.type.pointee, LANES)
-        align = array.dtype.bitwidth // 8
-        values = builder.load(builder.bitcast(pointer, kind.as_pointer()), align=align)
-        return _as_floats(builder, values, array.dtype)
+        return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
 
     return _lanes(array, index), generate
+
+
+@intrinsic
+def load_four(typing_context, array, index):  # noqa: ARG001
+    """``array[index : index + 4]`` as float32, whatever the type of the numbers there."""
+    number = array.dtype
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        kind = ir.VectorType(pointer.type.pointee, 4).as_pointer()
+        values = builder.load(builder.bitcast(pointer, kind), align=number.bitwidth // 8)
+        if isinstance(number, types.Integer):
+            return (builder.sitofp if number.signed else builder.uitofp)(values, _FOUR)
+        return values if number == types.float32 else builder.fptrunc(values, _FOUR)
+
+    return _four(array, index), generate
+
+
+@intrinsic(prefer_literal=True)
+def spread_one(typing_context, four, which):  # noqa: ARG001
+    """All lanes equal to number ``which`` (0 to 3, a constant) of four."""
+    chosen = [which.literal_value] * LANES
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        lanes = ir.Constant(ir.VectorType(_INT32, LANES), chosen)
+        return builder.shuffle_vector(arguments[0], ir.Constant(_FOUR, ir.Undefined), lanes)
+
+    return _lanes(four, which), generate
 
 
 @intrinsic

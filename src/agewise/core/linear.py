@@ -24,13 +24,15 @@ from agewise.core.lanes import (
     entry,
     fused,
     load,
+    load_four,
     spread,
+    spread_one,
     store,
     where_positive,
 )
-from agewise.core.losses import find_slopes, loss_of, predict, signs_of, stride_of
+from agewise.core.losses import find_loss, find_slopes, predict, signs_of, stride_of
 from agewise.core.random import below, subkey
-from agewise.core.samples import ask_for_row, read_values
+from agewise.core.samples import ask_for_row
 
 NO_PENALTY, L2, L1 = range(3)
 #: Scale below which the stored weights are brought back to size, far from underflow.
@@ -60,7 +62,7 @@ class Round(NamedTuple):
 
 
 # ------------------------------------------------------------------------ a model in padded form
-@njit
+@njit(forceinline=True)
 def padded(size, outputs):
     """Memory for the padded form of a model of this size.
 
@@ -72,7 +74,7 @@ def padded(size, outputs):
     return memory[first : first + length]
 
 
-@njit
+@njit(forceinline=True)
 def pad(model, outputs, stored):
     """Spread a flat model ``[feature][output]`` over whole lanes; the padding becomes 0."""
     stride = stride_of(outputs)
@@ -89,7 +91,7 @@ def pad(model, outputs, stored):
                 stored[row * stride + i] = model[row * outputs + i] if inside else _ZERO
 
 
-@njit
+@njit(forceinline=True)
 def trim(stored, outputs, scale, model):
     """The flat model of ``scale * stored``: the reverse of `pad`."""
     stride = stride_of(outputs)
@@ -105,81 +107,75 @@ def trim(stored, outputs, scale, model):
 
 
 # ------------------------------------------------------------------------- a sample and a model
-@njit
-def place(features, at, stride):
-    """Where the weights of the feature of entry ``at`` begin."""
-    return np.int64(entry(features, at)) * stride
+@njit(forceinline=True)
+def place(features, at, stride, block):
+    """Where the weights of the feature of entry ``at`` are, from output ``block`` on."""
+    return np.int64(entry(features, at)) * stride + block
 
 
-@njit
-def score(stored, stride, features, start, count, numbers):
-    """16 scores of one sample: the sum of ``numbers[i]`` times the weights of its feature i.
-
-    ``stored`` begins at the block of outputs that is meant.
-    """
+@njit(forceinline=True)
+def score(stored, block, stride, features, values, start, stop):
+    """16 sums of value * stored weights over the entries of one sample, from ``block`` on."""
     # Four sums at a time, because each has to wait for its own last addition.
     a = spread(0.0)
     b = spread(0.0)
     c = spread(0.0)
     d = spread(0.0)
-    i = 0
-    while i + 4 <= count:
-        at = start + i
-        a = fused(entry(numbers, i), load(stored, place(features, at, stride)), a)
-        b = fused(entry(numbers, i + 1), load(stored, place(features, at + 1, stride)), b)
-        c = fused(entry(numbers, i + 2), load(stored, place(features, at + 2, stride)), c)
-        d = fused(entry(numbers, i + 3), load(stored, place(features, at + 3, stride)), d)
-        i += 4
-    # At most three are left. Zeros follow them, and adding those costs less than a wrong guess
-    # of the processor how many are left.
-    at = start + i
-    a = fused(entry(numbers, i), load(stored, place(features, at, stride)), a)
-    a = fused(entry(numbers, i + 1), load(stored, place(features, at + 1, stride)), a)
-    a = fused(entry(numbers, i + 2), load(stored, place(features, at + 2, stride)), a)
+    at = start
+    while at + 4 <= stop:
+        four = load_four(values, at)  # converted together, at a fraction of the cost
+        a = fused(spread_one(four, 0), load(stored, place(features, at, stride, block)), a)
+        b = fused(spread_one(four, 1), load(stored, place(features, at + 1, stride, block)), b)
+        c = fused(spread_one(four, 2), load(stored, place(features, at + 2, stride, block)), c)
+        d = fused(spread_one(four, 3), load(stored, place(features, at + 3, stride, block)), d)
+        at += 4
+    while at < stop:
+        a = fused(entry(values, at), load(stored, place(features, at, stride, block)), a)
+        at += 1
     return (a + b) + (c + d)
 
 
-@njit
-def add(stored, stride, features, start, count, numbers, change):
-    """Add ``numbers[i] * change`` (lanes) to the weights of each feature i of a sample."""
-    i = 0
-    while i + 4 <= count:  # the features of a sample differ: four loads may go before four stores
-        at = start + i
-        p = place(features, at, stride)
-        q = place(features, at + 1, stride)
-        r = place(features, at + 2, stride)
-        s = place(features, at + 3, stride)
-        a = fused(entry(numbers, i), change, load(stored, p))
-        b = fused(entry(numbers, i + 1), change, load(stored, q))
-        c = fused(entry(numbers, i + 2), change, load(stored, r))
-        d = fused(entry(numbers, i + 3), change, load(stored, s))
+@njit(forceinline=True)
+def add(stored, block, stride, features, values, start, stop, change):
+    """Add value * ``change`` (16 lanes) to the weights that `score` reads."""
+    at = start
+    while at + 4 <= stop:  # the features of a sample differ: four loads may go before four stores
+        four = load_four(values, at)
+        p = place(features, at, stride, block)
+        q = place(features, at + 1, stride, block)
+        r = place(features, at + 2, stride, block)
+        s = place(features, at + 3, stride, block)
+        a = fused(spread_one(four, 0), change, load(stored, p))
+        b = fused(spread_one(four, 1), change, load(stored, q))
+        c = fused(spread_one(four, 2), change, load(stored, r))
+        d = fused(spread_one(four, 3), change, load(stored, s))
         store(stored, p, a)
         store(stored, q, b)
         store(stored, r, c)
         store(stored, s, d)
-        i += 4
-    while i < count:
-        p = place(features, start + i, stride)
-        store(stored, p, fused(entry(numbers, i), change, load(stored, p)))
-        i += 1
+        at += 4
+    while at < stop:
+        p = place(features, at, stride, block)
+        store(stored, p, fused(entry(values, at), change, load(stored, p)))
+        at += 1
 
 
 # ---------------------------------------------------------------------------------------- one UE
-@njit
-def shrink(stored, factor):
+@njit(forceinline=True)
+def shrink(stored, start, stop, factor):
     """Multiply stored weights, a whole number of lanes, by a factor."""
-    for i in range(0, stored.size, LANES):
+    for i in range(start, stop, LANES):
         store(stored, i, factor * load(stored, i))
 
 
-@njit
-def pull_to_zero(stored, amount):
+@njit(forceinline=True)
+def pull_to_zero(stored, stop, amount):
     """A step along the L1 penalty's subgradient."""
-    for i in range(stored.size):
+    for i in range(stop):
         stored[i] -= amount * np.sign(stored[i])
 
 
-@njit
+@njit(forceinline=True)
 def draw_rows(key, first, size, count):
     """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
     drawn = np.empty(count, np.int64)
@@ -188,18 +184,18 @@ def draw_rows(key, first, size, count):
     return drawn
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def train_one(rows, drawn, scores, descent, step_size, signs, stored):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
     The bias is not penalised, but scaled like the weights, so it is raised when they shrink.
     """
+    # No views of arrays in these loops: counting references to them costs as much as a step.
     features, values, starts, labels, unit = rows
-    penalty, batch, stride = descent.penalty, descent.batch, signs.shape[1]
-    weights, bias = stored[:-stride], stored[-stride:]
-    numbers = np.empty(weights.size // stride + 2 * LANES, np.float32)
+    penalty, batch, stride = descent.penalty, descent.batch, stride_of(scores.outputs)
+    bias = stored.size - stride
     given = np.zeros(stride, np.float32)
-    slopes = np.zeros((batch, stride), np.float32)
+    slopes = np.zeros(batch * stride, np.float32)
     scale = _ONE
     kept = np.float32(1.0 - step_size * descent.penalty_weight) if penalty == L2 else _ONE
     raised = _ONE / kept
@@ -209,32 +205,30 @@ def train_one(rows, drawn, scores, descent, step_size, signs, stored):
             if s + j + AHEAD < drawn.size:
                 ask_for_row(rows, drawn[s + j + AHEAD])
             row = drawn[s + j]
-            start, count = starts[row], starts[row + 1] - starts[row]
-            read_values(values, start, count, numbers)
+            start, stop = starts[row], starts[row + 1]
             for block in range(0, stride, LANES):
-                sums = score(weights[block:], stride, features, start, count, numbers)
-                store(given, block, scale * (unit * sums + load(bias, block)))
-            find_slopes(scores, given, labels[row], signs, slopes[j])
+                sums = score(stored, block, stride, features, values, start, stop)
+                store(given, block, scale * (unit * sums + load(stored, bias + block)))
+            find_slopes(scores, given, labels[row], signs, slopes, j * stride)
         if penalty == L2:
             if abs(scale * kept) < LEAST_SCALE:
-                shrink(weights, scale * kept)
-                shrink(bias, scale)
+                shrink(stored, 0, bias, scale * kept)
+                shrink(stored, bias, stored.size, scale)
                 scale = _ONE
             else:
-                shrink(bias, raised)
+                shrink(stored, bias, stored.size, raised)
                 scale *= kept
         elif penalty == L1:
-            pull_to_zero(weights, np.float32(step_size * descent.penalty_weight))
+            pull_to_zero(stored, bias, np.float32(step_size * descent.penalty_weight))
         for j in range(batch):
             row = drawn[s + j]
-            start, count = starts[row], starts[row + 1] - starts[row]
-            if batch > 1:
-                read_values(values, start, count, numbers)
+            start, stop = starts[row], starts[row + 1]
             for block in range(0, stride, LANES):
-                change = -step * load(slopes[j], block) / scale
+                change = -step * load(slopes, j * stride + block) / scale
                 if any_nonzero(change):
-                    store(bias, block, load(bias, block) + change)
-                    add(weights[block:], stride, features, start, count, numbers, unit * change)
+                    store(stored, bias + block, load(stored, bias + block) + change)
+                    change = unit * change
+                    add(stored, block, stride, features, values, start, stop, change)
     return scale
 
 
@@ -265,22 +259,19 @@ def measure(rows, scores, model, parts, losses, right):
     Adds to ``right[label]`` the samples of each class in these parts that are classified rightly.
     """
     features, values, starts, labels, unit = rows
-    outputs = scores.outputs
+    outputs, stride = scores.outputs, stride_of(scores.outputs)
     signs = signs_of(outputs, max(2, outputs))
-    stride = signs.shape[1]
     stored = padded(model.size, outputs)
     pad(model, outputs, stored)
-    weights, bias = stored[:-stride], stored[-stride:]
-    numbers = np.empty(weights.size // stride + 2 * LANES, np.float32)
-    given = np.zeros(stride, np.float32)
+    bias = stored.size - stride
+    given, terms = np.zeros(stride, np.float32), np.zeros(stride, np.float32)
     for part in range(losses.size):
         loss = 0.0
         for row in range(parts[part, 0], parts[part, 1]):
-            start, count = starts[row], starts[row + 1] - starts[row]
-            read_values(values, start, count, numbers)
+            start, stop = starts[row], starts[row + 1]
             for block in range(0, stride, LANES):
-                sums = score(weights[block:], stride, features, start, count, numbers)
-                store(given, block, unit * sums + load(bias, block))
-            loss += loss_of(scores, given, labels[row], signs)
+                sums = score(stored, block, stride, features, values, start, stop)
+                store(given, block, unit * sums + load(stored, bias + block))
+            loss += find_loss(scores, given, labels[row], signs, terms)
             right[labels[row]] += predict(given, outputs) == labels[row]
         losses[part] = loss

@@ -22,42 +22,49 @@ class Scores(NamedTuple):
     loss: int
 
 
-@njit
+@njit(forceinline=True)
 def stride_of(outputs):
     """The number of scores with the padding."""
     return (outputs + LANES - 1) // LANES * LANES
 
 
-@njit
+@njit(forceinline=True)
 def signs_of(outputs, classes):
-    """``[class, stride]``: +1 for the output of a class, -1 for the others, 0 for the padding.
+    """``[class * stride + output]``: +1 for a class's own output, -1 for others, 0 for padding.
 
     One output tells class 1 (score > 0) from class 0; several are one against the rest.
     """
     stride = stride_of(outputs)
-    signs = np.zeros((classes, stride), np.float32)
+    signs = np.zeros(classes * stride, np.float32)
     for label in range(classes):
         own = label if outputs > 1 else label - 1
         for i in range(outputs):
-            signs[label, i] = _ONE if i == own else -_ONE
+            signs[label * stride + i] = _ONE if i == own else -_ONE
     return signs
 
 
-@njit(error_model="numpy")
-def find_slopes(scores, given, label, signs, slopes):
-    """The derivatives of a sample's loss by its scores ``given[i]``; 0 for the padding."""
+@njit(error_model="numpy", forceinline=True)
+def find_slopes(scores, given, label, signs, slopes, at):
+    """The derivatives of a sample's loss by its scores ``given`` go to ``slopes[at:]``.
+
+    Those of the padding are 0, as they were before.
+    """
+    own = label * given.size
     if scores.loss == MULTINOMIAL:
-        _multinomial_slopes(given, scores.outputs, label, slopes)
+        whole = _exponentials(given, scores.outputs, slopes, at)
+        for i in range(at, at + scores.outputs):
+            slopes[i] /= whole
+        slopes[at + label] -= _ONE
     elif scores.loss == LOGISTIC:
         for i in range(scores.outputs):
-            y = signs[label, i]
+            y = signs[own + i]
             margin = y * given[i]
             smaller = np.exp(-abs(margin))  # never overflows
             share = smaller / (_ONE + smaller)
-            slopes[i] = -y * (share if margin > _ZERO else _ONE - share)
+            slopes[at + i] = -y * (share if margin > _ZERO else _ONE - share)
     else:
-        for block in range(0, slopes.size, LANES):
-            y = load(signs[label], block)
+        for block in range(0, given.size, LANES):
+            y = load(signs, own + block)
             short = _ONE - y * load(given, block)
             if scores.loss == HINGE:
                 slope = where_positive(short, -_ONE * y)
@@ -65,55 +72,56 @@ def find_slopes(scores, given, label, signs, slopes):
                 slope = -_TWO * y * where_positive(short, short)
             else:
                 slope = -_ONE * y * short
-            store(slopes, block, slope)
+            store(slopes, at + block, slope)
 
 
-@njit(error_model="numpy")
-def _multinomial_slopes(given, outputs, label, slopes):
-    top = given[0]
-    for i in range(1, outputs):
-        top = max(top, given[i])
-    whole = _ZERO
-    for i in range(outputs):
-        slopes[i] = np.exp(given[i] - top)
-        whole += slopes[i]
-    for i in range(outputs):
-        slopes[i] /= whole
-    slopes[label] -= _ONE
-
-
-@njit(error_model="numpy")
-def loss_of(scores, given, label, signs):
-    """The loss of a sample with the scores ``given[i]``."""
+@njit(error_model="numpy", forceinline=True)
+def find_loss(scores, given, label, signs, terms):
+    """The loss of a sample with the scores ``given``; ``terms`` is memory for as many floats."""
+    own = label * given.size
     if scores.loss == MULTINOMIAL:
-        return _multinomial_loss(given, scores.outputs, label)
-    value = 0.0
+        whole = _exponentials(given, scores.outputs, terms, 0)
+        top = _largest(given, scores.outputs)
+        return np.float64(np.log(whole) + (top - given[label]))
+    if scores.loss == LOGISTIC:
+        for i in range(scores.outputs):
+            margin = signs[own + i] * given[i]
+            terms[i] = np.log1p(np.exp(-abs(margin))) + max(_ZERO, -margin)
+    else:
+        for block in range(0, given.size, LANES):
+            short = _ONE - load(signs, own + block) * load(given, block)
+            if scores.loss == HINGE:
+                term = where_positive(short, short)
+            elif scores.loss == SQUARED_HINGE:
+                term = where_positive(short, short * short)
+            else:
+                term = _HALF * short * short
+            store(terms, block, term)
+    loss = 0.0
     for i in range(scores.outputs):
-        margin = signs[label, i] * given[i]
-        short = max(_ZERO, _ONE - margin)
-        if scores.loss == HINGE:
-            value += short
-        elif scores.loss == SQUARED_HINGE:
-            value += short * short
-        elif scores.loss == LOGISTIC:
-            value += np.log1p(np.exp(-abs(margin))) + max(_ZERO, -margin)
-        else:
-            value += _HALF * (_ONE - margin) * (_ONE - margin)
-    return value
+        loss += terms[i]
+    return loss
 
 
-@njit(error_model="numpy")
-def _multinomial_loss(given, outputs, label):
+@njit(forceinline=True)
+def _largest(given, outputs):
     top = given[0]
     for i in range(1, outputs):
         top = max(top, given[i])
-    whole = _ZERO
+    return top
+
+
+@njit(forceinline=True)
+def _exponentials(given, outputs, powers, at):
+    """``exp(given[i] - top)`` into ``powers[at:]``; returns their sum."""
+    top, whole = _largest(given, outputs), _ZERO
     for i in range(outputs):
-        whole += np.exp(given[i] - top)
-    return np.float64(np.log(whole) + (top - given[label]))
+        powers[at + i] = np.exp(given[i] - top)
+        whole += powers[at + i]
+    return whole
 
 
-@njit
+@njit(forceinline=True)
 def predict(given, outputs):
     """The class of these scores; the first one among equals."""
     if outputs == 1:

@@ -6,14 +6,13 @@ import numpy as np
 from numba import njit
 
 from agewise.core.jit import kernel
-from agewise.core.lanes import LANES, load, prefetch, spread, store
+from agewise.core.lanes import prefetch
 
 
 class Rows(NamedTuple):
     """Row i has the pairs (``features[j]``, ``values[j]``), ``starts[i] <= j < starts[i + 1]``.
 
-    A feature's value is its entry times ``unit``. Behind the last row there are 16 more entries,
-    so that 16 may be read from any entry on.
+    The value of a feature is its entry times ``unit``.
     """
 
     features: np.ndarray
@@ -29,8 +28,8 @@ def rows_of(table, labels, unit, order) -> Rows:
     starts = np.empty(order.size + 1, np.int64)
     count_entries(table, order, starts)
     small = table.shape[1] <= np.iinfo(np.uint16).max
-    features = np.zeros(starts[-1] + LANES, np.uint16 if small else np.uint32)
-    values = np.zeros(starts[-1] + LANES, table.dtype)
+    features = np.empty(starts[-1], np.uint16 if small else np.uint32)
+    values = np.empty(starts[-1], table.dtype)
     fill_entries(table, order, starts, features, values)
     return Rows(features, values, starts, labels[order], np.float32(unit))
 
@@ -59,18 +58,7 @@ def fill_entries(table, order, starts, features, values):
                 at += 1
 
 
-@njit
-def read_values(values, start, count, numbers):
-    """The values of a row as float32 in ``numbers``, with 16 zeros behind them.
-
-    Converting 16 at a time costs a fraction of converting each where it is used.
-    """
-    for at in range(0, count, LANES):
-        store(numbers, at, load(values, start + at))
-    store(numbers, count, spread(0.0))
-
-
-@njit
+@njit(forceinline=True)
 def ask_for_row(rows, row):
     """Prefetch the label and the entries of a row, one request a cache line."""
     start, stop = rows.starts[row], rows.starts[row + 1]
