@@ -3,20 +3,22 @@
 import numpy as np
 
 from agewise.core.jit import kernel
-from agewise.core.lanes import LANES, fused, load, spread, store
+from agewise.core.lanes import LANES, add_products, any_nonzero, fused, load, spread, store
 
 _ZERO = np.float32(0.0)
-_EXPONENT = np.uint32(0x7F800000)
-_SUMS = 8
 
 
 @kernel
 def is_finite(params):
     """Whether no entry of a float32 vector is infinite or not a number."""
-    most = np.uint32(0)  # a whole number's maximum has no order, so it is taken many at a time
-    for bits in params.view(np.uint32):
-        most = max(most, bits & _EXPONENT)
-    return most < _EXPONENT
+    whole = params.size - params.size % LANES
+    zeros = spread(0.0)
+    for i in range(0, whole, LANES):
+        zeros = zeros + (load(params, i) - load(params, i))  # what is not finite makes a NaN
+    finite = not any_nonzero(zeros)
+    for i in range(whole, params.size):
+        finite &= np.isfinite(params[i])
+    return finite
 
 
 @kernel
@@ -31,7 +33,7 @@ def combine(models, factors, start, rest, average):
     kept = np.float32(rest)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
-    squares, moves = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    one = spread(1.0)
     whole = size - size % LANES
     for i in range(0, whole, LANES):
         mean = spread(0.0)
@@ -47,11 +49,8 @@ def combine(models, factors, start, rest, average):
             moved = moved + move
             squared = fused(move, move, squared)
         store(average, i, mean)
-        store(squares, 0, squared)
-        store(moves, 0, moved)
-        for lane in range(LANES):  # in double: there are many of these
-            apart[lane] += squares[lane]
-            together[lane] += np.float64(moves[lane]) * moves[lane]
+        add_products(apart, 0, squared, one)
+        add_products(together, 0, moved, moved)
     for i in range(whole, size):
         mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
         for k in range(weights.size):
@@ -66,27 +65,33 @@ def combine(models, factors, start, rest, average):
 
 @kernel
 def compare_updates(models, start):
-    """The squared length of each update ``models[i] - start``, its inner product with their sum,
-    and the squared length of the sum.
+    """How the updates ``models[i] - start`` compare with their sum; products are added in double.
 
-    In double; eight sums at a time, added up in the end, in an order that no machine changes.
+    Returns the squared length of each, its inner product with the sum of all, and the squared
+    length of that sum.
     """
     count, size = models.shape
-    squares, inner = np.zeros((count, _SUMS)), np.zeros((count, _SUMS))
-    together = np.zeros(_SUMS)
-    updates, total = np.empty((count, _SUMS)), np.empty(_SUMS)
-    for first in range(0, size, _SUMS):
-        total[:] = 0.0
-        for i in range(count):
-            for j in range(_SUMS):
-                inside = first + j < size
-                move = np.float64(models[i, first + j]) - start[first + j] if inside else 0.0
-                updates[i, j] = move
-                total[j] += move
-        for j in range(_SUMS):
-            together[j] += total[j] * total[j]
-        for i in range(count):
-            for j in range(_SUMS):
-                squares[i, j] += updates[i, j] * updates[i, j]
-                inner[i, j] += updates[i, j] * total[j]
-    return squares.sum(axis=1), inner.sum(axis=1), together.sum()
+    flat = models.ravel()
+    squares, inner, together = np.zeros(count * LANES), np.zeros(count * LANES), np.zeros(LANES)
+    whole = size - size % LANES
+    for i in range(0, whole, LANES):
+        before = load(start, i)
+        summed = spread(0.0)
+        for k in range(count):
+            summed = summed + (load(flat, k * size + i) - before)
+        for k in range(count):
+            move = load(flat, k * size + i) - before
+            add_products(squares, k * LANES, move, move)
+            add_products(inner, k * LANES, move, summed)
+        add_products(together, 0, summed, summed)
+    for i in range(whole, size):
+        summed = 0.0
+        for k in range(count):
+            summed += np.float64(flat[k * size + i]) - start[i]
+        for k in range(count):
+            move = np.float64(flat[k * size + i]) - start[i]
+            squares[k * LANES] += move * move
+            inner[k * LANES] += move * summed
+        together[0] += summed * summed
+    shape = count, LANES
+    return squares.reshape(shape).sum(axis=1), inner.reshape(shape).sum(axis=1), together.sum()

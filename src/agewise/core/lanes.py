@@ -211,6 +211,22 @@ def any_nonzero(typing_context, lanes):  # noqa: ARG001
 
 
 @intrinsic
+def add_products(typing_context, sums, index, left, right):  # noqa: ARG001
+    """``sums[index : index + 16] += left * right``, products and sums in double."""
+
+    def generate(context, builder, signature, arguments):
+        double = ir.VectorType(ir.DoubleType(), LANES)
+        pointer = _pointer(context, builder, signature, arguments)
+        pointer = builder.bitcast(pointer, double.as_pointer())
+        left, right = (builder.fpext(lanes, double) for lanes in arguments[2:])
+        total = builder.fadd(builder.load(pointer, align=8), builder.fmul(left, right))
+        builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, index, left, right), generate
+
+
+@intrinsic
 def prefetch(typing_context, array, index):  # noqa: ARG001
     """Ask for the cache line of ``array[index]``, which will be read soon."""
 

@@ -38,7 +38,7 @@ NO_PENALTY, L2, L1 = range(3)
 #: Scale below which the stored weights are brought back to size, far from underflow.
 LEAST_SCALE = np.float32(1e-3)
 #: Rows are drawn at random, so the processor cannot guess them; they are asked for so early.
-AHEAD = 2
+AHEAD = 3
 
 _CACHE_LINE = 64
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
@@ -247,6 +247,8 @@ def train(rows, offsets, scores, descent, now, ues, model, trained):
         ue = ues[i]
         key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
         drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        for row in drawn[:AHEAD]:
+            ask_for_row(rows, row)
         pad(model, outputs, stored)
         scale = train_one(rows, drawn, scores, descent, now.step_size, signs, stored)
         trim(stored, outputs, scale, trained[i])

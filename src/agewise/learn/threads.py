@@ -43,6 +43,9 @@ def in_chunks(work: Callable[[slice], object], items: int, entries: float) -> No
     ``entries`` is how many entries of samples the work on all items reads.
     """
     chunks = max(1, min(_count, items, int(entries / LEAST_ENTRIES)))
+    if chunks == 1:
+        work(slice(0, items))
+        return
     cuts = [items * i // chunks for i in range(chunks + 1)]
     first, *others = map(slice, cuts[:-1], cuts[1:])
     pending = [_pool.submit(work, chunk) for chunk in others]
