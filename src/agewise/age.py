@@ -13,12 +13,15 @@ _Age = TypeVar("_Age", np.int64, np.float64)
 
 
 def next_ages(
-    ages: NDArray[_Age], received: NDArray[np.bool_] | NDArray[np.int64]
+    ages: NDArray[_Age],
+    received: NDArray[np.bool_] | NDArray[np.int64],
+    update_ages: NDArray[np.int64] | int = 0,
 ) -> NDArray[_Age]:
     """Eq. 2: ``T[t+1] = (T[t] + 1) (1 - S[t])``.
 
     ``received`` are the UEs whose update arrived, as a mask or by index; that is what resets an
-    age: a scheduled UE whose upload was lost goes on ageing.
+    age: a scheduled UE whose upload was lost goes on ageing. An update that was not new when it
+    was sent resets the age to its own, ``update_ages``.
 
     >>> next_ages(np.array([0, 3, 5]), np.array([False, True, False]))
     array([1, 0, 6])
@@ -28,7 +31,7 @@ def next_ages(
             f"ages and received must have one entry per UE: {ages.shape} and {received.shape}"
         )
     following = ages + 1
-    following[received] = 0
+    following[received] = update_ages
     return following
 
 

@@ -110,7 +110,7 @@ class Listening(Policy):
 
 
 def test_a_run_tells_a_policy_what_it_asks_for():
-    scenario, policy, streams = tiny(run={"rounds": 2}), Listening(), Streams(3)
+    scenario, policy, streams = tiny(**{"run.rounds": 2}), Listening(), Streams(3)
     first = next(rounds(scenario, policy, 3)).received
     policy.told.clear()
     list(rounds(scenario, policy, 3))
@@ -196,7 +196,7 @@ class Weighing(Policy):
 
 
 def test_a_run_with_factors_of_shares_is_federated_averaging():
-    scenario = tiny(data={"sizes": "log-normal"})
+    scenario = tiny(**{"data.sizes": "log-normal"})
     for plain, weighed in zip(
         rounds(scenario, RoundRobin(), 1), rounds(scenario, Weighing(), 1), strict=True
     ):

@@ -17,7 +17,7 @@ class Small(scenarios.SuiteScenario):
 
     @property
     def scenario(self):
-        return tiny(run={"rounds": 60}, channel={"edge_snr_db": 5.0}).with_(**self.changes)
+        return tiny(**{"run.rounds": 60, "channel.link.edge_snr_db": 5.0}).with_(**self.changes)
 
 
 DEADLINE = {"compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
@@ -105,7 +105,7 @@ def test_rounds_to_the_target(made):
 
 def test_it_goes_on_where_it_was_and_takes_more(made):
     out = made.results["plain"].path.parent
-    before = {file: file.stat().st_mtime_ns for file in out.rglob("cells/*.parquet")}
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
     solved = {file: file.stat().st_mtime_ns for file in out.rglob("optimum/*.json")}
     assert len(before) == len(solved) == 18
     more = benchmark([*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True)

@@ -1,25 +1,30 @@
-"""How long a round takes the UEs, in slots.
+"""How long a round takes the UEs, in slots, and whose update is there in time.
 
 An upload at exactly the rate threshold takes one slot, so an upload at twice that rate takes half.
 """
 
-from typing import TYPE_CHECKING
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise import scenario
 from agewise.random import Streams
 
-if TYPE_CHECKING:
-    from agewise.scenario import Timing
 
-
-def compute_slots(timing: "Timing | None", ues: int, streams: Streams) -> NDArray[np.float64]:
+def compute_slots(
+    timing: scenario.NoTiming | scenario.SlotTiming, ues: int, streams: Streams
+) -> NDArray[np.float64]:
     """``float64[ue]``: how long each UE's local learning takes, log-normal across the UEs."""
-    if timing is None:
+    if isinstance(timing, scenario.NoTiming):
         return np.zeros(ues)
     deviations = timing.compute_sigma * streams.speed().standard_normal(ues)
     return np.asarray(timing.compute_slots * np.exp(deviations))
+
+
+def deadline_slots(timing: scenario.NoTiming | scenario.SlotTiming) -> float:
+    """When an update is too late; infinity where nothing is."""
+    return math.inf if isinstance(timing, scenario.NoTiming) else timing.deadline_slots
 
 
 def upload_slots(rates: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:

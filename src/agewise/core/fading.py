@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from agewise.compiled import compiled
+from agewise.core.jit import kernel
 from agewise.core.random import bits, mix, subkey, unit
 
 _LAYERS = 256
@@ -53,7 +53,7 @@ def exponential(word):
         word = mix(word + np.uint64(1))
 
 
-@compiled()
+@kernel()
 def fade_ue(round_key, ue, mean, gains):
     """Fill ``gains[subchannel]`` of one UE, exponential with this mean; returns the best."""
     first = np.uint64(ue) * np.uint64(gains.size)
@@ -65,7 +65,7 @@ def fade_ue(round_key, ue, mean, gains):
     return best
 
 
-@compiled(nogil=True)
+@kernel(nogil=True)
 def fade(key, t, means, gains):
     """Fill ``gains[ue, subchannel]`` of round ``t``: each exponential with mean ``means[ue]``."""
     round_key = subkey(key, t)

@@ -1,4 +1,4 @@
-"""Gains and ages that a user brings, from CSV or NPZ files."""
+"""Gains and ages of one round that a user brings, from CSV or NPZ files."""
 
 import re
 import zipfile
