@@ -190,9 +190,7 @@ def where_positive(typing_context, condition, lanes):  # noqa: ARG001
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
-        return builder.select(
-            builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero
-        )
+        return builder.select(builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero)
 
     return _lanes(condition, lanes), generate
 

@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     unit: np.float32
 
 
-def rows_of(table, labels, unit, order) -> Rows:
+def rows_of(table: np.ndarray, labels: np.ndarray, unit: float, order: np.ndarray) -> Rows:
     """The rows ``order`` of a table ``[sample, feature]``, in this order."""
     table = np.ascontiguousarray(table)
     starts = np.empty(order.size + 1, np.int64)

@@ -1,15 +1,13 @@
 """What UEs report with their updates."""
 
 from collections.abc import Collection
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise.core.aggregation import compare_updates
 from agewise.learn.base import Learner, Params
-
-Report = Literal["losses", "update_norms", "dissimilarities"]
+from agewise.scheduling import Report
 
 
 def reports(
@@ -19,7 +17,7 @@ def reports(
     models: Params,
     ues: NDArray[np.int64],
 ) -> dict[Report, NDArray[np.float64]]:
-    """The wanted of ``losses``, ``update_norms`` and ``dissimilarities``, each ``float64[len(ues)]``.
+    """The wanted of ``losses``, ``update_norms`` and ``dissimilarities``: ``float64[len(ues)]``.
 
     ``models[i]`` is what ``ues[i]`` made of ``start``. The loss is the mean over the UE's samples
     of what ``start`` costs there; the dissimilarity is one minus the cosine between its update

@@ -19,13 +19,20 @@ _cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else o
 _count = _cores
 
 
+def _new_pool() -> ThreadPoolExecutor:
+    """A pool without threads: they start when there is work."""
+    return ThreadPoolExecutor(_cores, thread_name_prefix="agewise")
+
+
+_pool = _new_pool()
+
+
 def _begin_anew() -> None:
-    """Make a pool without threads, which start on demand and do not survive a fork."""
+    """Threads do not survive a fork."""
     global _pool
-    _pool = ThreadPoolExecutor(_cores, thread_name_prefix="agewise")
+    _pool = _new_pool()
 
 
-_begin_anew()
 os.register_at_fork(after_in_child=_begin_anew)
 
 
