@@ -334,27 +334,6 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-#: What stands for another thing on the command line: files for arrays and objects, printing.
-SPELLED = {
-    "as_json": None,  # what the twin returns is printed, for eyes or for machines
-    "source": "scenario",
-    "changes": "scenario",  # scenario.with_(...)
-    "folder": "result",
-    "live": "on_round",
-    "alpha": "parameters",
-    "form": "parameters",
-    "ties": "parameters",
-}
-#: Defaults that differ, and why.
-OTHER_DEFAULTS = {
-    "source": "the command takes the paper's scenario, Python asks for one",
-    "out": "the command has a folder in runs/, compare, sweep and run keep results in memory",
-    "live": "on_round is a function",
-    "alpha": "any parameter of the policy",
-    "form": "any parameter of the policy",
-    "ties": "any parameter of the policy",
-    "changes": "none",
-}
 TWINS = {
     "scenario": [agewise.Scenario.with_],
     "policies": [agewise.policies.names],
@@ -370,45 +349,61 @@ TWINS = {
     "gap": [agewise.gap],
     "benchmark": [agewise.benchmark],
 }
-#: Per command: parameters of one side alone, or of another name.
-PARTICULAR = {
-    "scenario": {"source": None, "changes": "changes"},
-    "show": {"folder": "path"},
-    "report": {"folder": "path"},
-    "figure": {"folder": "path", "output": "path"},
-    "reproduce": {"whole_map": None},  # two functions
-    "traffic": {"source": "channel", "changes": "channel", "quiet": "progress"},
+#: What an option is called in Python, where that differs; None for what only a command needs.
+IN_PYTHON = {
+    "as_json": None,  # what the twin returns is printed, for eyes or for machines
+    "source": "scenario",
+    "changes": "scenario",  # scenario.with_(...)
+    "folder": "path",
+    "live": "on_round",
+    "alpha": "parameters",
+    "form": "parameters",
+    "ties": "parameters",
+    "scenario source": None,  # Scenario.preset or Scenario.load
+    "scenario changes": "changes",
+    "reproduce whole_map": None,  # one of two functions
+    "traffic source": "channel",
+    "traffic changes": "channel",
+    "traffic quiet": "progress",
 }
+#: Options with another default, and why.
+OTHER_DEFAULTS = {
+    "source": "the command takes the paper's scenario, Python asks for one",
+    "changes": "a scenario of Python is changed before",
+    "out": "a command always has a folder; compare, sweep and run of Python keep results in memory",
+    "live": "on_round is a function, and progress likewise",
+    "traffic quiet": "likewise",
+    "alpha": "any parameter of the policy",
+    "form": "any parameter of the policy",
+    "ties": "any parameter of the policy",
+    "sweep policies": "Python has what is varied behind them, so they must be given",
+    "gap policies": "none stands for Python's default",
+    "benchmark policies": "none stands for Python's default",
+}
+#: Parameters that a command has no option for.
 PYTHON_ONLY = {
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
-    "traffic": {"rate_threshold"},  # of a channel without a scenario
+    "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
 }
 
 
 @pytest.mark.parametrize("command", app.registered_commands, ids=lambda command: command.name)
 def test_every_command_and_its_twin_have_the_same_options(command):
     options = inspect.signature(command.callback).parameters
-    spelled = SPELLED | PARTICULAR.get(command.name, {})
-    named = {spelled.get(name, name) for name in options} - {None}
+    names = {
+        name: IN_PYTHON.get(f"{command.name} {name}", IN_PYTHON.get(name, name)) for name in options
+    }
     twins = {}
     for twin in TWINS[command.name]:
         twins |= inspect.signature(twin).parameters
-    assert named == set(twins) - {"self"} - PYTHON_ONLY.get(command.name, set())
+    python_only = PYTHON_ONLY.get(command.name, set()) | {"self"}
+    assert set(names.values()) - {None} == set(twins) - python_only
     for name, option in options.items():
-        twin = twins.get(spelled.get(name, name))
-        if twin is None or name in OTHER_DEFAULTS or name == spelled.get("folder"):
-            continue
-        assert same_default(option.default, twin.default), name
-
-
-def same_default(option, twin):
-    """Lists of the command line that are empty stand for what Python has without them."""
-    if option in ([], None):
-        return twin in (None, agewise.studies.GAP_POLICIES) or option == twin
-    if isinstance(option, list):
-        return option == list(twin)
-    return str(option) == str(twin) if "runs" in str(option) else option == twin
+        if names[name] and not {name, f"{command.name} {name}"} & OTHER_DEFAULTS.keys():
+            default = twins[names[name]].default
+            wanted = list(default) if isinstance(default, tuple) else default
+            assert option.default == wanted, name
 
 
 def test_commands_and_studies_use_the_same_folders(monkeypatch):
