@@ -3,20 +3,20 @@
 import numpy as np
 from numba import njit
 
-from agewise.spectrum.kernels import fewest_best, grant, scratch, target_nats
+from agewise.core.pack import grant, make_grants
+from agewise.core.waterfill import Link, fewest_best, fill_scratch, target_nats
 
 
 @njit
 def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
-    """Owner, power and gain of every subchannel; the same arguments as ``kernels.pack_lazily``."""
+    """Owner, power and gain of every subchannel; the same arguments as ``pack_lazily``."""
     ues, subchannels = gains.shape
-    owner = np.full(subchannels, -1, np.int64)
-    power, gain = np.zeros(subchannels), np.zeros(subchannels)
+    grants = make_grants(subchannels)
     if subchannels == 0:
-        return owner, power, gain
-    target = target_nats(rate_threshold)
+        return grants
     no_bound = np.zeros(subchannels)  # Algorithm 1 tries every size from one subchannel on
-    work = scratch(subchannels)
+    link = Link(power_budget, target_nats(rate_threshold), no_bound)
+    scratch = fill_scratch(subchannels)
     free = np.arange(subchannels)
     served = np.zeros(ues, np.bool_)
     while free.size > 0:
@@ -24,7 +24,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
         for ue in range(ues):
             if served[ue]:
                 continue
-            need = fewest_best(gains[ue], power_budget, target, no_bound, free, work)
+            need = fewest_best(gains[ue], link, free, scratch).size
             if need == 0:
                 continue
             score = weights[ue] / need
@@ -36,7 +36,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
                 winner, winner_need, winner_score = ue, need, score
         if winner < 0:
             break
-        need = fewest_best(gains[winner], power_budget, target, no_bound, free, work)
-        free = grant(winner, need, gains[winner], power_budget, work, free, owner, power, gain)
+        filling = fewest_best(gains[winner], link, free, scratch)
+        free = grant(winner, gains[winner], filling, scratch, free, grants)
         served[winner] = True
-    return owner, power, gain
+    return grants

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from agewise import Uplink, schedule
-from agewise.spectrum import kernels
+from agewise.core.proof import best_gains
+from agewise.core.pack import pack_lazily
 from benchmarks.clock import best_seconds
 from benchmarks.eager import pack_eagerly
 from tests import reference
@@ -48,12 +49,8 @@ class Round:
 
     def lazily(self) -> Any:
         """At kernel level, check of the gains included."""
-        best = np.empty(len(self.gains), np.uint64)
-        kernels.best_bits(self.gains.view(np.uint64), best)
-        best_gains = best.view(np.float64)
-        return kernels.pack_lazily(
-            self.gains, best_gains, self.weights, self.rank, 1.0, self.threshold
-        )[0]
+        best, _ = best_gains(self.gains)
+        return pack_lazily(self.gains, best, self.weights, self.rank, 1.0, self.threshold)[0]
 
     def eagerly(self) -> Any:
         """At kernel level, without any check."""

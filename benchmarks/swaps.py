@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agewise.spectrum import Allocation, Uplink, waterfill
-from agewise.spectrum.kernels import fewest_best, least_snrs, scratch, target_nats
+from agewise.core.waterfill import fewest_best, fill_scratch, make_link, waterfill_owners
+from agewise.spectrum import Allocation, Uplink
 
 
 def pack_with_swaps(
@@ -20,24 +20,21 @@ def pack_with_swaps(
     owner = _search(
         uplink.gains, weights, rank, uplink.power_budget, uplink.rate_threshold, exponent, out
     )
-    power = np.zeros(owner.size)
-    for ue in np.unique(owner[owner >= 0]):
-        held = owner == ue
-        power[held] = waterfill(uplink.gains[ue, held], uplink.power_budget).power
+    power = waterfill_owners(uplink.gains, uplink.power_budget, owner)
     return Allocation.of(uplink, owner, power)
 
 
-@njit(cache=True)
-def _pack(gains, weights, rank, power_budget, target, least, allowed, owner, exponent):
+@njit
+def _pack(gains, weights, rank, link, allowed, owner, exponent):
     """Pack the allowed UEs on the subchannels without an owner; returns their weight."""
-    work = scratch(owner.size)
+    scratch = fill_scratch(owner.size)
     waiting = allowed.copy()
     packed = 0.0
     while True:
         free = np.flatnonzero(owner < 0)
         best, best_score, best_need = -1, -1.0, 0
         for ue in np.flatnonzero(waiting):
-            need = fewest_best(gains[ue], power_budget, target, least, free, work)
+            need = fewest_best(gains[ue], link, free, scratch).size
             if need == 0:
                 waiting[ue] = False
                 continue
@@ -49,20 +46,19 @@ def _pack(gains, weights, rank, power_budget, target, least, allowed, owner, exp
                 best, best_score, best_need = ue, score, need
         if best < 0:
             return packed
-        need = fewest_best(gains[best], power_budget, target, least, free, work)
+        need = fewest_best(gains[best], link, free, scratch).size
         for i in range(need):
-            owner[work[2][i]] = best
+            owner[scratch.chosen[i]] = best
         waiting[best] = False
         packed += weights[best]
 
 
-@njit(cache=True)
+@njit
 def _search(gains, weights, rank, power_budget, rate_threshold, exponent, out):
     ues, subchannels = gains.shape
-    target = target_nats(rate_threshold)
-    least = least_snrs(target, subchannels)
+    link = make_link(power_budget, rate_threshold, subchannels)
     owner = np.full(subchannels, -1)
-    _pack(gains, weights, rank, power_budget, target, least, np.ones(ues) > 0, owner, exponent)
+    _pack(gains, weights, rank, link, np.ones(ues) > 0, owner, exponent)
     improved = out > 0
     while improved:
         improved = False
@@ -80,9 +76,7 @@ def _search(gains, weights, rank, power_budget, rate_threshold, exponent, out):
                             trial[channel] = -1
                 gained = 0.0
                 for allowed in (waiting, removed):
-                    gained += _pack(
-                        gains, weights, rank, power_budget, target, least, allowed, trial, exponent
-                    )
+                    gained += _pack(gains, weights, rank, link, allowed, trial, exponent)
                 if gained > weights[removed].sum() * (1 + 1e-12):
                     owner, improved = trial, True
                     break

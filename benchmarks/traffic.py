@@ -9,12 +9,20 @@ from rich.console import Console
 from rich.table import Table
 
 from agewise.age import f_alpha
-from agewise.radio.kernels import fade_ue
-from agewise.random import Streams
+from agewise.core.fading import fade_ue
 from agewise.core.random import subkey
+from agewise.core.traffic import (
+    Ledger,
+    TrafficCell,
+    TrafficKeys,
+    arrive,
+    draw_ranks,
+    receive,
+    serve,
+)
+from agewise.random import Streams
 from agewise.scenario import Scenario
-from agewise.traffic import kernels, schedule_traffic
-from agewise.traffic.ledger import Ledger
+from agewise.traffic import schedule_traffic
 from agewise.traffic.setting import Setting
 
 #: Slots of one measurement, a few milliseconds: short enough to fall between disturbances.
@@ -25,7 +33,7 @@ ALPHA = 0.5
 
 @njit
 def draw(slots, key, means, gains, best_gains):
-    """The fading of the slots, as `kernels.serve` draws it."""
+    """The fading of the slots, as `serve` draws it."""
     for t in range(slots[0], slots[1]):
         slot_key = subkey(key, t)
         for ue in range(means.size):
@@ -36,9 +44,9 @@ def draw(slots, key, means, gains, best_gains):
 def keep_books(slots, keys, chances, rank, ledger, owner):
     """What surrounds the packing: arrivals, tie ranks, and the ages written down."""
     for t in range(slots[0], slots[1]):
-        kernels.arrive(keys[1], t, chances, ledger)
-        kernels.draw_ranks(keys[2], t, rank)
-        kernels.receive(t, owner, ledger)
+        arrive(keys.arrivals, t, chances, ledger)
+        draw_ranks(keys.ties, t, rank)
+        receive(t, owner, ledger)
 
 
 def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], object]]:
@@ -46,22 +54,22 @@ def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], ob
     streams = Streams(0)
     setting = Setting.of(scenario, None, None, None, streams)
     means = setting.channel.mean_gains  # type: ignore[attr-defined]
-    keys = (streams.channel, streams.arrivals, streams.ties)
+    keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)
+    cell = TrafficCell(
+        means, setting.chances, setting.subchannels, setting.power, setting.rate_threshold
+    )
     books = [Ledger.opened(setting.ues).with_room_for(2 * BLOCK * BLOCKS) for _ in range(2)]
     ages = np.arange(books[0].age_counts.size)
     weight_of = f_alpha(ages, ALPHA) if policy == "age-based" else np.ones(ages.size)
     gains, best_gains = np.empty((setting.ues, setting.subchannels)), np.empty(setting.ues)
-    rank, owner = np.empty(setting.ues, np.int64), np.empty(setting.subchannels, np.int64)
+    rank = np.empty(setting.ues, np.int64)
     served = np.arange(setting.subchannels) * (setting.ues // setting.subchannels)
 
     def whole(first: int) -> None:
-        kernels.serve(
-            (first, first + BLOCK), keys, setting.chances, means, setting.power,
-            setting.rate_threshold, weight_of, True, books[0], owner,
-        )  # fmt: skip
+        serve((first, first + BLOCK), keys, cell, weight_of, True, books[0])
 
     def drawing(first: int) -> None:
-        draw((first, first + BLOCK), keys[0], means, gains, best_gains)
+        draw((first, first + BLOCK), keys.fading, means, gains, best_gains)
 
     def books_only(first: int) -> None:
         keep_books((first, first + BLOCK), keys, setting.chances, rank, books[1], served)

@@ -110,7 +110,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"agewise.{_HOMES[name]}"), name)
+        value = getattr(import_module(f"agewise.{_HOMES[name]}"), name)
+        globals()[name] = value  # found without this function from now on
+        return value
     if name in __all__:
         return import_module(f"agewise.{name}")
     raise AttributeError(f"module 'agewise' has no attribute {name!r}")

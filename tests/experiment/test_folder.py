@@ -13,6 +13,7 @@ import pytest
 
 import agewise
 from agewise.experiment import FolderError, Plan, Result, execute
+from agewise.policies import AgeBased
 from tests.experiment.watch import (
     Counting,
     end,
@@ -94,6 +95,19 @@ def test_a_sweep_extends_and_keeps_variations_apart(out):
     assert len(result.entries) == 10
     rounds = result.history("max-pack", 1, {"channel.rate_threshold": 2.0})
     assert rounds.info.scenario["channel"]["rate_threshold"] == 2.0
+
+
+def test_the_same_sweep_in_other_words_is_finished(tmp_path):
+    out, computed = tmp_path / "out", Counting()
+    vary = {"channel.rate_threshold": [2.0, 3.0], "learn.local_steps": [5]}
+    agewise.sweep(SCENARIO, ["age-based:alpha=1"], vary, 2, out, engine=computed, quiet=True)
+    assert len(computed) == 4
+    other = {"learn.local_steps": [5, 5], "channel.rate_threshold": [3, 2]}
+    policy = AgeBased(alpha=1)
+    result = agewise.sweep(SCENARIO, [policy], other, [1, 0, 1], out, engine=computed, quiet=True)
+    assert len(computed) == 4
+    assert len(result.entries) == result.expected == 4
+    assert result.damaged == []
 
 
 @pytest.mark.parametrize(

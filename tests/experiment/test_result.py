@@ -203,7 +203,7 @@ def test_a_policy_by_its_parts_whatever_its_texts_hold():
 def test_names_of_files_tell_runs_apart():
     scenario, key = {"channel.rate_threshold": 2.0}, AgeBased().key
     assert file_name(scenario, key, 3).startswith(
-        "rate_threshold=2--age-based-alpha=0.5-ties=random-form=paper--seed-0003--"
+        "rate_threshold=2--age-based-alpha=0.5-form=paper-ties=random--seed-0003--"
     )
     runs = [
         ({}, key, 3), (scenario, key, 3), (scenario, key, 4),
@@ -216,9 +216,9 @@ def test_names_of_files_tell_runs_apart():
     names = [file_name(*run) for run in runs]
     assert len({name.lower() for name in names}) == len(runs)
     assert all(len(name) < 220 and "/" not in name for name in names)
-    assert file_name({"channel.rate_threshold": 2}, AgeBased(alpha=1).key, 0) == file_name(
-        scenario, AgeBased(alpha=1.0).key, 0
-    )
+    one = {"a.x": 2, "a.y": 1.0}, PolicyKey("p", {"b": True, "c": (1, 2.0)}), 0
+    same = {"a.y": 1, "a.x": 2.0}, PolicyKey("p", {"c": [1.0, 2], "b": 1}), 0
+    assert file_name(*one) == file_name(*same)
 
 
 def test_every_round_is_shown_as_it_happens(tmp_path):

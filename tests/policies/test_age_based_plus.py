@@ -6,7 +6,7 @@ import pytest
 from agewise import Streams, Uplink, simulate
 from agewise.age import f_alpha, next_ages
 from agewise.policies import AgeBased, AgeBasedPlus
-from agewise.spectrum.auction import auction
+from agewise.spectrum import auction
 from tests.cells import draw_gains
 from tests.views import view_of
 from tests.scenarios import tiny

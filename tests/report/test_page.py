@@ -45,7 +45,7 @@ def test_it_can_be_made_again(page, compared):
     toml = unescape(re.search(r'id="toml">(.*?)</code>', page, re.DOTALL)[1])
     assert toml == compared.scenario.to_toml()
     for policy in compared.policies:
-        assert policy in unescape(page)
+        assert str(policy) in unescape(page)
     assert f"agewise {agewise.__version__}" in page
 
 
@@ -150,7 +150,7 @@ def test_a_policy_without_a_run_keeps_the_colours_of_the_others(copied, tmp_path
 def test_a_folder_without_results_is_one_sentence(copied, tmp_path):
     for file in (copied / "runs").glob("*"):
         file.unlink()
-    with pytest.raises(ValueError, match="no cell is finished yet") as told:
+    with pytest.raises(ValueError, match="no run is finished yet") as told:
         write_page(copied, tmp_path / "r.html")
     assert "\n" not in str(told.value)
     (tmp_path / "empty").mkdir()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Uplink
-from agewise.spectrum import pack
-from agewise.spectrum.auction import auction
+from agewise.spectrum import auction, pack
 from agewise.spectrum.exact import solve
 from tests.cells import draw_gains
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 
-from agewise.spectrum import Uplink, kernels, pack, solve
-from agewise.spectrum.exact import set_kernels
+from agewise.core.subchannel_sets import Quota, sets_within
+from agewise.core.waterfill import RATE_ROUNDING, Link, least_snrs, target_nats
+from agewise.spectrum import Uplink, pack, solve
 from tests import reference
 from tests.cells import cells, draw_gains
 
@@ -51,6 +52,10 @@ def test_the_greedy_packing_can_be_half_the_optimum():
     assert solve(uplink, [1.0, 1.0]).allocation.owner.tolist() == [1, 0]
 
 
+def link_with(target, subchannels):
+    return Link(1.0, target, least_snrs(target, subchannels))
+
+
 @pytest.mark.parametrize("every", [True, False])
 def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
     rng = np.random.default_rng(5)
@@ -62,12 +67,12 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
             [1.0, rng.random()]
         )
         limits = rng.random(ues) * 3
-        target = kernels.target_nats([0.0, 0.5, 1.0, 2.0, 3.0][trial % 5])
-        least, of, cost, start, members, nodes, enough = set_kernels.sets_within(
-            gains, 1.0, kernels.LEAST_SNR, target, np.arange(ues), prices, limits, every, 10**6,
-            10**9,
+        target = target_nats([0.0, 0.5, 1.0, 2.0, 3.0][trial % 5])
+        least, of, cost, start, members, nodes, enough = sets_within(
+            gains, link_with(target, subchannels), np.arange(ues), prices, limits,
+            Quota(not every, 10**6, 10**9),
         )  # fmt: skip
-        threshold = target / (2 * math.log(2) * (1 - kernels.RATE_ROUNDING))
+        threshold = target / (2 * math.log(2) * (1 - RATE_ROUNDING))
         for ue in range(ues):
             expected = {
                 chosen: sum(prices[list(chosen)])
@@ -243,14 +248,10 @@ def test_bad_arguments():
 
 def test_running_out_of_sets_does_not_use_up_the_work():
     gains = np.random.default_rng(0).exponential(1.0, (1, 12))
-    *_, all_nodes, enough = set_kernels.sets_within(
-        gains, 1.0, kernels.LEAST_SNR, 1.0, np.arange(1), np.zeros(12), np.ones(1), True, 10**6,
-        10**9,
-    )  # fmt: skip
+    given = gains, link_with(1.0, 12), np.arange(1), np.zeros(12), np.ones(1)
+    *_, all_nodes, enough = sets_within(*given, Quota(False, 10**6, 10**9))
     assert enough
-    _, of, *_, nodes, enough = set_kernels.sets_within(
-        gains, 1.0, kernels.LEAST_SNR, 1.0, np.arange(1), np.zeros(12), np.ones(1), True, 3, 10**9
-    )
+    _, of, *_, nodes, enough = sets_within(*given, Quota(False, 3, 10**9))
     assert (of.size, enough) == (3, False)
     assert nodes < all_nodes
 

@@ -1,4 +1,4 @@
-"""Compiled kernels of block fading.
+"""Block fading.
 
 Exponential numbers by the ziggurat of Marsaglia and Tsang (2000): the area under exp(-x) is cut
 into 256 horizontal layers of equal area; in 98 of 100 cases a draw lies in the part of its layer
@@ -8,9 +8,8 @@ that is surely below the curve, and costs one table look-up and one multiplicati
 import math
 
 import numpy as np
-from numba import njit
 
-from agewise.core.jit import kernel
+from agewise.core.jit import kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
 
 _LAYERS = 256
@@ -53,7 +52,7 @@ def exponential(word):
         word = mix(word + np.uint64(1))
 
 
-@kernel()
+@njit
 def fade_ue(round_key, ue, mean, gains):
     """Fill ``gains[subchannel]`` of one UE, exponential with this mean; returns the best."""
     first = np.uint64(ue) * np.uint64(gains.size)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numba
 from numba.core.caching import FunctionCache
 
 
@@ -32,11 +32,18 @@ class _RoomCache(FunctionCache):
         self._cache_file._source_stamp = room_stamp()
 
 
+#: Compile a function that only kernels call. As in NumPy, division by zero gives infinity or NaN:
+#: the way out to an exception at each division would cost packing a tenth of its speed.
+njit = functools.partial(numba.njit, error_model="numpy")
+#: Compile such a function into those that call it.
+inlined = functools.partial(njit, forceinline=True)
+
+
 def kernel(function: Any = None, **options: Any) -> Any:
     """Compile a function that Python calls, with a cache on disk: ``@kernel(nogil=True)``.
 
     Where no cache can be written, as in a locked-down container, kernels are compiled anew in
-    each process. Functions that only kernels call need no cache: they are plain ``njit``.
+    each process. Functions that only kernels call need no cache: they are `njit` or `inlined`.
     """
     if function is None:
         return functools.partial(kernel, **options)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agewise.engines import Engine, Inline, make_engine
-from agewise.experiment.folder import Folder, FolderError
+from agewise.experiment.description import FolderError
+from agewise.experiment.folder import Folder
 from agewise.experiment.progress import progress
 from agewise.experiment.result import Result
 from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, with_same_samples

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from agewise.experiment.folder import Folder, FolderError, Identity, strays
+from agewise.experiment.description import FolderError
+from agewise.experiment.folder import Folder, Identity, strays
 from agewise.experiment.runs import (
     Variation,
     default_baseline,

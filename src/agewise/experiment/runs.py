@@ -97,10 +97,8 @@ def with_same_samples(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def file_name(variation: Variation, policy: PolicyKey, seed: int) -> str:
-    """Readable, and different for different runs whatever their texts hold."""
-    changes = [f"{name.split('.')[-1]}={_same(value)}" for name, value in variation.items()]
-    parameters = [f"{name}={_same(value)}" for name, value in policy.parameters.items()]
-    words = [_readable(",".join(changes)), _readable(",".join([policy.name, *parameters]))]
+    """Readable, the same for the same run, and different for others whatever their texts hold."""
+    words = [_readable(_written(variation)), _readable(policy.name, _written(policy.parameters))]
     exact = json.dumps([_same(variation), _same(policy.to_json()), seed], sort_keys=True)
     digest = hashlib.sha256(exact.encode()).hexdigest()[:12]
     return "--".join([*filter(None, words), f"seed-{seed:04d}"[:40], f"{digest}.parquet"])
@@ -173,14 +171,20 @@ def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
 
 
 def _same(value: Any) -> Any:
-    """Data as JSON has it, with 2.0 written as 2: what is equal becomes the same text."""
+    """Data as JSON has it, with 2.0 and true as whole numbers: equal data is the same text."""
     if isinstance(value, Mapping):
         return {name: _same(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_same(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else value
 
 
-def _readable(text: str) -> str:
+def _written(values: Mapping[str, Any]) -> str:
+    """Names, without the sections they are in, and values, in the order of the names."""
+    return ",".join(f"{name.split('.')[-1]}={_same(values[name])}" for name in sorted(values))
+
+
+def _readable(*texts: str) -> str:
     """Text that any file system takes, and short."""
-    return re.sub(r"[^A-Za-z0-9.=_]+", "-", text).strip("-")[:60]
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", ",".join(texts)).strip("-")[:60]

@@ -4,9 +4,8 @@
 """
 
 from agewise.spectrum.allocation import Allocation, InfeasibleAllocation
-from agewise.spectrum.auction import auction
 from agewise.spectrum.exact import Optimum, solve
-from agewise.spectrum.pack import fill, pack
+from agewise.spectrum.pack import auction, fill, pack
 from agewise.spectrum.uplink import Uplink
 from agewise.spectrum.waterfill import WaterFilling, fewest_subchannels, waterfill
 

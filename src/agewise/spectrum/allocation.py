@@ -5,10 +5,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise.core.proof import (
+    BAD_POWER,
+    BELOW_THRESHOLD,
+    NO_OWNER,
+    OVER_BUDGET,
+    SOUND,
+    UNKNOWN_OWNER,
+    first_violation,
+    first_violation_on,
+    owners_gains,
+    rates_of,
+)
 from agewise.spectrum.uplink import Uplink
-
-#: Relative rounding allowed when constraints are proven from the powers alone.
-_ROUNDING = 1e-9
 
 
 class InfeasibleAllocation(ValueError):
@@ -36,8 +45,9 @@ class Allocation:
     aggregation: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.owner, self.power, self.gain):
-            array.flags.writeable = False
+        self.owner.setflags(write=False)
+        self.power.setflags(write=False)
+        self.gain.setflags(write=False)
 
     def weighing(self, aggregation: ArrayLike) -> "Allocation":
         """The same allocation with a factor for each UE's update: ``w + sum a_k (w_k - w)``."""
@@ -68,11 +78,9 @@ class Allocation:
             )
         if owners.dtype.kind not in "iu":
             raise InfeasibleAllocation(f"owner must hold UE indices, not {owners.dtype}")
-        owners = owners.astype(np.int64)
+        owners = owners.astype(np.int64, copy=False)
         _require_known_owners(owners, uplink.ue_count)
-        held = owners >= 0
-        gain = np.zeros(count)
-        gain[held] = uplink.gains[owners[held], held.nonzero()[0]]
+        gain = owners_gains(uplink.gains, owners)
         return cls(
             owners, powers, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
         )
@@ -97,7 +105,7 @@ class Allocation:
     @property
     def rate(self) -> NDArray[np.float64]:
         """``float[ue]``: sum of ½ log2(1 + G P) over the UE's subchannels; 0 if it has none."""
-        return self._per_ue(np.log1p(self.gain * self.power) / (2.0 * np.log(2.0)))
+        return rates_of(self.owner, self.power, self.gain, self.ue_count)  # type: ignore[no-any-return]
 
     def validate(self, gains: ArrayLike | Uplink | None = None) -> None:
         """Prove every constraint of problem (3), or raise `InfeasibleAllocation` naming it.
@@ -106,77 +114,66 @@ class Allocation:
         it against others, such as the true channel where the scheduler saw an estimate, or an
         ``Uplink`` to prove it against a power budget and a threshold as well.
         """
-        from agewise.spectrum import kernels
+        owner, power, gain = self._checked_arrays()
+        budget, threshold = self.power_budget, self.rate_threshold
+        if gains is None:
+            found = first_violation(owner, power, gain, self.ue_count, budget, threshold)
+        else:
+            uplink = gains
+            if not isinstance(uplink, Uplink):
+                uplink = Uplink(np.asarray(gains), budget, threshold)
+            if uplink.gains.shape != (self.ue_count, owner.size):
+                raise InfeasibleAllocation(
+                    f"gains have shape {uplink.gains.shape}, the allocation is of "
+                    f"{self.ue_count} UEs and {owner.size} subchannels"
+                )
+            budget, threshold = uplink.power_budget, uplink.rate_threshold
+            found = first_violation_on(uplink.gains, owner, power, budget, threshold)
+        if found[0] != SOUND:
+            self._raise_violation(found, budget, threshold)
 
-        self._require_form()
-        if gains is not None and not self._is_of(gains):
-            self._on(gains).validate()
-            return
-        violation, where, amount = kernels.first_violation(
-            self.owner, self.power, self.gain, self.ue_count, self.power_budget,
-            self.rate_threshold, _ROUNDING,
-        )  # fmt: skip
-        if violation == kernels.SOUND:
-            return
-        if violation == kernels.UNKNOWN_OWNER:
-            _require_known_owners(self.owner, self.ue_count)
-        raise InfeasibleAllocation(
-            {
-                kernels.BAD_POWER: f"powers and gains must be non-negative and finite: "
-                f"subchannel {where} has power {amount}",
-                kernels.NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has "
-                f"power {amount:.6g} but no owner",
-                kernels.OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends "
-                f"{amount:.9g} of a budget of {self.power_budget:.9g}",
-                kernels.BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches "
-                f"{amount:.9g} of the {self.rate_threshold:.9g} bits per channel use that the "
-                "threshold asks",
-            }[violation]
-        )
-
-    def _require_form(self) -> None:
-        """Raise unless the arrays are such that constraints can be looked at."""
-        if not self.owner.shape == self.power.shape == self.gain.shape == (self.owner.size,):
+    def _checked_arrays(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Owner, power and gain in the form that the proof takes."""
+        owner, power, gain = self.owner, self.power, self.gain
+        if not owner.shape == power.shape == gain.shape == (owner.size,):
             raise InfeasibleAllocation("owner, power and gain must have the same length")
-        if self.owner.dtype.kind not in "iu":
-            raise InfeasibleAllocation(f"owner must hold UE indices, not {self.owner.dtype}")
+        if owner.dtype.kind not in "iu":
+            raise InfeasibleAllocation(f"owner must hold UE indices, not {owner.dtype}")
+        for array in (power, gain):
+            if array.dtype.kind not in "iuf":
+                raise InfeasibleAllocation(f"powers and gains must be numbers, not {array.dtype}")
         if self.aggregation is not None:
             try:
                 self.weighing(self.aggregation)
             except ValueError as error:
                 raise InfeasibleAllocation(str(error)) from error
-
-    def _is_of(self, gains: ArrayLike | Uplink) -> bool:
-        """Whether the allocation was made from just this, so that its own gains are the ones."""
-        from agewise.spectrum import kernels
-
         return (
-            isinstance(gains, Uplink)
-            and gains.power_budget == self.power_budget
-            and gains.rate_threshold == self.rate_threshold
-            and gains.gains.shape == (self.ue_count, self.owner.size)
-            and self.owner.size == self.gain.size
-            and kernels.are_gains_of(gains.gains, self.owner, self.gain)
+            np.ascontiguousarray(owner, np.int64),
+            np.ascontiguousarray(power, np.float64),
+            np.ascontiguousarray(gain, np.float64),
         )
 
-    def _on(self, gains: ArrayLike | Uplink) -> "Allocation":
-        """These owners and powers on other gains."""
-        uplink = gains
-        if not isinstance(uplink, Uplink):
-            uplink = Uplink(np.asarray(gains), self.power_budget, self.rate_threshold)
-        if uplink.gains.shape != (self.ue_count, self.owner.size):
-            raise InfeasibleAllocation(
-                f"gains have shape {uplink.gains.shape}, the allocation is of "
-                f"{self.ue_count} UEs and {self.owner.size} subchannels"
-            )
-        return Allocation.of(uplink, self.owner, self.power)
-
-    def _per_ue(self, per_subchannel: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum a quantity of the subchannels over each UE's own."""
-        held = self.owner >= 0
-        return np.bincount(
-            self.owner[held], weights=per_subchannel[held], minlength=self.ue_count
-        ).astype(np.float64)
+    def _raise_violation(
+        self, found: tuple[int, int, float], power_budget: float, rate_threshold: float
+    ) -> None:
+        """Put into words what the proof ``found``: which violation, where, how much."""
+        violation, where, amount = found
+        if violation == UNKNOWN_OWNER:
+            _require_known_owners(self.owner, self.ue_count)
+        raise InfeasibleAllocation(
+            {
+                BAD_POWER: f"powers and gains must be non-negative and finite: subchannel {where} "
+                f"has power {amount}",
+                NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has power "
+                f"{amount:.6g} but no owner",
+                OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends {amount:.9g} of a "
+                f"budget of {power_budget:.9g}",
+                BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches {amount:.9g} "
+                f"of the {rate_threshold:.9g} bits per channel use that the threshold asks",
+            }[violation]
+        )
 
 
 def _require_known_owners(owner: NDArray[np.int64], ue_count: int) -> None:

@@ -5,30 +5,23 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.waterfill import reach, target_nats
 from agewise.spectrum.uplink import Uplink
-
-_NATS_PER_BIT = 2.0 * math.log(2.0)
+from agewise.spectrum.waterfill import NATS_PER_BIT
 
 
 def needs(uplink: Uplink, free: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Algorithm 1 for every UE: its fewest of the ``free`` subchannels, and the rate on them.
 
-    The need of a UE that cannot reach the threshold is 0.
+    The need of a UE that cannot reach the threshold is 0, and its rate the highest that it can.
 
     >>> uplink = Uplink(np.array([[3.0, 1.0], [1.0, 1.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> needs(uplink, np.arange(2))[0]
     array([1, 0])
     """
-    from agewise.spectrum import kernels, reach_kernels
-
-    need, nats = reach_kernels.reach(
-        uplink.gains,
-        free,
-        uplink.power_budget,
-        kernels.target_nats(uplink.rate_threshold),
-        kernels.LEAST_SNR,
-    )
-    return need, nats / _NATS_PER_BIT
+    target = target_nats(uplink.rate_threshold)
+    need, nats = reach(uplink.gains, free, uplink.power_budget, target)
+    return need, nats / NATS_PER_BIT
 
 
 def highest_rates(uplink: Uplink) -> NDArray[np.float64]:
@@ -38,13 +31,9 @@ def highest_rates(uplink: Uplink) -> NDArray[np.float64]:
     >>> highest_rates(uplink)
     array([1., 1.])
     """
-    from agewise.spectrum import kernels, reach_kernels
-
     every = np.arange(uplink.subchannel_count)
-    _, nats = reach_kernels.reach(
-        uplink.gains, every, uplink.power_budget, math.inf, kernels.LEAST_SNR
-    )
-    return np.asarray(nats / _NATS_PER_BIT)
+    _, nats = reach(uplink.gains, every, uplink.power_budget, math.inf)
+    return np.asarray(nats / NATS_PER_BIT)
 
 
 def mean_gains(uplink: Uplink) -> NDArray[np.float64]:

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+from agewise.core.proof import best_gains
 
 #: Above this SNR sums of the closed form could overflow.
 _LARGEST_SNR = 1e300
-_INFINITY_BITS = np.float64(np.inf).view(np.uint64)
+_FLOAT = np.dtype(np.float64)
+_set = object.__setattr__
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,19 +37,13 @@ class Uplink:
             raise ValueError(f"power must be positive, not {power_budget:g}")
         if not rate_threshold >= 0:
             raise ValueError(f"rate_threshold must be non-negative, not {rate_threshold:g}")
-        best_gains = _best_gains(gains)
-        if float(best_gains.max(initial=0.0)) * power_budget > _LARGEST_SNR:
-            raise ValueError(
-                f"gains are too large: {best_gains.max():g} times the power {power_budget:g} is "
-                f"above {_LARGEST_SNR:g}; scale them"
-            )
-        for name, value in (
-            ("gains", gains),
-            ("power_budget", power_budget),
-            ("rate_threshold", rate_threshold),
-            ("best_gains", best_gains),
-        ):
-            object.__setattr__(self, name, value)
+        best, largest = best_gains(gains)
+        if not largest * power_budget <= _LARGEST_SNR:
+            best = _looked_at_again(gains, power_budget)
+        _set(self, "gains", gains)
+        _set(self, "power_budget", power_budget)
+        _set(self, "rate_threshold", rate_threshold)
+        _set(self, "best_gains", best)
 
     @property
     def ue_count(self) -> int:
@@ -62,30 +58,34 @@ class Uplink:
 
 def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
     """A C-ordered float64 matrix; copied only if it is not one yet."""
+    if type(values) is np.ndarray and values.dtype == _FLOAT and values.ndim == 2:
+        array: NDArray[np.float64] = values  # as a rule, and checked fast
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError("gains must not be masked: set what cannot be used to 0")
-    array = np.asarray(values)
-    if array.dtype.kind not in "iufb":
-        raise ValueError(f"gains must be real numbers, not {array.dtype}")
-    if array.ndim != 2:
+    given = np.asarray(values)
+    if given.dtype.kind not in "iufb":
+        raise ValueError(f"gains must be real numbers, not {given.dtype}")
+    if given.ndim != 2:
         raise ValueError(
-            f"gains must be a matrix of UEs (rows) by subchannels (columns), not {array.ndim}-D"
+            f"gains must be a matrix of UEs (rows) by subchannels (columns), not {given.ndim}-D"
         )
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.ascontiguousarray(given, dtype=np.float64)
 
 
-def _best_gains(gains: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The best gain of each UE; ``ValueError`` names the first gain that is not valid."""
-    from agewise.spectrum import kernels
-
-    best = np.empty(gains.shape[0], np.uint64)
-    if kernels.best_bits(gains.view(np.uint64), best) < _INFINITY_BITS:
-        return best.view(np.float64)
+def _looked_at_again(gains: NDArray[np.float64], power_budget: float) -> NDArray[np.float64]:
+    """The best gain of each UE, or ``ValueError`` naming the first gain that is not valid."""
     bad = ~(np.isfinite(gains) & (gains >= 0))
-    if not bad.any():  # only negative zeros, whose bit pattern looks like a negative number's
-        return np.asarray(gains.max(axis=1))
-    ue, subchannel = np.unravel_index(int(bad.argmax()), gains.shape)
-    raise ValueError(
-        f"gains must be non-negative and finite: the gain of UE {ue} on subchannel {subchannel} "
-        f"is {gains[ue, subchannel]}"
-    )
+    if bad.any():
+        ue, subchannel = np.unravel_index(int(bad.argmax()), gains.shape)
+        raise ValueError(
+            f"gains must be non-negative and finite: the gain of UE {ue} on subchannel "
+            f"{subchannel} is {gains[ue, subchannel]}"
+        )
+    best = np.asarray(gains.max(axis=1))  # with negative zeros, which look like negative numbers
+    if float(best.max()) * power_budget > _LARGEST_SNR:
+        raise ValueError(
+            f"gains are too large: {best.max():g} times the power {power_budget:g} is above "
+            f"{_LARGEST_SNR:g}; scale them"
+        )
+    return best

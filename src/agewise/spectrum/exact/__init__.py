@@ -1,5 +1,5 @@
 """The optimum of problem (3), with the proof that nothing is better."""
 
-from agewise.spectrum.exact.optimum import Optimum, solve
+from agewise.spectrum.exact.solve import Optimum, solve
 
 __all__ = ["Optimum", "solve"]

@@ -1,0 +1,328 @@
+"""Water-filling, and Algorithm 1: the fewest subchannels that carry enough.
+
+Rates are in nats of the complex channel, so that reaching the threshold reads
+``nats >= 2 ln 2 * rate_threshold`` (less a rounding allowance).
+
+Water-filling over the best n subchannels, gain_1 >= ... >= gain_n, is written in the excesses
+``d_i = (gain_1 - gain_i) / gain_i``, which keep every digit from the smallest gains to the
+largest; ``snr_1 = gain_1 * power_budget`` is what the best gives with all the power on it:
+
+    level  u_n = (snr_1 + sum d) / n           power_i = (u_n - d_i) / gain_1
+    active     d_n < u_n                       nats_n  = n log(1 + u_n) - sum log(1 + d_i)
+
+A `Filling` holds these sums and grows by the next best subchannel; whoever water-fills, from
+packing to the exact optimum, does it by the functions on it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.core.jit import inlined, kernel, njit
+
+#: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
+#: without it a set that meets the threshold exactly would be taken or refused by the last bit.
+RATE_ROUNDING = 1e-12
+#: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
+BOUND_SLACK = 1e-9
+#: A subchannel whose SNR is below every normal number has too few digits left to be used.
+LEAST_SNR = np.finfo(np.float64).tiny
+
+
+class Link(NamedTuple):
+    """What a UE may spend, the nats it must carry, and `least_snrs` of these."""
+
+    power_budget: float
+    target: float
+    least_snrs: NDArray[np.float64]
+
+
+class Filling(NamedTuple):
+    """Power water-filled over the ``size`` best subchannels; nothing if the size is 0."""
+
+    size: int
+    best_gain: float
+    best_snr: float
+    excess_sum: float
+    log_sum: float
+
+
+#: The filling of no subchannel.
+NOTHING = Filling(0, 0.0, 0.0, 0.0, 0.0)
+
+
+class FillScratch(NamedTuple):
+    """Working arrays of `fewest_best`, one entry per subchannel.
+
+    ``gain`` and ``channel`` list what can be used. ``chosen`` are the subchannels of the filling,
+    best first, and ``excess`` their excesses.
+    """
+
+    gain: NDArray[np.float64]
+    channel: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    excess: NDArray[np.float64]
+
+
+@njit
+def fill_scratch(subchannels):
+    """Working arrays for this many subchannels."""
+    return FillScratch(
+        np.empty(subchannels),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels),
+    )
+
+
+@inlined
+def is_usable(gain, power_budget):
+    """Whether a subchannel can carry anything."""
+    return gain * power_budget >= LEAST_SNR
+
+
+@inlined
+def start(best_gain, power_budget):
+    """All the power on the best subchannel."""
+    return Filling(1, best_gain, best_gain * power_budget, 0.0, 0.0)
+
+
+@inlined
+def excess_of(filling, gain):
+    """The excess of a subchannel that is no better than those of the filling."""
+    return (filling.best_gain - gain) / gain
+
+
+@inlined
+def gets_power(filling, excess):
+    """Whether a further subchannel would get power; if not, no worse one would."""
+    return filling.size * excess < filling.best_snr + filling.excess_sum
+
+
+@inlined
+def add(filling, excess):
+    """The filling with a further subchannel, no better than the others."""
+    return Filling(
+        filling.size + 1,
+        filling.best_gain,
+        filling.best_snr,
+        filling.excess_sum + excess,
+        filling.log_sum + np.log1p(excess),
+    )
+
+
+@inlined
+def level_of(filling):
+    """The level u; the water level in units of power is ``(1 + u) / gain_1``."""
+    return (filling.best_snr + filling.excess_sum) / filling.size
+
+
+@inlined
+def nats_of(filling):
+    """What the subchannels of the filling carry together."""
+    return filling.size * np.log1p(level_of(filling)) - filling.log_sum
+
+
+@inlined
+def write_powers(filling, chosen, excess, power):
+    """Set ``power[subchannel]`` of the subchannels that were chosen."""
+    level = level_of(filling)
+    for i in range(filling.size):
+        power[chosen[i]] = (level - excess[i]) / filling.best_gain
+
+
+@inlined
+def collect(gains, power_budget, free, found, channels):
+    """List the ``free`` subchannels that can be used: how many, and where the best one stands."""
+    count = at = 0
+    best_gain = 0.0
+    for channel in free:
+        gain = gains[channel]
+        found[count], channels[count] = gain, channel
+        better = gain > best_gain
+        at = count if better else at
+        best_gain = gain if better else best_gain
+        count += is_usable(gain, power_budget)
+    return count, at
+
+
+@inlined
+def grow(count, at, link, bound, found, channels, chosen, excesses):
+    """Fill the best of the ``count`` collected subchannels until they carry the target.
+
+    ``at`` is where the best one stands, and fewer than ``bound`` are known not to suffice.
+    Returns the filling and whether it reaches the target; if not, it carries the most possible.
+    The arrays are those of a `FillScratch`, one by one: taking them out of it counts references,
+    which would cost more here than the arithmetic.
+    """
+    target = link.target
+    filling = start(found[at], link.power_budget)
+    chosen[0], excesses[0] = channels[at], 0.0
+    reached = bound <= 1 and nats_of(filling) >= target
+    while filling.size < count and not reached:
+        found[at] = -1.0
+        # Few are needed as a rule, so the next best is sought by a scan that the processor can
+        # run without guessing; a heap costs more in mispredicted branches.
+        at, gain = 0, -1.0
+        for i in range(count):
+            better = found[i] > gain
+            at = i if better else at
+            gain = found[i] if better else gain
+        excess = excess_of(filling, gain)
+        if not gets_power(filling, excess):
+            break  # the rate cannot grow any more
+        chosen[filling.size], excesses[filling.size] = channels[at], excess
+        filling = add(filling, excess)
+        reached = filling.size >= bound and nats_of(filling) >= target
+    return filling, reached
+
+
+@kernel
+def target_nats(rate_threshold):
+    """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
+    if rate_threshold < 1e-300:
+        return 0.0  # out of the range in which `least_snrs` is rounded safely
+    return 2.0 * np.log(2.0) * rate_threshold * (1.0 - RATE_ROUNDING)
+
+
+@kernel
+def least_snrs(target, counts):
+    """For n = 1..counts, a best SNR below which n subchannels cannot reach ``target``.
+
+    n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
+    """
+    least = np.empty(counts)
+    for n in range(1, counts + 1):
+        least[n - 1] = n * np.expm1(target / n) * (1.0 - BOUND_SLACK)
+    return least
+
+
+@kernel
+def make_link(power_budget, rate_threshold, subchannels):
+    """The `Link` of a UE that must reach ``rate_threshold`` bits."""
+    target = target_nats(rate_threshold)
+    return Link(power_budget, target, least_snrs(target, subchannels))
+
+
+@inlined
+def least_need(best_snr, least):
+    """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
+    if best_snr < LEAST_SNR or best_snr < least[-1]:
+        return 0
+    if best_snr >= least[0]:
+        return 1
+    low, high = 1, least.size - 1  # ``least`` falls with n: find the first that best_snr meets
+    while low < high:
+        middle = (low + high) // 2
+        if best_snr >= least[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low + 1
+
+
+@njit
+def fewest_best(gains, link, free, scratch):
+    """Algorithm 1 for one UE: the fewest best of the ``free`` subchannels that carry the target.
+
+    ``free`` is in rising order. The filling has size 0 if even all that water-filling would use
+    do not suffice.
+    """
+    found, channels, chosen, excess = scratch
+    count, at = collect(gains, link.power_budget, free, found, channels)
+    bound = 0
+    if count > 0:
+        bound = least_need(found[at] * link.power_budget, link.least_snrs)
+    filling, reached = NOTHING, False
+    if 0 < bound <= count:
+        filling, reached = grow(count, at, link, bound, found, channels, chosen, excess)
+    return filling if reached else NOTHING
+
+
+@njit
+def fill_all(gains, power_budget, channels, scratch):
+    """Water-fill ``channels``, as many of them as get power."""
+    found, listed, chosen, excess = scratch
+    count, at = collect(gains, power_budget, channels, found, listed)
+    if count == 0:
+        return NOTHING
+    link = Link(power_budget, np.inf, found)  # no bound is asked for
+    filling, _ = grow(count, at, link, 1, found, listed, chosen, excess)
+    return filling
+
+
+@kernel
+def fewest_subchannels(gains, power_budget, rate_threshold, free):
+    """Algorithm 1 for one UE: its fewest best of the ``free`` subchannels; none if out of reach."""
+    scratch = fill_scratch(gains.size)
+    filling = fewest_best(gains, make_link(power_budget, rate_threshold, gains.size), free, scratch)
+    return scratch.chosen[: filling.size].copy()
+
+
+@kernel
+def waterfill(gains, power_budget):
+    """The power on each subchannel, the water level and the nats that all carry together."""
+    scratch, power = fill_scratch(gains.size), np.zeros(gains.size)
+    filling = fill_all(gains, power_budget, np.arange(gains.size), scratch)
+    if filling.size == 0:
+        return power, np.inf, 0.0
+    write_powers(filling, scratch.chosen, scratch.excess, power)
+    return power, (1.0 + level_of(filling)) / filling.best_gain, nats_of(filling)
+
+
+@kernel
+def waterfill_owners(gains, power_budget, owner):
+    """The power of each owner, water-filled over its subchannels: ``power[subchannel]``."""
+    power = np.zeros(owner.size)
+    scratch, done = fill_scratch(owner.size), np.zeros(gains.shape[0], np.bool_)
+    for ue in owner:
+        if ue >= 0 and not done[ue]:
+            done[ue] = True
+            held = np.flatnonzero(owner == ue)
+            filling = fill_all(gains[ue], power_budget, held, scratch)
+            if filling.size > 0:
+                write_powers(filling, scratch.chosen, scratch.excess, power)
+    return power
+
+
+@kernel
+def reach(gains, free, power_budget, target):
+    """Fewest best of the ``free`` subchannels that carry ``target`` nats, and the nats they carry.
+
+    Both have an entry per UE. The need of a UE that cannot reach the target is 0, and its nats
+    are the most that it can.
+    """
+    ues = gains.shape[0]
+    need, nats = np.zeros(ues, np.int64), np.zeros(ues)
+    found, channels, chosen, excess = fill_scratch(free.size)
+    link = Link(power_budget, target, found)  # no bound is asked for
+    for ue in range(ues):
+        count, at = collect(gains[ue], power_budget, free, found, channels)
+        if count > 0:
+            filling, reached = grow(count, at, link, 1, found, channels, chosen, excess)
+            nats[ue] = nats_of(filling)
+            need[ue] = filling.size if reached else 0
+    return need, nats
+
+
+@njit
+def reaches_alone(gain, link):
+    """Whether a single subchannel of this gain carries the target."""
+    return is_usable(gain, link.power_budget) and (
+        nats_of(start(gain, link.power_budget)) >= link.target
+    )
+
+
+@kernel
+def in_reach(gains, best_gains, link, ues):
+    """Whether each of ``ues`` reaches the target with all subchannels to itself."""
+    scratch, every = fill_scratch(gains.shape[1]), np.arange(gains.shape[1])
+    reached = np.zeros(ues.size, np.bool_)
+    for at in range(ues.size):
+        ue = ues[at]
+        reached[at] = (
+            reaches_alone(best_gains[ue], link)
+            or fewest_best(gains[ue], link, every, scratch).size > 0
+        )
+    return reached

@@ -1,0 +1,186 @@
+"""The best packing of given columns, by branch and bound over who is served and where."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import LinearConstraint, milp
+
+from agewise.core.set_packing import smallest_gap
+from agewise.spectrum.exact.column_generation import solve_master
+from agewise.spectrum.exact.problem import Candidates, Columns, Effort
+
+#: Shares this near to 0 or 1 count as integral.
+_INTEGRALITY = 1e-6
+#: Nodes after which an integer program takes over: it begins slowly, but copes better where many
+#: fractional packings are equally good, as those of UEs of few different weights are.
+_NODES = 600
+#: Nodes of the combinatorial search that is tried before a node is branched on.
+_SEARCH_NODES = 1_000
+#: Units of work that an integer program counts as, and each of its nodes.
+_PROGRAM, _PROGRAM_NODE = 200_000, 2_000
+#: In the integer program the highest weight is this much: its absolute tolerance of 1e-6 then is
+#: as small as the rounding below which two values count as equal.
+_SCALE = 1e3
+_MOST_PROGRAM_NODES = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """Some of the columns, and the candidates that must be served with one of them."""
+
+    columns: Columns
+    must_serve: NDArray[np.bool_]
+
+    def only(self, kept: NDArray[np.bool_] | NDArray[np.int64]) -> "_Node":
+        return replace(self, columns=self.columns.take(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class _Relaxed:
+    """The linear relaxation of a node: upper bound, shares, duals and reduced costs.
+
+    ``reduced_cost[column]`` is duals less weight, so that it is never below 0.
+    """
+
+    upper_bound: float
+    share: NDArray[np.float64]
+    row_duals: NDArray[np.float64]
+    reduced_cost: NDArray[np.float64]
+
+    @property
+    def is_integral(self) -> bool:
+        return bool((np.minimum(self.share, 1.0 - self.share) < _INTEGRALITY).all())
+
+
+def best_packing(
+    candidates: Candidates, columns: Columns, cutoff: float, least_gain: float, effort: Effort
+) -> tuple[Columns | None, bool]:
+    """The heaviest packing worth more than ``cutoff``, if any, and whether that is proven.
+
+    Where there is none, what is returned is worth less or is ``None``. One packing is better than
+    another if it is worth ``least_gain`` more. Branches on a candidate that the linear relaxation
+    serves in part, since the value of a packing depends only on who is served; where there is
+    none, on a subchannel that a candidate holds in part.
+    """
+    incumbent = None
+    nodes = [_Node(columns, np.zeros(candidates.count, np.bool_))]
+    for _ in range(_NODES):
+        if not nodes or effort.exhausted:
+            break
+        node = nodes.pop()
+        if node.columns.count == 0:
+            continue
+        relaxed = _relax(candidates, node, effort)
+        if relaxed.is_integral:
+            packing = node.columns.take(relaxed.share > 0.5)
+            if (value := _value(candidates, packing)) > cutoff:
+                incumbent, cutoff = packing, value + least_gain
+        gap = relaxed.upper_bound - cutoff
+        if gap <= 0:
+            continue
+        kept = np.flatnonzero(relaxed.reduced_cost < gap)  # fixing by reduced cost
+        kept = kept[np.argsort(relaxed.reduced_cost[kept], kind="stable")]
+        node = node.only(kept)
+        found, proven = _search(
+            node.columns, relaxed.reduced_cost[kept], relaxed.row_duals, gap, effort
+        )
+        if found is not None:
+            incumbent, cutoff = found, _value(candidates, found) + least_gain
+        if not proven:
+            nodes += _branch(node, relaxed.share[kept], candidates)
+    if not nodes or effort.exhausted:
+        return incumbent, not nodes
+    found, proven = _solve_integer_program(candidates, columns, effort)
+    if incumbent is None or (found is not None and _value(candidates, found) > cutoff):
+        incumbent = found
+    return incumbent, proven
+
+
+def _value(candidates: Candidates, packing: Columns) -> float:
+    return math.fsum(candidates.weights[packing.candidate])
+
+
+def _relax(candidates: Candidates, node: _Node, effort: Effort) -> _Relaxed:
+    """The linear relaxation of a node.
+
+    As at the root, the linear program only proposes duals. Candidates that must be served get a
+    bonus that no packing without them can make up for.
+    """
+    columns, count = node.columns, candidates.subchannels
+    bonus = 1.0 + count
+    weights = candidates.weights + bonus * node.must_serve
+    share, duals = solve_master(weights, columns, count, effort)
+    cost = np.add.reduceat(duals[columns.members], columns.start[:-1])
+    profit = weights[columns.candidate] - cost
+    candidate_duals = np.zeros(candidates.count)
+    np.maximum.at(candidate_duals, columns.candidate, profit)
+    duals[count:] = candidate_duals
+    upper_bound = math.fsum(duals) - bonus * np.count_nonzero(node.must_serve)
+    return _Relaxed(upper_bound, share, duals, candidate_duals[columns.candidate] - profit)
+
+
+def _search(
+    columns: Columns,
+    reduced_cost: NDArray[np.float64],
+    row_duals: NDArray[np.float64],
+    gap: float,
+    effort: Effort,
+) -> tuple[Columns | None, bool]:
+    """The packing nearest to the upper bound, if it is within ``gap``; whether that is proven.
+
+    ``reduced_cost[column]`` comes in rising order.
+    """
+    start, rows = columns.rows(effort.subchannels)
+    node_limit = min(_SEARCH_NODES, effort.node_limit)
+    found_gap, chosen, nodes = smallest_gap(reduced_cost, start, rows, row_duals, gap, node_limit)
+    effort.spend(min(nodes, node_limit))
+    return (columns.take(chosen) if found_gap < gap else None), nodes <= node_limit
+
+
+def _branch(node: _Node, share: NDArray[np.float64], candidates: Candidates) -> list[_Node]:
+    """Two nodes without this fractional packing; the one to follow first comes last."""
+    columns, count = node.columns, candidates.count
+    served = np.bincount(columns.candidate, weights=share, minlength=count)
+    undecided = np.isin(np.arange(count), columns.candidate) & ~node.must_serve
+    fraction = np.where(undecided, np.minimum(served, 1.0 - served), -1.0)
+    held = np.zeros((count, candidates.subchannels))
+    holder = np.repeat(columns.candidate, columns.sizes)
+    np.add.at(held, (holder, columns.members), np.repeat(share, columns.sizes))
+    held_fraction = np.minimum(held, 1.0 - held)
+    if fraction.max() < _INTEGRALITY <= held_fraction.max():
+        candidate, subchannel = divmod(int(held_fraction.argmax()), candidates.subchannels)
+        its_own = columns.candidate == candidate
+        has = np.add.reduceat(columns.members == subchannel, columns.start[:-1]) > 0
+        return [node.only(~(its_own & has)), node.only(its_own == has)]
+    if not undecided.any():
+        return []  # all is integral, and this packing serves everybody whom others could serve
+    candidate = int(fraction.argmax())
+    must_serve = node.must_serve.copy()
+    must_serve[candidate] = True
+    return [node.only(columns.candidate != candidate), replace(node, must_serve=must_serve)]
+
+
+def _solve_integer_program(
+    candidates: Candidates, columns: Columns, effort: Effort
+) -> tuple[Columns | None, bool]:
+    """The heaviest packing of the columns, or what was found of it, and whether it is proven."""
+    nodes = min((effort.node_limit - _PROGRAM) // _PROGRAM_NODE, _MOST_PROGRAM_NODES)
+    if nodes <= 0:
+        return None, False
+    options: dict[str, float] = {"mip_rel_gap": 0.0, "node_limit": nodes}
+    if effort.seconds_left is not None:
+        options["time_limit"] = effort.seconds_left
+    matrix, _ = columns.matrix(candidates.subchannels)
+    solved = milp(
+        -_SCALE * candidates.weights[columns.candidate],
+        integrality=np.ones(columns.count),
+        bounds=(0, 1),
+        constraints=LinearConstraint(matrix, -np.inf, 1.0),
+        options=options,
+    )
+    effort.spend(_PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0))
+    if solved.x is None:
+        return None, False
+    return columns.take(solved.x > 0.5), solved.status == 0

@@ -1,0 +1,243 @@
+"""The optimum of problem (3), with the proof that nothing is better."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agewise.core.set_packing import match
+from agewise.core.waterfill import in_reach, make_link, waterfill_owners
+from agewise.spectrum.allocation import Allocation
+from agewise.spectrum.exact.branch_and_bound import best_packing
+from agewise.spectrum.exact.column_generation import (
+    ColumnGeneration,
+    Duals,
+    columns_within_gap,
+    price_columns,
+)
+from agewise.spectrum.exact.problem import Candidates, Columns, Effort
+from agewise.spectrum.pack import auction, pack
+from agewise.spectrum.uplink import Uplink
+
+#: Relative difference below which two values count as equal.
+_ROUNDING = 1e-9
+#: How much of the gap is searched, in turn: the optimum is often much nearer to the bound.
+_PARTS = (1 / 16, 1 / 4, 1.0)
+#: Columns among which the first search looks, then four times as many, and so on up to the most.
+_FIRST_COLUMNS, _MOST_COLUMNS = 4_000, 1_024_000
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best allocation found, its value, and the bound that no allocation exceeds.
+
+    ``value`` is the sum of the weights of the scheduled UEs. Where ``proven``, it is the optimum.
+    """
+
+    allocation: Allocation
+    value: float
+    bound: float
+    proven: bool
+
+    @property
+    def gap(self) -> float:
+        """How far the value may be below the optimum, relative to the bound."""
+        return (self.bound - self.value) / self.bound if self.bound > 0 else 0.0
+
+
+def solve(
+    uplink: Uplink,
+    weights: ArrayLike,
+    rank: ArrayLike | None = None,
+    *,
+    work_limit: int | None = None,
+    time_limit_s: float | None = None,
+) -> Optimum:
+    """Problem (3), exactly: the feasible allocation with the highest sum of ``weights``.
+
+    UEs of weight 0 add nothing to the value; they get what subchannels are left, as `pack` would
+    share them out. Which of several optima is returned depends on ``rank`` (a whole number per
+    UE, the index by default), which puts the UEs in order as it does in `pack`.
+
+    The problem is NP-hard. Without a limit the search goes on until the optimum is proven, unless
+    more than a million sets of subchannels could still be part of it. At a limit the best
+    allocation so far is returned, with a bound that still holds. ``work_limit`` counts steps
+    (about a million a second), so that the same input gives the same answer on every machine;
+    under ``time_limit_s`` it depends on the machine how far the search gets.
+
+    >>> uplink = Uplink(np.array([[7.0, 3.0], [9.0, 1.0]]), power_budget=1.0, rate_threshold=1.0)
+    >>> best = solve(uplink, weights=[2.0, 3.0])
+    >>> best.allocation.owner, best.value, best.proven
+    (array([1, 0]), 5.0, True)
+    """
+    for name, given in (("work_limit", work_limit), ("time_limit_s", time_limit_s)):
+        if given is not None and not given >= 0:
+            raise ValueError(f"{name} must be non-negative, not {given}")
+    packed = pack(uplink, weights, rank)  # checks the weights and the rank
+    weight = np.asarray(weights, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        if not math.isfinite(weight.sum()):
+            raise ValueError("weights are too large: their sum overflows; scale them")
+    ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank)
+    candidates, unit = _candidates(uplink, weight, ranks)
+    search = _Search(
+        candidates,
+        packed.owner.copy(),
+        heuristic=lambda: auction(uplink, weight, rank).owner,
+        step=_step(weight[candidates.ues]) / unit,
+        effort=Effort(uplink.subchannel_count, work_limit, time_limit_s),
+    )
+    search.run()
+    allocation = _allocation(uplink, weight, ranks, search.owner)
+    value = math.fsum(weight[allocation.scheduled])
+    bound = value if search.proven else max(value, search.upper_bound * unit)
+    return Optimum(allocation, value, bound, search.proven)
+
+
+@dataclass
+class _Search:
+    """The incumbent as ``owner[subchannel]``, its value, and the upper bound on all packings.
+
+    ``heuristic`` finds the owners of a good packing at some cost. ``step`` is a number of which
+    all values are multiples, or 0 if there is none.
+    """
+
+    candidates: Candidates
+    owner: NDArray[np.int64]
+    heuristic: Callable[[], NDArray[np.int64]]
+    step: float
+    effort: Effort
+    value: float = 0.0
+    upper_bound: float = math.inf
+
+    @property
+    def least_gain(self) -> float:
+        """How much more than the incumbent a packing must be worth to be better."""
+        return max(self.step * (1 - 1e-6), _ROUNDING * self.value)
+
+    @property
+    def proven(self) -> bool:
+        """Whether no packing is better than the incumbent."""
+        return self.upper_bound - self.value - self.least_gain <= 0
+
+    def run(self) -> None:
+        """Search until the incumbent is proven, or a limit is reached.
+
+        Column generation bounds all packings; then those between incumbent and bound are searched.
+        """
+        relaxation = self._start()
+        relaxation.run(self._bounded_by, self.effort)
+        if not self.proven:
+            self._offer(self.candidates, self._columns_of(self.heuristic()))
+        most_columns = _FIRST_COLUMNS
+        while not (self.proven or self.effort.exhausted or most_columns > _MOST_COLUMNS):
+            relaxation.drop_candidates(self.value)
+            self._close_gap(relaxation.candidates, relaxation.duals, most_columns)
+            most_columns *= 4
+
+    def _start(self) -> ColumnGeneration:
+        """From the packing given, and from the best one with a single subchannel per UE."""
+        candidates = self.candidates
+        packed = self._columns_of(self.owner)
+        owner, duals = match(candidates.gains, candidates.link, candidates.ues, candidates.weights)
+        matched = Columns.of_owners(owner)
+        for columns in (packed, matched):
+            self._offer(candidates, columns)
+        priced, found, _ = price_columns(candidates, duals, self.effort)
+        self._bounded_by(priced)
+        return ColumnGeneration(candidates, packed + matched + found, priced)
+
+    def _columns_of(self, owner: NDArray[np.int64]) -> Columns:
+        """The columns of a packing given by the owners of the subchannels."""
+        candidate = np.full(self.candidates.gains.shape[0] + 1, -1)  # the last one is for nobody
+        candidate[self.candidates.ues] = np.arange(self.candidates.count)
+        return Columns.of_owners(candidate[owner])
+
+    def _bounded_by(self, duals: Duals) -> bool:
+        """Lower the upper bound to that of the duals; whether it proves the incumbent."""
+        self.upper_bound = min(self.upper_bound, duals.upper_bound)
+        return self.proven
+
+    def _offer(self, candidates: Candidates, packing: Columns) -> None:
+        """Make a packing the incumbent if it is better."""
+        value = math.fsum(candidates.weights[packing.candidate])
+        if value > self.value:
+            self.value, self.owner = value, packing.owners(candidates)
+
+    def _close_gap(self, candidates: Candidates, duals: Duals, most_columns: int) -> None:
+        """Search the packings between the incumbent and the upper bound of the duals.
+
+        First those near the bound. If there are any, the nearest is the optimum; if there are
+        none, the bound falls by what was searched in vain.
+        """
+        searched = -1  # of so many columns the best packing is known; more are searched later
+        for part in _PARTS:
+            gap = self._gap_to_search(duals.upper_bound, part)
+            columns, complete = columns_within_gap(
+                candidates, duals, gap, most_columns, self.effort
+            )
+            if columns.count > searched:
+                cutoff = max(self.value + self.least_gain, duals.upper_bound - gap)
+                found, proven = best_packing(
+                    candidates, columns, cutoff, self.least_gain, self.effort
+                )
+                if found is not None:
+                    self._offer(candidates, found)
+                    searched = columns.count
+                complete = complete and proven
+            if not complete:
+                return
+            self.upper_bound = min(self.upper_bound, max(self.value, duals.upper_bound - gap))
+            if self.proven:
+                return
+
+    def _gap_to_search(self, upper_bound: float, part: float) -> float:
+        """How near to the bound a packing must come if it is to close this part of the gap."""
+        gap = upper_bound - self.value - 0.999 * self.least_gain  # a whole gap closes for sure
+        if self.step > 0:  # nothing lies between the bound and the next multiple below it
+            highest = self.step * math.floor(upper_bound / self.step + 1e-6)
+            return min(gap, max(part * gap, upper_bound - highest + 1e-3 * self.step))
+        return part * gap
+
+
+def _candidates(
+    uplink: Uplink, weight: NDArray[np.float64], rank: NDArray[np.int64]
+) -> tuple[Candidates, float]:
+    """The UEs that count, heaviest first, their weights in units of the highest, and that unit."""
+    link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
+    ues = np.lexsort((rank, -weight))
+    ues = ues[weight[ues] > 0]
+    ues = ues[in_reach(uplink.gains, uplink.best_gains, link, ues)]
+    unit = float(weight[ues].max()) if ues.size else 1.0
+    return Candidates(uplink.gains, link, ues, weight[ues] / unit), unit
+
+
+def _step(weight: NDArray[np.float64]) -> float:
+    """A number of which all sums of the weights are multiples, or 0 if none is known."""
+    if weight.size == 0:
+        return 0.0
+    if (weight == weight[0]).all():
+        return float(weight[0])
+    if weight.max() < 2**53 and (weight == np.floor(weight)).all():
+        return float(np.gcd.reduce(weight.astype(np.int64)))
+    return 0.0
+
+
+def _allocation(
+    uplink: Uplink,
+    weight: NDArray[np.float64],
+    rank: NDArray[np.int64],
+    owner: NDArray[np.int64],
+) -> Allocation:
+    """The owners with their powers, and whoever else fits on the subchannels that are free."""
+    owners, power = owner, waterfill_owners(uplink.gains, uplink.power_budget, owner)
+    if (owner < 0).any():
+        left = uplink.gains.copy()
+        left[:, owner >= 0] = 0.0
+        left[owner[owner >= 0]] = 0.0
+        rest = pack(Uplink(left, uplink.power_budget, uplink.rate_threshold), weight, rank)
+        owners = np.where(owner < 0, rest.owner, owner)
+        power = np.where(owner < 0, rest.power, power)
+    return Allocation.of(uplink, owners, power)
