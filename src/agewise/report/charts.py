@@ -72,8 +72,7 @@ def diversity(curves: dict[str, Curves]) -> Chart:
 
 
 def distance(curves: dict[str, Curves], centres_m: Numbers | None) -> Chart | None:
-    """The share of rounds in which UEs at this distance were received; nothing without distances.
-    """
+    """The share of rounds in which UEs at this distance were received, if distances are known."""
     traces = []
     for name, each in curves.items():
         if each.served is None or centres_m is None:
@@ -89,7 +88,8 @@ def distance(curves: dict[str, Curves], centres_m: Numbers | None) -> Chart | No
 def labels(held: Labels) -> Chart:
     """How many samples of each class each UE holds."""
     heat = {
-        "type": "heatmap", "z": held.counts.T.tolist(), "y": [_plain(name) for name in held.class_names],
+        "type": "heatmap", "z": held.counts.T.tolist(),
+        "y": [_plain(name) for name in held.class_names],
         "colorscale": _SEQUENTIAL, "colorbar": {"title": {"text": "samples"}, "thickness": 12},
         "hovertemplate": "UE %{x}, class %{y}: %{z} samples<extra></extra>",
     }  # fmt: skip

@@ -105,9 +105,7 @@ def _line_with_band(axis: "Axes", curve: Interval, index: int, label: str | None
     rounds = np.arange(1, mean.size + 1)[known]
     dash = _DASHES[dash_index(index)]
     axis.plot(rounds, mean[known], color=colour(index), linestyle=dash, label=label)
-    axis.fill_between(
-        rounds, low[known], high[known], color=colour(index), alpha=0.18, linewidth=0
-    )
+    axis.fill_between(rounds, low[known], high[known], color=colour(index), alpha=0.18, linewidth=0)
 
 
 def policy_lines(
@@ -175,7 +173,7 @@ def gain_map(
     axis = axis or _new_axis(COLUMN_IN, 0.9 + 0.42 * len(rows))
     axis.imshow(100 * gains, cmap="RdBu", vmin=-100 * limit, vmax=100 * limit, aspect="auto")
     for (row, column), gain in np.ndenumerate(gains):
-        text = "-" if np.isnan(gain) else points_text(gain) + stars(p_values[row, column])
+        text = "-" if np.isnan(gain) else points_text(gain) + stars(float(p_values[row, column]))
         dark = abs(gain) > 0.6 * limit
         axis.text(
             column, row, text, ha="center", va="center", fontsize=7,

@@ -50,7 +50,9 @@ def _accuracy_table(result: Result, rows: list[Row]) -> str:
     if result.baseline is not None:
         caption += f"; under it the gain over {short_names(result.policies)[result.baseline]}"
     heads = [f"after {at} rounds" for at in points]
-    return _table(caption, result, rows, heads, [[_accuracy(row, at) for at in points] for row in rows])
+    return _table(
+        caption, result, rows, heads, [[_accuracy(row, at) for at in points] for row in rows]
+    )
 
 
 def _service_table(result: Result, rows: list[Row]) -> str:

@@ -172,8 +172,9 @@ def sweep_map(result: Result) -> SweepMap | None:
     shape = (len(others), len(rows), len(columns))
     gains, p_values = np.full(shape, np.nan), np.full(shape, np.nan)
     for variation in result.variations:
-        square = rows.index(_rest(variation, column_name)), columns.index(
-            variation[column_name] if column_name else None
+        square = (
+            rows.index(_rest(variation, column_name)),
+            columns.index(variation[column_name] if column_name else None),
         )
         reference = Measured.of(result.histories(baseline, variation))
         for layer, policy in enumerate(others):
