@@ -11,7 +11,7 @@ import agewise
 from agewise.files import NO_CHECKSUM, seal, write_whole
 from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey, RoundRecord, RunInfo, read_info
-from agewise.simulate import simulate
+from agewise.simulation import simulate
 from tests.scenarios import tiny
 
 

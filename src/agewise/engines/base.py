@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from agewise.learn.team import set_threads
+from agewise.learn.threads import set_threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -1,4 +1,4 @@
-"""Compiled kernels of k-means by SGD.
+"""Kernels of k-means by SGD.
 
 The loss of a sample is half its squared distance to the nearest centre, so a step moves that
 centre towards it. A model is ``[cluster, feature]``. Rows, keys and draws are those of the linear
@@ -8,14 +8,15 @@ kernels.
 import numpy as np
 from numba import njit
 
-from agewise.compiled import compiled
-from agewise.learn.kernels import L1, L2
-from agewise.core.random import below, subkey
+from agewise.core.jit import kernel
+from agewise.core.linear import L1, L2, draw_rows
+from agewise.core.random import subkey
 
 
 @njit
-def nearest(features, values, starts, unit, row, centres, lengths):
+def nearest(rows, row, centres, lengths):
     """The nearest centre of a row, and half the squared distance to it."""
+    features, values, starts, _, unit = rows
     own = 0.0
     for at in range(starts[row], starts[row + 1]):
         value = np.float64(unit * values[at])
@@ -42,21 +43,18 @@ def squared_lengths(centres):
 
 
 @njit
-def train_one(
-    features, values, starts, unit, first, size, key, centres,
-    penalty, penalty_weight, step_size, steps, batch,
-):  # fmt: skip
-    """``steps`` steps of SGD on one UE's samples, in place."""
+def train_one(rows, drawn, descent, step_size, centres):
+    """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place."""
+    features, values, starts, _, unit = rows
+    penalty, batch = descent.penalty, descent.batch
     step = np.float32(step_size / batch)
-    rate = np.float32(step_size * penalty_weight)
-    rows, chosen = np.empty(batch, np.int64), np.empty(batch, np.int64)
-    for s in range(steps):
+    rate = np.float32(step_size * descent.penalty_weight)
+    chosen = np.empty(batch, np.int64)
+    for s in range(0, drawn.size, batch):
         lengths = squared_lengths(centres)
-        for j in range(batch):  # all at the same centres, before any of them moves
-            rows[j] = first + below(key, s * batch + j, size)
-            chosen[j], _ = nearest(features, values, starts, unit, rows[j], centres, lengths)
         counts = np.zeros(centres.shape[0], np.float32)
-        for j in range(batch):
+        for j in range(batch):  # all at the same centres, before any of them moves
+            chosen[j], _ = nearest(rows, drawn[s + j], centres, lengths)
             counts[chosen[j]] += np.float32(1.0)
         for cluster in range(centres.shape[0]):
             kept = np.float32(1.0) - step * counts[cluster]
@@ -69,29 +67,26 @@ def train_one(
                     pull = rate * np.sign(centre)
                 centres[cluster, feature] = kept * centre - pull
         for j in range(batch):
-            for at in range(starts[rows[j]], starts[rows[j] + 1]):
+            row = drawn[s + j]
+            for at in range(starts[row], starts[row + 1]):
                 centres[chosen[j], features[at]] += step * (unit * values[at])
 
 
-@compiled(nogil=True)
-def train(
-    features, values, starts, unit, offsets, ues, key, t, model,
-    penalty, penalty_weight, step_size, steps, batch, trained,
-):  # fmt: skip
-    """``trained[i]``: the centres of ``ues[i]`` after its local steps."""
+@kernel(nogil=True)
+def train(rows, offsets, descent, now, ues, model, trained):
+    """``trained[i]``: the centres of ``ues[i]`` after its local steps from ``model``."""
+    round_key = subkey(now.key, now.t)
     for i in range(ues.size):
         ue = ues[i]
+        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
         trained[i] = model
-        train_one(
-            features, values, starts, unit, offsets[ue], offsets[ue + 1] - offsets[ue],
-            subkey(subkey(key, t), ue), trained[i],
-            penalty, penalty_weight, step_size, steps, batch,
-        )  # fmt: skip
+        train_one(rows, drawn, descent, now.step_size, trained[i])
 
 
-@compiled(nogil=True)
-def assign(features, values, starts, unit, centres, chosen, losses):
-    """The nearest centre of every row, and half the squared distance to it."""
+@kernel(nogil=True)
+def assign(rows, first, centres, chosen, losses):
+    """The nearest centre of each row from ``first`` on, and half the squared distance to it."""
     lengths = squared_lengths(centres)
-    for row in range(chosen.size):
-        chosen[row], losses[row] = nearest(features, values, starts, unit, row, centres, lengths)
+    for i in range(chosen.size):
+        chosen[i], losses[i] = nearest(rows, first + i, centres, lengths)

@@ -1,4 +1,4 @@
-"""What is learned from updates, and updates with factors of a policy's own."""
+"""What UEs report with their updates, and updates with factors of a policy's own."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,11 @@ import pytest
 from agewise import Streams, Uplink
 from agewise.data import Dataset, Samples, divide, iid, load
 from agewise.data.partition import equal_shares
-from agewise.learn import average, lessons, make_learner
+from agewise.learn import average, make_learner, reports
 from agewise.learn.linear import LOSSES
-from agewise.policies import Lessons, Policy, RoundRobin
-from agewise.simulate import rounds
+from agewise.policies import RoundRobin
+from agewise.scheduling import AccessPoint, Policy
+from agewise.simulation import rounds
 from agewise.spectrum import Allocation, fill
 from tests.scenarios import tiny
 
@@ -26,7 +27,15 @@ def learner_of(ues, **settings):
     samples = Samples(x, labels)
     data = Dataset("noisy", samples, samples, ("a", "b", "c"))
     partition = iid(labels, equal_shares(ues), np.random.default_rng(1))
-    return make_learner(data, partition, tiny(learn=settings).learn)
+    changes = {f"learn.{name}": value for name, value in settings.items()}
+    return make_learner(data, partition, tiny(**changes).learn)
+
+
+def model_of(loss):
+    """The settings of a linear model with this loss, or of k-means."""
+    if loss == "k-means":
+        return {"kind": "k-means", "clusters": 3, "initial_deviation": 0.01}
+    return {"kind": "linear", "loss": loss, "initial_deviation": 0.01}
 
 
 def some_model(learner):
@@ -34,20 +43,20 @@ def some_model(learner):
     return (start + np.random.default_rng(2).normal(size=start.size)).astype(np.float32)
 
 
-# ----------------------------------------------------------------------------- what is learned
+# ----------------------------------------------------------------------------- what is reported
 @pytest.mark.parametrize("loss", [*LOSSES, "k-means"])
 def test_the_loss_of_a_single_ue_is_the_objective(loss):
-    learner = learner_of(1, loss=loss, clusters=3, penalty="none")
+    learner = learner_of(1, model=model_of(loss), penalty="none")
     model = some_model(learner)
-    heard = lessons(["losses"], learner, model, model[None], np.array([0]))
-    assert heard["losses"] == pytest.approx([learner.objective(model)], rel=1e-6)
+    found = reports(["losses"], learner, model, model[None], np.array([0]))
+    assert found["losses"] == pytest.approx([learner.objective(model)], rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "k-means"])
 def test_losses_of_all_ues_make_up_the_objective(loss):
-    learner = learner_of(4, loss=loss, clusters=3, penalty="none")
+    learner = learner_of(4, model=model_of(loss), penalty="none")
     model, ues = some_model(learner), np.array([3, 1, 0, 2])
-    losses = lessons(["losses"], learner, model, np.stack([model] * 4), ues)["losses"]
+    losses = reports(["losses"], learner, model, np.stack([model] * 4), ues)["losses"]
     mean = np.average(losses, weights=learner.sizes[ues])
     assert mean == pytest.approx(learner.objective(model), rel=1e-6)
     assert losses[2] == pytest.approx(learner.losses(model, np.array([0]))[0])
@@ -57,38 +66,43 @@ def test_norms_and_dissimilarities_by_numpy():
     learner, rng = learner_of(5), np.random.default_rng(3)
     start = some_model(learner)
     models = (start + rng.normal(size=(5, start.size))).astype(np.float32)
-    heard = lessons(ALL, learner, start, models, np.arange(5))
+    found = reports(ALL, learner, start, models, np.arange(5))
     updates = models.astype(float) - start
     together = updates.sum(axis=0)
     for i, update in enumerate(updates):
         norm = np.linalg.norm(update)
         cosine = update @ together / (norm * np.linalg.norm(together))
-        assert heard["update_norms"][i] == pytest.approx(norm)
-        assert heard["dissimilarities"][i] == pytest.approx(1 - cosine)
+        assert found["update_norms"][i] == pytest.approx(norm)
+        assert found["dissimilarities"][i] == pytest.approx(1 - cosine)
 
 
 def test_alike_opposed_and_standing_still():
     learner = learner_of(3)
     start = np.zeros_like(some_model(learner))
     step = np.ones_like(start)
-    heard = lessons(ALL, learner, start, np.stack([-step, 2 * step, start]), np.arange(3))
-    assert heard["dissimilarities"].tolist() == [2.0, 0.0, 0.0]
-    assert heard["update_norms"][2] == 0.0
+    found = reports(ALL, learner, start, np.stack([-step, 2 * step, start]), np.arange(3))
+    assert found["dissimilarities"].tolist() == [2.0, 0.0, 0.0]
+    assert found["update_norms"][2] == 0.0
 
 
 @pytest.mark.parametrize("wanted", [(), ("losses",), ("update_norms",), ALL])
 def test_only_what_is_wanted_is_measured(wanted):
     learner = learner_of(2)
     start = some_model(learner)
-    assert set(lessons(wanted, learner, start, start[None], np.array([1]))) == set(wanted)
-    nobody = lessons(wanted, learner, start, np.empty((0, start.size), np.float32), np.arange(0))
+    assert set(reports(wanted, learner, start, start[None], np.array([1]))) == set(wanted)
+    nobody = reports(wanted, learner, start, np.empty((0, start.size), np.float32), np.arange(0))
     assert all(values.size == 0 for values in nobody.values())
 
 
-def test_lessons_keep_the_last_that_was_heard():
-    none = Lessons.none(4)
-    first = none.after(np.array([3, 1]), {"losses": np.array([0.3, 0.1])})
-    later = first.after(np.array([1]), {"losses": np.array([0.9]), "update_norms": np.array([2.0])})
+def test_feedback_keeps_the_last_report():
+    access_point = AccessPoint(RoundRobin(), 4, Streams(0))
+    none = access_point.feedback
+    access_point.receive(np.array([3, 1]), {"losses": np.array([0.3, 0.1])})
+    first = access_point.feedback
+    access_point.receive(
+        np.array([1]), {"losses": np.array([0.9]), "update_norms": np.array([2.0])}
+    )
+    later = access_point.feedback
     np.testing.assert_array_equal(none.losses, [np.nan] * 4)
     np.testing.assert_array_equal(first.losses, [np.nan, 0.1, np.nan, 0.3])
     np.testing.assert_array_equal(later.losses, [np.nan, 0.9, np.nan, 0.3])
@@ -98,23 +112,25 @@ def test_lessons_keep_the_last_that_was_heard():
 
 @dataclass(frozen=True)
 class Listening(Policy):
-    """Everyone in turn, keeping what it was told."""
+    """Everyone in turn, keeping the feedback that it saw."""
 
     name = "listening"
-    lessons = frozenset({"losses", "update_norms"})
-    told: list = field(default_factory=list, hash=False)
+    reads = frozenset({"losses", "update_norms"})
+    state_per_ue = RoundRobin.state_per_ue
+    state_scalars = RoundRobin.state_scalars
+    seen: list = field(default_factory=list, hash=False)
 
     def schedule(self, view, rng):
-        self.told.append(view.lessons)
+        self.seen.append(view.feedback)
         return RoundRobin().schedule(view, rng)
 
 
-def test_a_run_tells_a_policy_what_it_asks_for():
+def test_a_run_reports_what_a_policy_reads():
     scenario, policy, streams = tiny(**{"run.rounds": 2}), Listening(), Streams(3)
     first = next(rounds(scenario, policy, 3)).received
-    policy.told.clear()
+    policy.seen.clear()
     list(rounds(scenario, policy, 3))
-    before, after = policy.told
+    before, after = policy.seen
     assert all(np.isnan(getattr(before, name)).all() for name in ALL)
     data = load(scenario.data)
     learner = make_learner(
@@ -187,6 +203,8 @@ class Weighing(Policy):
     """Everyone in turn, each update with ``times`` its share of the samples."""
 
     name = "weighing"
+    state_per_ue = RoundRobin.state_per_ue
+    state_scalars = RoundRobin.state_scalars
     times: float = 1.0
 
     def schedule(self, view, rng) -> Allocation:
@@ -196,7 +214,7 @@ class Weighing(Policy):
 
 
 def test_a_run_with_factors_of_shares_is_federated_averaging():
-    scenario = tiny(**{"data.sizes": "log-normal"})
+    scenario = tiny(**{"data.sizes": {"kind": "log-normal", "sigma": 0.5}})
     for plain, weighed in zip(
         rounds(scenario, RoundRobin(), 1), rounds(scenario, Weighing(), 1), strict=True
     ):

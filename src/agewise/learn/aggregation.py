@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core import aggregation
 from agewise.learn.base import Params
 
 
@@ -23,13 +24,16 @@ def average(
     over the squared length of their sum (Yin, Pananjady, Lam et al. 2018); it is ``None`` where
     there are no updates or they cancel. Without models, ``start`` stays as it is.
     """
-    from agewise.learn.average_kernels import combine
-
     if len(models) == 0:
         return start, None
     result = np.empty_like(start)
     rest = 0.0 if factors is None else 1.0 - float(factors.sum())
     shares = sizes / sizes.sum() if factors is None else factors
-    apart, together = combine(models, shares, start, rest, result)
+    apart, together = aggregation.combine(models, shares, start, rest, result)
     diversity = apart / together if together > 0 else math.inf
-    return result, float(diversity) if math.isfinite(diversity) else None
+    return result, diversity if math.isfinite(diversity) else None
+
+
+def is_finite(params: Params) -> bool:
+    """Whether no weight of a model is infinite or not a number."""
+    return bool(aggregation.is_finite(params))
