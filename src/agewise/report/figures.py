@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from agewise.experiment import Result
 from agewise.extras import require
 from agewise.files import write_whole
+from agewise.policies import Policy
+from agewise.records import PolicyKey
 from agewise.report import numbers
 from agewise.report.charts import colour, dash_index
 from agewise.report.numbers import Curves, Numbers, Variation
@@ -214,26 +216,32 @@ def _name_squares(axis: "Axes", columns: list[str], rows: list[str]) -> None:
 
 
 def draw_figure(
-    result: Result | Path | str, kind: str, path: Path | str, at: Variation | None = None
+    result: Result | Path | str,
+    kind: str,
+    output: Path | str,
+    at: Variation | None = None,
+    *,
+    baseline: Policy | PolicyKey | str | None = None,
 ) -> Path:
-    """Draw a chart of the page for a paper; the ending of ``path`` says the format.
+    """Draw a chart of the page for a paper; the ending of ``output`` says the format.
 
     The result is one, or its folder. Of a sweep the figure shows the first variation with the
-    values ``at``. One column wide; a map of several policies takes both.
+    values ``at``. One column wide; a map of several policies takes both. ``baseline`` is used in
+    the place of the one of the result.
     """
     if kind not in KINDS:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
-    opened = result if isinstance(result, Result) else Result.open(result)
+    opened = numbers.open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     variation = _find_variation(opened, at or {})
     with paper_style() as plt:
         figure = KINDS[kind](opened, variation)
         try:
-            save(figure, Path(path))
+            save(figure, Path(output))
         finally:
             plt.close(figure)
-    return Path(path)
+    return Path(output)
 
 
 def _find_variation(result: Result, at: Variation) -> Variation:

@@ -2,7 +2,8 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment import Measured, Result
+from agewise.policies import Policy
 from agewise.records import History, PolicyKey
 from agewise.report.text import LEVELS, short_names, value_text, variation_text
 from agewise.scenario import ModelledChannel, Scenario
@@ -81,6 +83,14 @@ class SweepMap:
         """The largest gain or loss, at least one percentage point."""
         known = np.abs(self.gains[~np.isnan(self.gains)])
         return max(0.01, float(known.max(initial=0.0)))
+
+
+def open_result(
+    result: Result | Path | str, baseline: Policy | PolicyKey | str | None = None
+) -> Result:
+    """The result, or the one in this folder, with another baseline if one is given."""
+    opened = result if isinstance(result, Result) else Result.open(result)
+    return opened if baseline is None else replace(opened, baseline=opened.key(baseline))
 
 
 def finished_variations(result: Result) -> list[Variation]:

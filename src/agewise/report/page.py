@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -44,9 +43,7 @@ def write_page(
     It is made of what is whole and says what is missing; the claims of the paper are judged where
     their policies are there. ``baseline`` is used in the place of the one of the result.
     """
-    opened = result if isinstance(result, Result) else Result.open(result)
-    if baseline is not None:
-        opened = replace(opened, baseline=opened.key(baseline))
+    opened = numbers.open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened)
     with write_whole(path) as temporary:

@@ -107,14 +107,14 @@ def value_text(value: Any) -> str:
     """A value of a scenario or of a parameter.
 
     >>> value_text(2.0), value_text({"kind": "shards", "classes_per_ue": 2}), value_text(None)
-    ('2', 'shards (classes_per_ue=2)', '')
+    ('2', 'shards(classes_per_ue=2)', '')
     """
     if value is None:
         return ""
     if isinstance(value, Mapping):
         known = {name: inner for name, inner in value.items() if inner is not None}
         kind = known.pop("kind", "")
-        return f"{kind} ({variation_text(known)})".strip() if known else str(kind)
+        return f"{kind}({variation_text(known)})" if known else str(kind)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
