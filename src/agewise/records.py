@@ -190,18 +190,8 @@ class History:
 
     @property
     def rate(self) -> list[NDArray[np.float64]]:
-        """``[round]``: the rates of the scheduled UEs of each, in bits per channel use.
-
-        Worked out from gains and powers: the last bit of a logarithm depends on the machine, and
-        those of a file must not.
-        """
-        bits = np.log1p(self.gain * self.power) / (2.0 * math.log(2.0))
-        rates = []
-        for owner, row, scheduled in zip(self.owner, bits, self.scheduled, strict=True):
-            held = owner >= 0
-            per_ue = np.bincount(owner[held], row[held], self.info.ue_count)
-            rates.append(per_ue[scheduled].astype(np.float64))
-        return rates
+        """``[round]``: the rates of the scheduled UEs of each, in bits per channel use."""
+        return [np.array(rates, np.float64) for rates in self.frame["rate"].to_list()]
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -384,6 +374,6 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
             *(lists(name, pl.Int32) for name in ("scheduled", "received", "owner")),
-            *(lists(name, pl.Float64) for name in ("power", "gain")),
+            *(lists(name, pl.Float64) for name in ("power", "gain", "rate")),
         ]
     )

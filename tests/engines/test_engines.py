@@ -14,7 +14,7 @@ import agewise
 from agewise import InfeasibleAllocation
 from agewise.engines import Inline, Local, Ray, make_engine
 from agewise.policies import Policy
-from agewise.simulate import Diverged
+from agewise.simulation import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
 from tests.experiment.watch import ROOT, children, files, runs, times, until

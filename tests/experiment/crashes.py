@@ -13,7 +13,7 @@ from pathlib import Path
 import polars  # noqa: F401 (imported once, for all runs)
 
 import agewise
-from agewise.simulate import rounds
+from agewise.simulation import rounds
 from tests.experiment.watch import runs
 from tests.scenarios import tiny
 

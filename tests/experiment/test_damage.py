@@ -105,7 +105,7 @@ def test_a_run_of_another_scenario_or_version(out, whole, tmp_path, monkeypatch)
     shutil.copy(tmp_path / "other" / "runs" / name, out / "runs")
     said = f"{name}: holds a run of another scenario (run.rounds is 4 there and 3 here)"
     found_and_repaired(out, whole, [said], [("age-based", 0)])
-    monkeypatch.setattr("agewise.simulate.__version__", "0.0.1")
+    monkeypatch.setattr("agewise.simulation.__version__", "0.0.1")
     agewise.simulate(SCENARIO, "age-based", 0).save(out / "runs" / name)
     said = f"{name}: holds a run of the version 0.0.1, not {agewise.__version__}"
     monkeypatch.undo()

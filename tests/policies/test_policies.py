@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams, Uplink, schedule
+from agewise.age import next_ages
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.scheduling import AccessPoint
 from tests import reference

@@ -12,7 +12,7 @@ from agewise.checks import whole_number
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.records import PolicyKey, RoundRecord, plain_value
 from agewise.scenario import Scenario
-from agewise.simulate import simulate
+from agewise.simulation import simulate
 
 #: What a variation changes: dotted names of the scenario with their values.
 Variation = Mapping[str, Any]

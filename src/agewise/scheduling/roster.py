@@ -1,5 +1,6 @@
 """Which UEs there are: columns of numbers with a row for each, found again by their ids."""
 
+import functools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class Roster:
         self._row: dict[Hashable, int] | None = None  # of every id, once anybody asks
         self._rows: NDArray[np.int64] | None = None  # of the present UEs, unless it is all of them
         self._fills = dict(fills)
-        self._columns = {name: _fixed(np.full(len(self), fill)) for name, fill in fills.items()}
+        self._columns = {name: _constant(len(self.ids), fill) for name, fill in fills.items()}
 
     def __len__(self) -> int:
         """How many UEs are present."""
@@ -71,6 +72,12 @@ class Roster:
         column = self._columns[name].astype(kind)
         column[chosen] = values
         self.put_of_all(name, column)
+
+
+@functools.lru_cache(maxsize=64, typed=True)  # 0 and 0.0 make other columns
+def _constant(count: int, fill: float) -> Column:
+    """A new column; columns are never changed, so that many access points may share one."""
+    return _fixed(np.full(count, fill))
 
 
 def _fixed(column: Column) -> Column:

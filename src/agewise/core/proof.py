@@ -95,6 +95,16 @@ def owners_gains(gains, owner):
 
 
 @kernel
+def rates_of(owner, power, gain, ues):
+    """``rate[ue]``: the sum of ½ log2(1 + G P) over the subchannels of each UE."""
+    rate = np.zeros(ues)
+    for n in range(owner.size):
+        if owner[n] >= 0:
+            rate[owner[n]] += np.log1p(gain[n] * power[n]) / (2.0 * np.log(2.0))
+    return rate
+
+
+@kernel
 def first_violation_on(gains, owner, power, power_budget, rate_threshold):
     """`first_violation` on the ``gains[ue, subchannel]`` of a round, whatever was said of them."""
     gain = owners_gains(gains, owner)
