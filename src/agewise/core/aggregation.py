@@ -29,7 +29,9 @@ def combine(models, factors, whole, start, rest, average):
     lengths of the moves from ``start`` and the squared length of their sum.
     """
     size = start.size
-    weights = (factors / (whole if whole else factors.sum())).astype(np.float32)
+    if whole == 0.0:
+        whole = factors.sum()
+    weights = (factors / whole).astype(np.float32)
     kept = np.float32(rest)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
