@@ -24,9 +24,7 @@ FIELDS = ("mean_age", "peak_age", "oldest", "deliveries", "age_counts", "subchan
 
 
 def in_regime(edge_snr_db, threshold, **changes):
-    return tiny(
-        **{"channel.link.edge_snr_db": edge_snr_db, "threshold.rate": threshold}, **changes
-    )
+    return tiny(**{"channel.link.edge_snr_db": edge_snr_db, "threshold.rate": threshold}, **changes)
 
 
 def word(key, t, ue):

@@ -13,7 +13,7 @@ from agewise.experiment.result import HistoryCache
 from agewise.experiment.runs import file_name, find_policy
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random
 from agewise.records import PolicyKey
-from tests.scenarios import tiny
+from tests.scenarios import DIVERGING, tiny
 
 POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index"]
 
@@ -301,7 +301,9 @@ def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
     assert result.history("random").accuracy.size == 2
     del result
     gc.collect()
-    diverging = tiny(**{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200})
+    diverging = tiny(
+        **{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200}
+    )
     with pytest.raises(ValueError, match="diverged"):
         agewise.run(diverging, "random", engine="inline")
     assert list(tmp_path.iterdir()) == []
