@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import agewise
@@ -36,8 +37,20 @@ def compared(tmp_path_factory):
 def swept(tmp_path_factory):
     """Two thresholds by two partitions; the last is the scenario itself."""
     out = tmp_path_factory.mktemp("results") / "swept"
-    vary = {"channel.rate_threshold": [1.0, 4.0], "data.partition": ["iid", "shards"]}
+    vary = {"threshold.rate": [1.0, 4.0], "data.partition": ["iid", "shards"]}
     return agewise.sweep(tiny(), POLICIES[:2], vary, 2, out, engine="inline", quiet=True)
+
+
+@pytest.fixture(scope="session")
+def traced(tmp_path_factory):
+    """Two policies on a recorded channel, which says nothing of where the UEs are."""
+    folder = tmp_path_factory.mktemp("results")
+    gains = np.random.default_rng(5).exponential(30.0, (8, 12, 5))
+    np.savez(folder / "gains.npz", gains=gains)
+    scenario = tiny(channel={"kind": "trace", "path": str(folder / "gains.npz")})
+    return agewise.compare(
+        scenario, POLICIES[:2], 2, folder / "traced", engine="inline", quiet=True
+    )
 
 
 @pytest.fixture

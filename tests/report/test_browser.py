@@ -15,6 +15,7 @@ from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 
 WIDTHS = (1280, 390)
+PACK = "max-pack (ties=random)"
 DRAWN = """panel => ({
   round: Number(panel.dataset.round),
   ages: [...panel.querySelectorAll('.ue')].map(e => Number(e.dataset.age)),
@@ -85,7 +86,7 @@ def shown_round(page):
 
 def test_the_replay_draws_what_was_recorded(visit, compared, files):
     page = visit(files["compared"])
-    names = {"age-based": "ABS", "max-pack(ties=random)": "MaxPack"}
+    names = {"age-based": "age-based", "max-pack(ties=random)": PACK}
     assert page.locator(".panel h3").all_inner_texts() == list(names.values())
     page.get_by_label("round-robin").last.check()
     names["round-robin"] = "round-robin"
@@ -93,8 +94,8 @@ def test_the_replay_draws_what_was_recorded(visit, compared, files):
         page.get_by_role("slider").fill(str(t + 1))
         for policy, name in names.items():
             check_drawn(page, compared, policy, name, t)
-    page.get_by_label("MaxPack", exact=True).last.uncheck()
-    assert page.locator(".panel h3").all_inner_texts() == ["ABS", "round-robin"]
+    page.get_by_label(PACK, exact=True).last.uncheck()
+    assert page.locator(".panel h3").all_inner_texts() == ["age-based", "round-robin"]
 
 
 def test_buttons_and_keys_move_in_lockstep(visit, compared, files):
@@ -116,7 +117,7 @@ def test_buttons_and_keys_move_in_lockstep(visit, compared, files):
     page.get_by_label("Pause", exact=True).wait_for()
     expect(page.locator("#round")).to_have_text("round 8 of 8")
     page.get_by_label("Play", exact=True).wait_for()
-    for policy, name in (("age-based", "ABS"), ("max-pack(ties=random)", "MaxPack")):
+    for policy, name in (("age-based", "age-based"), ("max-pack(ties=random)", PACK)):
         check_drawn(page, compared, policy, name, 7)
 
 
@@ -137,7 +138,7 @@ def test_tables_are_read_as_tables(visit, compared, files):
     accuracy = page.get_by_role("table").first
     rows = compared.table().to_dicts()
     assert accuracy.get_by_role("rowheader").all_inner_texts() == [
-        "ABS", "MaxPack", "MaxPack (index ties)", "round-robin"
+        "age-based", PACK, "max-pack (ties=lowest-index)", "round-robin"
     ]  # fmt: skip
     cells = accuracy.get_by_role("row").nth(1).get_by_role("cell").all_inner_texts()
     assert cells[0].startswith(f"{100 * rows[0]['accuracy@8']:.1f} [")
@@ -181,11 +182,31 @@ def test_a_setting_of_a_sweep_changes_charts_and_replay(visit, swept, files):
     draw_all(page)
     values = "e => JSON.stringify(e.data.map(trace => trace.y))"
     before = page.locator('[data-chart="accuracy"]').evaluate(values)
-    page.locator("#variation").select_option(label="rate_threshold=1, partition=iid")
+    page.locator("#variation").select_option(label="rate=1, partition=iid")
     assert page.locator('[data-chart="accuracy"]').evaluate(values) != before
-    drawn = page.locator('.panel[data-policy="MaxPack"]').evaluate(DRAWN)
-    variation = {"channel.rate_threshold": 1.0, "data.partition": "iid"}
+    drawn = page.locator('.panel[data-policy="max-pack"]').evaluate(DRAWN)
+    variation = {"threshold.rate": 1.0, "data.partition": "iid"}
     assert drawn["owner"] == swept.history("max-pack", 0, variation).owner[0].tolist()
+
+
+def test_a_trace_is_replayed_without_a_map_of_places(visit, traced, tmp_path):
+    page = visit(write_page(traced, tmp_path / "r.html"))
+    chart = page.locator('[data-chart="distance"]')
+    chart.scroll_into_view_if_needed()
+    expect(chart).to_have_text(re.compile("do not say where the UEs are"))
+    expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
+    page.get_by_role("slider").fill("8")
+    drawn = page.locator('.panel[data-policy="max-pack"]').evaluate(DRAWN)
+    history = traced.history("max-pack", 0)
+    np.testing.assert_array_equal(drawn["ages"], history.ages[6])
+    np.testing.assert_array_equal(drawn["owner"], history.owner[7])
+    assert drawn["links"] == []
+    assert page.locator(".panel .ap, .panel .disc").count() == 0
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('.panel .ue')].map(e => e.cx.baseVal.value)"
+    )
+    assert len(boxes) == 24
+    assert -104 < min(boxes) < max(boxes) < 104
 
 
 def test_copy_buttons_copy(visit, compared, files):
@@ -218,8 +239,8 @@ def test_the_picture_of_the_readme(visit, tmp_path):
     page.locator("#replay").focus()
     page.keyboard.press("End")
     assert page.get_by_text("round 100 of 100").is_visible()
-    for name, policy in (("ABS", "age-based"), ("MaxPack", "max-pack")):
-        drawn = page.locator(f'.panel[data-policy="{name}"]').evaluate(DRAWN)
+    for policy in ("age-based", "max-pack"):
+        drawn = page.locator(f'.panel[data-policy="{policy}"]').evaluate(DRAWN)
         assert drawn["owner"] == result.history(policy).owner[-1].tolist()
     picture = Path(os.environ.get("AGEWISE_PICTURE", tmp_path / "report.png"))
     page.locator(".panels").screenshot(path=picture)

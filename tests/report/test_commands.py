@@ -11,7 +11,7 @@ def test_commands_write_and_say_where(compared, swept, tmp_path):
     assert (report.returncode, report.stdout) == (0, "Page: page.html\n")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "What the paper says, and what holds here" in page
-    at = ("--at", "channel.rate_threshold=1")
+    at = ("--at", "threshold.rate=1")
     figure = agewise_command("figure", str(swept.path), "ages", "-o", "a.svg", *at, cwd=tmp_path)
     assert (figure.returncode, figure.stdout) == (0, "Figure: a.svg\n")
     wrong = agewise_command("figure", str(swept.path), "pie", "-o", "p.pdf", cwd=tmp_path)
@@ -26,7 +26,7 @@ def test_comparisons_end_with_the_page(tmp_path):
     made = agewise_command("compare", *common, cwd=tmp_path)
     assert made.stdout.endswith("Page: runs/compare-tiny/report.html\n"), made.stderr
     assert (tmp_path / "runs/compare-tiny/report.html").stat().st_size < 8e6
-    vary = ("--vary", "channel.rate_threshold=1,4")
+    vary = ("--vary", "threshold.rate=1,4")
     swept = agewise_command("sweep", *common, *vary, "--json", cwd=tmp_path)
     assert len(json.loads(swept.stdout)["rows"]) == 4
     assert "Page: runs/sweep-tiny/report.html" in swept.stderr

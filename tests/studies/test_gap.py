@@ -11,7 +11,7 @@ from agewise.age import f_alpha, next_ages
 from agewise.radio import make_channel
 from agewise.spectrum.exact import solve
 from agewise.studies import Losses, gap_scenario, losses_of
-from agewise.studies.gap import REGIMES, with_optimum
+from agewise.studies.optimality import REGIMES, with_optimum
 from tests.scenarios import tiny
 
 SCENARIO = tiny(**{"run.rounds": 9, "channel.link.edge_snr_db": 5.0})

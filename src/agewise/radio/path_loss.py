@@ -27,7 +27,9 @@ class PowerLawLoss:
         """Received over transmitted power at these distances, fading averaged out."""
         ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
         law = ratio**-self.exponent
-        return np.asarray(law / db_to_linear(self.reference_loss_db) if self.reference_loss_db else law)
+        return np.asarray(
+            law / db_to_linear(self.reference_loss_db) if self.reference_loss_db else law
+        )
 
 
 @dataclass(frozen=True)

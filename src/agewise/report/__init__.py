@@ -1,13 +1,22 @@
-"""What people look at: figures for papers and the page. Plot functions compute nothing."""
+"""What people look at, made from records alone: one page, figures for papers, words of numbers."""
 
-from agewise.report.curves import accuracy_curves, gain_curve
-from agewise.report.figures import draw_figure
-from agewise.report.labels import label_distribution
-from agewise.report.map import gain_map, loss_map
+from agewise.report.figures import (
+    COLUMN_IN,
+    PAGE_IN,
+    accuracy_curves,
+    draw_figure,
+    gain_curve,
+    gain_map,
+    label_distribution,
+    loss_map,
+    paper_style,
+    save,
+)
 from agewise.report.page import write_page
-from agewise.report.style import paper_style, save
 
 __all__ = [
+    "COLUMN_IN",
+    "PAGE_IN",
     "accuracy_curves",
     "draw_figure",
     "gain_curve",

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from agewise.report.numbers import Curves, Labels, Numbers
-from agewise.report.squares import Squares
-from agewise.report.style import COLOURS, dash_place
+from agewise.report.numbers import Curves, Labels, Numbers, SweepMap
+from agewise.report.text import last_part, points_text, stars
 
-#: The dashes of `agewise.report.style` in Plotly's words.
+#: Okabe and Ito's colours, which the colour-blind can tell apart, the dark ones first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+#: Dashes in Plotly's words; `agewise.report.figures` has as many in matplotlib's.
 DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "6px 2px 2px 2px")
 #: A blue for the fair and a yellow for the much, which the colour-blind can tell apart.
 _SEQUENTIAL = "Cividis"
@@ -29,17 +30,17 @@ Chart = dict[str, Any]
 def accuracy(curves: dict[str, Curves]) -> Chart:
     """Mean accuracy over rounds, with the interval over the seeds."""
     traces = []
-    for name, own in curves.items():
+    for name, each in curves.items():
         mean, low, high = (
-            100 * np.asarray(x) for x in (own.accuracy.mean, own.accuracy.low, own.accuracy.high)
+            100 * np.asarray(x) for x in (each.accuracy.mean, each.accuracy.low, each.accuracy.high)
         )
         known = ~np.isnan(mean)
         rounds = np.arange(1, mean.size + 1)[known]
-        if own.seeds > 1:
-            traces += _band(name, own.place, rounds, low[known], high[known])
-        traces.append(_line(name, own.place, rounds, mean[known]))
+        if each.seeds > 1:
+            traces += _band(name, each.index, rounds, low[known], high[known])
+        traces.append(_line(name, each.index, rounds, mean[known]))
     chart = _chart(traces, "round", "test accuracy (%)")
-    means = [100 * np.asarray(own.accuracy.mean) for own in curves.values()]
+    means = [100 * np.asarray(each.accuracy.mean) for each in curves.values()]
     known = np.concatenate([mean[~np.isnan(mean)] for mean in means])
     if known.size:  # the means fill the chart, however wide the intervals of few seeds are
         pad = 0.5 + 0.08 * float(np.ptp(known))
@@ -50,12 +51,12 @@ def accuracy(curves: dict[str, Curves]) -> Chart:
 def reached(curves: dict[str, Curves]) -> Chart:
     """Mean accuracy over the mean number of distinct UEs whose update had arrived."""
     traces = []
-    for name, own in curves.items():
-        mean = 100 * np.asarray(own.accuracy.mean)
+    for name, each in curves.items():
+        mean = 100 * np.asarray(each.accuracy.mean)
         known = ~np.isnan(mean)
-        traces.append(_line(name, own.place, own.reached[known], mean[known]))
+        traces.append(_line(name, each.index, each.reached[known], mean[known]))
     chart = _chart(traces, "distinct UEs reached", "test accuracy (%)")
-    most = max((float(own.reached.max()) for own in curves.values()), default=1.0)
+    most = max((float(each.reached.max()) for each in curves.values()), default=1.0)
     chart["layout"]["xaxis"] |= {"range": [0, 1.02 * most]}
     return chart
 
@@ -70,14 +71,16 @@ def diversity(curves: dict[str, Curves]) -> Chart:
     return _over_rounds(curves, "diversity", "gradient diversity")
 
 
-def distance(curves: dict[str, Curves], centres_m: Numbers) -> Chart:
-    """The share of rounds in which UEs at this distance were received."""
+def distance(curves: dict[str, Curves], centres_m: Numbers | None) -> Chart | None:
+    """The share of rounds in which UEs at this distance were received, if distances are known."""
     traces = []
-    for name, own in curves.items():
-        known = ~np.isnan(own.served)
+    for name, each in curves.items():
+        if each.served is None or centres_m is None:
+            return None
+        known = ~np.isnan(each.served)
         traces.append(
-            _line(name, own.place, centres_m[known], 100 * own.served[known])
-            | {"mode": "lines+markers", "marker": {"size": 6, "symbol": own.place}}
+            _line(name, each.index, centres_m[known], 100 * each.served[known])
+            | {"mode": "lines+markers", "marker": {"size": 6, "symbol": each.index}}
         )
     return _chart(traces, "distance from the AP (m)", "rounds served (%)")
 
@@ -85,7 +88,8 @@ def distance(curves: dict[str, Curves], centres_m: Numbers) -> Chart:
 def labels(held: Labels) -> Chart:
     """How many samples of each class each UE holds."""
     heat = {
-        "type": "heatmap", "z": held.counts.T.tolist(), "y": [_plain(name) for name in held.names],
+        "type": "heatmap", "z": held.counts.T.tolist(),
+        "y": [_plain(name) for name in held.class_names],
         "colorscale": _SEQUENTIAL, "colorbar": {"title": {"text": "samples"}, "thickness": 12},
         "hovertemplate": "UE %{x}, class %{y}: %{z} samples<extra></extra>",
     }  # fmt: skip
@@ -94,22 +98,22 @@ def labels(held: Labels) -> Chart:
     return chart
 
 
-def gain_map(drawn: Squares, policy: int) -> Chart:
+def gain_map(squares: SweepMap, policy: int) -> Chart:
     """The gain of one policy over the baseline, with stars for how sure each square is."""
-    gains, p_values = drawn.gains[policy], drawn.p_values[policy]
+    gains, p_values = squares.gains[policy], squares.p_values[policy]
     text = [
         [_square(gain, p) for gain, p in zip(*pair, strict=True)]
         for pair in zip(gains, p_values, strict=True)
     ]
     heat = {
         "type": "heatmap", "z": _listed(100 * gains, 2), "text": text, "texttemplate": "%{text}",
-        "x": [_plain(name) for name in drawn.columns],
-        "y": [_plain(name).replace(", ", "<br>") for name in drawn.rows],
+        "x": [_plain(name) for name in squares.columns],
+        "y": [_plain(name).replace(", ", "<br>") for name in squares.rows],
         "colorscale": _DIVERGING, "xgap": 2, "ygap": 2,
-        "zmin": -100 * drawn.limit, "zmax": 100 * drawn.limit, "showscale": False,
+        "zmin": -100 * squares.limit, "zmax": 100 * squares.limit, "showscale": False,
         "hovertemplate": "%{y}, %{x}: %{text} points<extra></extra>",
     }  # fmt: skip
-    chart = _chart([heat], drawn.column_name.split(".")[-1], "")
+    chart = _chart([heat], last_part(squares.column_name), "")
     chart["layout"]["xaxis"] |= {"type": "category", "showgrid": False}
     chart["layout"]["yaxis"] |= {"type": "category", "showgrid": False, "autorange": "reversed"}
     return chart
@@ -117,14 +121,14 @@ def gain_map(drawn: Squares, policy: int) -> Chart:
 
 def _over_rounds(curves: dict[str, Curves], what: str, unit: str) -> Chart:
     traces = []
-    for name, own in curves.items():
-        values = getattr(own, what)
-        traces.append(_line(name, own.place, np.arange(1, values.size + 1), values))
+    for name, each in curves.items():
+        values = getattr(each, what)
+        traces.append(_line(name, each.index, np.arange(1, values.size + 1), values))
     return _chart(traces, "round", unit)
 
 
-def _line(name: str, place: int, x: ArrayLike, y: ArrayLike) -> dict[str, Any]:
-    style = {"color": colour(place), "dash": dash(place), "width": 2}
+def _line(name: str, index: int, x: ArrayLike, y: ArrayLike) -> dict[str, Any]:
+    style = {"color": colour(index), "dash": dash(index), "width": 2}
     return {
         "type": "scatter", "mode": "lines", "name": _plain(name), "legendgroup": name,
         "x": _listed(x, 2), "y": _listed(y, 3), "line": style,
@@ -132,13 +136,13 @@ def _line(name: str, place: int, x: ArrayLike, y: ArrayLike) -> dict[str, Any]:
 
 
 def _band(
-    name: str, place: int, x: ArrayLike, low: ArrayLike, high: ArrayLike
+    name: str, index: int, x: ArrayLike, low: ArrayLike, high: ArrayLike
 ) -> list[dict[str, Any]]:
     edge = {
         "type": "scatter", "mode": "lines", "legendgroup": name, "hoverinfo": "skip",
-        "x": _listed(x, 2), "line": {"width": 0, "color": colour(place)},
+        "x": _listed(x, 2), "line": {"width": 0, "color": colour(index)},
     }  # fmt: skip
-    filled = {"fill": "tonexty", "fillcolor": f"{colour(place)}2e"}
+    filled = {"fill": "tonexty", "fillcolor": f"{colour(index)}2e"}
     return [edge | {"y": _listed(low, 3)}, edge | {"y": _listed(high, 3)} | filled]
 
 
@@ -152,14 +156,19 @@ def _chart(traces: list[dict[str, Any]], x: str, y: str) -> Chart:
     return {"data": traces, "layout": layout}
 
 
-def colour(place: int) -> str:
-    """The colour of the policy at this place."""
-    return COLOURS[place % len(COLOURS)]
+def colour(index: int) -> str:
+    """The colour of the policy with this index."""
+    return COLOURS[index % len(COLOURS)]
 
 
-def dash(place: int) -> str:
-    """The dash of the policy at this place."""
-    return DASHES[dash_place(place)]
+def dash(index: int) -> str:
+    """The dash of the policy with this index."""
+    return DASHES[dash_index(index)]
+
+
+def dash_index(index: int) -> int:
+    """Which dash a policy has: once the colours repeat, another one."""
+    return (index + index // len(COLOURS)) % len(DASHES)
 
 
 def _listed(values: ArrayLike, digits: int) -> list[Any]:
@@ -171,11 +180,7 @@ def _listed(values: ArrayLike, digits: int) -> list[Any]:
 
 
 def _square(gain: float, p: float) -> str:
-    if np.isnan(gain):
-        return "-"
-    return f"{round(100 * gain, 1) or 0.0:+.1f}" + "*" * sum(
-        p < level for level in (0.05, 0.01, 0.001)
-    )
+    return "-" if np.isnan(gain) else points_text(gain) + stars(p)
 
 
 def _plain(name: str) -> str:

@@ -1,120 +1,314 @@
-"""The numbers behind the charts: what the finished seeds of one variation say, policy by policy."""
+"""The numbers behind charts, maps and the replay, from the records of finished runs alone."""
 
-import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import data, statistics
-from agewise.radio import CellChannel
-from agewise.random import Streams
-from agewise.report.names import short_names
-
-if TYPE_CHECKING:
-    from agewise.experiment import Result
-    from agewise.records import History
-    from agewise.scenario import Scenario
+from agewise import statistics
+from agewise.experiment import Measured, Result
+from agewise.policies import Policy
+from agewise.records import History, PolicyKey
+from agewise.report.text import LEVELS, short_names, value_text, variation_text
+from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
+#: A cell with more UEs cannot be drawn so that one could tell them apart.
+MOST_UES = 2_000
+#: So many ages (policies x rounds x UEs) are embedded for the replay of one setting.
+MOST_AGES = 8_000_000
 Numbers = NDArray[np.float64]
-
-#: Variations of a sweep mostly share their data set.
-_load = functools.lru_cache(maxsize=2)(data.load)
+Variation = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
     """One policy: ``[round]`` each, means over the seeds; ``served`` is ``[ring]``.
 
-    ``place`` is that of the policy among all of the result, which decides its colour.
+    ``index`` is that of the policy among all of the result, which decides its colour.
 
-    ``accuracy`` has an interval; ``served`` is the share of rounds in which a UE of the ring was
-    received, NaN for a ring without UEs. ``diversity`` is NaN in rounds without any update.
+    ``accuracy`` has an interval. ``diversity`` is NaN in rounds without any update. ``served`` is
+    the share of rounds in which a UE of the ring was received, NaN for a ring without UEs, and
+    ``None`` where the positions of the UEs are not known.
     """
 
-    place: int
+    index: int
     accuracy: statistics.Interval
     reached: Numbers
     age_mean: Numbers
     age_95: Numbers
     age_peak: Numbers
     diversity: Numbers
-    served: Numbers
+    served: Numbers | None
     seeds: int
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """``counts[ue, class]`` of the partition of one seed."""
+    """``counts[ue, class]`` of the samples in the runs of one seed."""
 
     counts: NDArray[np.int64]
-    names: tuple[str, ...]
-    seed: int
+    class_names: tuple[str, ...]
 
 
-def curves(result: "Result", variation: Mapping[str, Any]) -> dict[str, Curves]:
+@dataclass(frozen=True, eq=False)
+class SweepMap:
+    """``gains[policy, row, column]`` of mean accuracy over the baseline, with corrected p-values.
+
+    NaN where a policy and the baseline have no finished seed in common.
+    """
+
+    policies: list[str]
+    baseline: str
+    column_name: str
+    columns: list[str]
+    rows: list[str]
+    gains: Numbers
+    p_values: Numbers
+
+    def counts(self, policy: int) -> tuple[int, int, int, int]:
+        """In how many squares a policy wins, ties, loses (5% level), and how many there are."""
+        gains, sure = self.gains[policy], self.p_values[policy] < LEVELS[0]
+        wins, losses = int(np.sum(sure & (gains > 0))), int(np.sum(sure & (gains < 0)))
+        measured = int(np.sum(~np.isnan(gains)))
+        return wins, measured - wins - losses, losses, measured
+
+    @property
+    def limit(self) -> float:
+        """The largest gain or loss, at least one percentage point."""
+        known = np.abs(self.gains[~np.isnan(self.gains)])
+        return max(0.01, float(known.max(initial=0.0)))
+
+
+def open_result(
+    result: Result | Path | str, baseline: Policy | PolicyKey | str | None = None
+) -> Result:
+    """The result, or the one in this folder, with another baseline if one is given."""
+    opened = result if isinstance(result, Result) else Result.open(result)
+    return opened if baseline is None else replace(opened, baseline=opened.key(baseline))
+
+
+def finished_variations(result: Result) -> list[Variation]:
+    """The variations with a finished run, in the order of the sweep."""
+    return [v for v in result.variations if any(entry.variation == v for entry in result.entries)]
+
+
+def histories(result: Result, variation: Variation) -> dict[PolicyKey, dict[int, History]]:
+    """The finished runs of every policy, by seed."""
+    return {policy: result.histories(policy, variation) for policy in result.policies}
+
+
+def curves(result: Result, variation: Variation) -> dict[str, Curves]:
     """The curves of every policy that has a finished seed, by its short name."""
     scenario = result.scenario.with_(**variation)
     names = short_names(result.policies)
-    found = {name: result.histories(policy, variation) for policy, name in names.items()}
-    places = {seed: distances(scenario, seed) for runs in found.values() for seed in runs}
     return {
-        name: _curves(place, runs, scenario, places)
-        for place, (name, runs) in enumerate(found.items())
+        names[policy]: _curves(index, list(runs.values()), scenario)
+        for index, (policy, runs) in enumerate(histories(result, variation).items())
         if runs
     }
 
 
-def distances(scenario: "Scenario", seed: int) -> Numbers:
-    """``[ue]``: metres from the access point, worked out anew from the seed."""
-    channel = CellChannel.of(scenario.cell, scenario.channel, Streams(seed))
-    return np.asarray(np.hypot(*channel.positions_m.T))
-
-
-def ring_centres(radius_m: float) -> Numbers:
-    """``[ring]``: metres from the access point to the middle of each ring."""
-    return np.asarray((np.arange(RINGS) + 0.5) * radius_m / RINGS)
-
-
-def labels(scenario: "Scenario", seed: int) -> Labels:
-    """What each UE holds; ``ValueError`` if the data are no longer there."""
-    dataset = _load(scenario.data)
-    partition = data.divide(dataset.train.labels, scenario.data, scenario.cell.ues, Streams(seed))
-    counts = partition.label_counts(dataset.train.labels, dataset.class_count)
-    return Labels(counts, dataset.names, seed)
-
-
-def _curves(
-    place: int,
-    runs: Mapping[int, "History"],
-    scenario: "Scenario",
-    places: Mapping[int, Numbers],
-) -> Curves:
-    histories = list(runs.values())
-    ages = np.array([history.ages for history in histories])
-    frames = [history.frame for history in histories]
-    diversity = np.array([f["gradient_diversity"].fill_null(np.nan).to_numpy() for f in frames])
-    share = np.concatenate([history.participation / len(history) for history in histories])
-    distance = np.concatenate([places[seed] for seed in runs])
-    ring = np.minimum(distance / scenario.cell.radius_m * RINGS, RINGS - 1).astype(np.int64)
+def _curves(index: int, runs: list[History], scenario: Scenario) -> Curves:
+    ages = np.array([history.ages for history in runs])
+    diversity = np.array([history.numbers("gradient_diversity") for history in runs])
     return Curves(
-        place=place,
-        accuracy=statistics.mean_interval([history.accuracy for history in histories]),
-        reached=np.mean([frame["reached"].to_numpy() for frame in frames], axis=0),
+        index=index,
+        accuracy=statistics.mean_interval([history.accuracy for history in runs]),
+        reached=np.mean([history.numbers("reached") for history in runs], axis=0),
         age_mean=ages.mean(axis=(0, 2)),
         age_95=np.percentile(ages, 95, axis=2).mean(axis=0),
         age_peak=ages.max(axis=2).mean(axis=0),
         diversity=_mean(np.nansum(diversity, axis=0), (~np.isnan(diversity)).sum(axis=0)),
-        served=_mean(np.bincount(ring, share, RINGS), np.bincount(ring, minlength=RINGS)),
-        seeds=len(histories),
+        served=_served(runs, scenario),
+        seeds=len(runs),
     )
+
+
+def _served(runs: list[History], scenario: Scenario) -> Numbers | None:
+    """``[ring]``: the share of rounds in which a UE of the ring was received."""
+    radius_m, found = cell_radius_m(scenario), [distances_m(history) for history in runs]
+    known = [distance for distance in found if distance is not None]
+    if radius_m is None or len(known) < len(runs):
+        return None
+    share = np.concatenate([history.participation / len(history) for history in runs])
+    ring = np.minimum(np.concatenate(known) / radius_m * RINGS, RINGS - 1).astype(np.int64)
+    return _mean(np.bincount(ring, share, RINGS), np.bincount(ring, minlength=RINGS))
+
+
+def distances_m(history: History) -> Numbers | None:
+    """``[ue]``: metres from the access point, if the record says where the UEs are."""
+    positions = history.info.positions_m
+    return None if positions is None else np.hypot(positions[:, 0], positions[:, 1])
+
+
+def cell_radius_m(scenario: Scenario) -> float | None:
+    """The radius of the cell; ``None`` for a trace, which does not say."""
+    channel = scenario.channel
+    return channel.placement.radius_m if isinstance(channel, ModelledChannel) else None
+
+
+def ring_centres_m(scenario: Scenario) -> Numbers | None:
+    """``[ring]``: metres from the access point to the middle of each ring."""
+    radius_m = cell_radius_m(scenario)
+    return None if radius_m is None else (np.arange(RINGS) + 0.5) * radius_m / RINGS
+
+
+def labels(result: Result, variation: Variation) -> Labels | None:
+    """What each UE holds in the runs of the lowest finished seed, if their records say so.
+
+    Policies of one seed meet the same samples, so that any of them will do.
+    """
+    runs = [run for by_seed in histories(result, variation).values() for run in by_seed.values()]
+    for info in sorted((run.info for run in runs), key=lambda info: info.seed):
+        if info.label_counts is not None:
+            return Labels(info.label_counts, info.class_names)
+    return None
+
+
+def sweep_map(result: Result) -> SweepMap | None:
+    """The map of a sweep over at least two variations with at least two policies, else nothing."""
+    baseline = result.baseline
+    if len(result.variations) < 2 or baseline is None:
+        return None
+    names = short_names(result.policies)
+    others = [policy for policy in result.policies if policy != baseline]
+    column_name, columns, rows = layout(result.variations)
+    shape = (len(others), len(rows), len(columns))
+    gains, p_values = np.full(shape, np.nan), np.full(shape, np.nan)
+    for variation in result.variations:
+        square = (
+            rows.index(_rest(variation, column_name)),
+            columns.index(variation[column_name] if column_name else None),
+        )
+        reference = Measured.of(result.histories(baseline, variation))
+        for layer, policy in enumerate(others):
+            paired = _mean_gain(Measured.of(result.histories(policy, variation)), reference)
+            gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
+    return SweepMap(
+        policies=[names[policy] for policy in others],
+        baseline=names[baseline],
+        column_name=column_name or "",
+        columns=[value_text(value) for value in columns],
+        rows=[variation_text(row) for row in rows],
+        gains=gains,
+        p_values=statistics.holm(p_values.ravel()).reshape(shape),
+    )
+
+
+def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list[Variation]]:
+    """The name along the columns, its values, and what each row changes besides.
+
+    The name is the first, numbers before words, whose values make a full rectangle with the
+    rest; without one every variation is a row by itself.
+    """
+    names = [name for name in variations[0] if all(name in varied for varied in variations)]
+    for name in sorted(names, key=lambda name: not isinstance(variations[0][name], int | float)):
+        columns = _distinct([varied[name] for varied in variations])
+        rows = _distinct([_rest(varied, name) for varied in variations])
+        if len(columns) * len(rows) == len(variations):
+            return name, columns, rows
+    return None, [None], list(variations)
+
+
+def _mean_gain(measured: Measured, reference: Measured) -> statistics.Paired:
+    """The paired gain in accuracy, the mean over the rounds, on the seeds that both finished."""
+    common = sorted(set(measured.seeds) & set(reference.seeds))
+    means = [
+        [float(np.nanmean(one.accuracy[one.seeds.index(seed)])) for seed in common]
+        for one in (measured, reference)
+    ]
+    return statistics.paired_difference(means[0], means[1])
+
+
+def replay(result: Result, variation: Variation) -> dict[str, Any] | None:
+    """What replay.js draws: all policies on the lowest seed that most of them finished.
+
+    Nothing where there are too many UEs or ages to draw. Positions are in decimetres, ``null``
+    where they are not known.
+    """
+    runs = histories(result, variation)
+    scenario = result.scenario.with_(**variation)
+    finished = sorted({seed for by_seed in runs.values() for seed in by_seed})
+    ages = len(runs) * scenario.run.rounds * scenario.cell.ues
+    if not finished or scenario.cell.ues > MOST_UES or ages > MOST_AGES:
+        return None
+    seed = max(finished, key=lambda seed: (sum(seed in each for each in runs.values()), -seed))
+    names = short_names(result.policies)
+    shown = {policy: by_seed[seed] for policy, by_seed in runs.items() if seed in by_seed}
+    return {
+        "seed": seed,
+        "ues": scenario.cell.ues,
+        "subchannels": scenario.cell.subchannels,
+        "rounds": scenario.run.rounds,
+        **_places(scenario, next(iter(shown.values()))),
+        "policies": [
+            {"name": names[policy], "index": result.policies.index(policy)} | _packed(history)
+            for policy, history in shown.items()
+        ],
+    }
+
+
+def _places(scenario: Scenario, history: History) -> dict[str, Any]:
+    """The radius of the cell and the positions in it, in decimetres, as far as they are known."""
+    radius_m, positions_m = cell_radius_m(scenario), history.info.positions_m
+    if radius_m is None or positions_m is None:
+        return {"radius": None, "positions": None}
+    whole = np.round(10 * positions_m).astype(int).tolist()
+    return {"radius": round(10 * radius_m), "positions": whole}
+
+
+def _packed(history: History) -> dict[str, Any]:
+    """The rounds of one run in few bytes.
+
+    ``owner[round, subchannel]`` is int16 (-1 is nobody), ``power[round, subchannel]`` the share
+    of what its owner spends in the round in 255ths, uint8, and ``ages[round, ue]`` are those with
+    which a round begins, in ``age_bytes`` each: all three in base64. ``reached[round]`` counts
+    the distinct UEs that arrived by its end; ``accuracy`` is in percent, null where it was not
+    measured.
+    """
+    after = history.ages
+    ages = np.concatenate([np.zeros_like(after[:1]), after[:-1]])
+    ages = ages.astype(np.min_scalar_type(int(ages.max())).newbyteorder("<"))
+    accuracy = [None if np.isnan(x) else round(100 * x, 2) for x in history.accuracy.tolist()]
+    return {
+        "owner": _base64(history.owner.astype("<i2")),
+        "power": _base64(np.round(255 * _power_shares(history)).astype(np.uint8)),
+        "ages": _base64(ages),
+        "age_bytes": ages.itemsize,
+        "reached": history.frame["reached"].to_list(),
+        "accuracy": accuracy,
+    }
+
+
+def _power_shares(history: History) -> Numbers:
+    """``[round, subchannel]``: the part of its owner's power in the round; 0 without an owner."""
+    owner, power = history.owner, history.power
+    spent = np.zeros((len(owner), history.info.ue_count + 1))  # the last is nobody's
+    rounds = np.arange(len(owner))[:, None]
+    np.add.at(spent, (rounds, owner), power)
+    total = spent[rounds, owner]
+    return np.divide(power, total, out=np.zeros_like(power), where=(owner >= 0) & (total > 0))
+
+
+def _base64(array: NDArray[Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode("ascii")
 
 
 def _mean(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
     """Total by count; NaN where there is nothing to average."""
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
+
+
+def _rest(variation: Variation, column: str | None) -> Variation:
+    return {name: value for name, value in variation.items() if name != column}
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return [value for i, value in enumerate(values) if value not in values[:i]]

@@ -3,127 +3,139 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from plotly.offline import get_plotlyjs
 
 from agewise.experiment import Result
 from agewise.files import write_whole
-from agewise.report import charts, numbers, sections, tables
-from agewise.report.missing import missing
-from agewise.report.names import short_names
-from agewise.report.replay import replay
-from agewise.report.squares import Squares, squares
-from agewise.report.verdict import compared, verdict
+from agewise.policies import Policy
+from agewise.records import PolicyKey
+from agewise.report import charts, html, numbers
+from agewise.report.claims import claims_of
+from agewise.report.numbers import SweepMap, Variation
+from agewise.report.text import short_names
+from agewise.report.verdict import compared, missing, verdict
 from agewise.version import __version__
-
-if TYPE_CHECKING:
-    from agewise.report.tables import Claim
 
 #: Of a larger sweep only so many variations are drawn; its tables and its map hold all.
 MOST_VARIATIONS = 24
 _SCRIPTS = ("page.js", "replay-view.js", "replay.js", "charts.js")
+_TO_SCALE = "The cell is drawn to scale, with the access point (AP) in the middle."
+_IN_ROWS = "The runs do not say where the UEs are, so the phones stand in rows by their number."
+_NO_DISTANCES = "The runs do not say where the UEs are, so there are no distances to show."
+_NO_LABELS = "The runs do not say which classes the UEs hold."
+_NO_REPLAY = "There are too many UEs, rounds or policies to replay them here."
 
 
 def write_page(
-    result: Result | Path | str, path: Path | str, claims: "Iterable[Claim]" = ()
+    result: Result | Path | str,
+    output: Path | str | None = None,
+    *,
+    baseline: Policy | PolicyKey | str | None = None,
 ) -> Path:
-    """Write the page of a result, or of a results folder, to ``path``.
+    """Write the page of a result, or of a results folder, by default to report.html in the folder.
 
-    It is made of what is whole and says what is missing. ``claims`` are shown with the verdict:
-    `agewise.reproduction` judges those of the paper.
+    It is made of what is whole and says what is missing; the claims of the paper are judged where
+    their policies are there. ``baseline`` is used in the place of the one of the result.
     """
-    opened = result if isinstance(result, Result) else Result.open(result)
-    page = make_page(opened, claims)
-    with write_whole(Path(path)) as temporary:
+    opened = numbers.open_result(result, baseline)
+    path = opened.path / "report.html" if output is None else Path(output)
+    page = make_page(opened)
+    with write_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
-    return Path(path)
+    return path
 
 
-def make_page(result: Result, claims: "Iterable[Claim]" = ()) -> str:
+def make_page(result: Result) -> str:
     """The text of the page."""
     rows = result.table().to_dicts() if result.entries else []
     if not rows:
         raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
-    drawn = squares(result)
+    squares = numbers.sweep_map(result)
     shown = _shown(result)
-    embedded = _embedded(result, shown[:MOST_VARIATIONS], drawn)
-    said = verdict(result, rows, drawn)
-    scripts, plotly = [_static(name) for name in _SCRIPTS], _plotly()
+    found = verdict(result, rows, squares)
+    scripts, plotly = [_static(name) for name in _SCRIPTS], str(get_plotlyjs())
+    name = result.path.resolve().name
     return Template(_static("page.html")).substitute(
         policy=escape(_content_security([*scripts, plotly])),
-        title=escape(f"Agewise: {result.path.resolve().name}"),
+        title=escape(f"Agewise: {name}"),
         style=_static("page.css"),
-        name=escape(result.path.resolve().name),
-        question=escape(said.question),
-        answer=escape(said.answer),
-        claims=tables.claims_list(claims),
-        missing=tables.missing_list(missing(result)),
-        tables=_tables(result, rows),
-        choice=sections.choice(shown, MOST_VARIATIONS),
-        legend=tables.legend(result),
-        maps=sections.maps(drawn),
-        idea=sections.idea(result),
-        origin=sections.origin(result),
+        name=escape(name),
+        question=escape(found.question),
+        answer=escape(found.answer),
+        claims=html.claims_list(claims_of(result)),
+        missing=html.missing_list(missing(result)),
+        tables=html.tables(result, rows),
+        choice=html.choice(shown, MOST_VARIATIONS),
+        legend=html.legend(result),
+        maps=html.maps(squares),
+        idea=html.idea(result),
+        origin=html.origin(result),
         toml=escape(result.scenario.to_toml()),
         version=escape(__version__),
-        data=_json(embedded),
+        data=_json(_embedded(result, shown[:MOST_VARIATIONS], squares)),
         plotly=plotly,
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
-def _shown(result: Result) -> list[Any]:
+def _shown(result: Result) -> list[Variation]:
     """The variations with a finished run; first the scenario itself, if the sweep holds it."""
-    finished = [v for v in result.variations if any(e.variation == v for e in result.entries)]
     base = result.scenario
-    return sorted(finished, key=lambda variation: base.with_(**variation) != base)
+    return sorted(
+        numbers.finished_variations(result),
+        key=lambda variation: base.with_(**variation) != base,
+    )
 
 
-def _embedded(result: Result, shown: list[Any], drawn: Squares | None) -> dict[str, Any]:
+def _embedded(result: Result, shown: list[Variation], squares: SweepMap | None) -> dict[str, Any]:
+    """What the scripts of the page draw."""
     names = short_names(result.policies)
-    first = [names[str(policy)] for policy in compared(result) if policy is not None]
-    policies = [
-        {"name": name, "colour": charts.colour(place)} for place, name in enumerate(names.values())
-    ]
-    maps = [charts.gain_map(drawn, layer) for layer in range(len(drawn.policies))] if drawn else []
+    layers = range(len(squares.policies)) if squares else ()
     return {
-        "policies": policies,
-        "compared": list(dict.fromkeys(first)),
+        "policies": [
+            {"name": name, "colour": charts.colour(index)}
+            for index, name in enumerate(names.values())
+        ],
+        "compared": [names[policy] for policy in compared(result)],
         "variations": [_variation(result, variation) for variation in shown],
-        "maps": maps,
+        "maps": [charts.gain_map(squares, layer) for layer in layers] if squares else [],
     }
 
 
-def _variation(result: Result, variation: Any) -> dict[str, Any]:
-    scenario = result.scenario.with_(**variation)
+def _variation(result: Result, variation: Variation) -> dict[str, Any]:
+    """The charts and the replay of one setting, with a sentence for each that cannot be."""
     curves = numbers.curves(result, variation)
-    drawn = {
+    centres_m = numbers.ring_centres_m(result.scenario.with_(**variation))
+    held = numbers.labels(result, variation)
+    replay = numbers.replay(result, variation)
+    made = {
         "accuracy": charts.accuracy(curves),
         "reached": charts.reached(curves),
         "age_mean": charts.ages(curves, "age_mean"),
         "age_95": charts.ages(curves, "age_95"),
         "age_peak": charts.ages(curves, "age_peak"),
-        "distance": charts.distance(curves, numbers.ring_centres(scenario.cell.radius_m)),
+        "distance": charts.distance(curves, centres_m),
         "diversity": charts.diversity(curves),
+        "labels": charts.labels(held) if held else None,
     }
-    seed = min(e.seed for e in result.entries if e.variation == variation)
-    try:
-        held = numbers.labels(scenario, seed)
-    except (ValueError, OSError) as error:  # data of a file that is no longer there
-        return {"charts": drawn, "unknown": str(error), "replay": replay(result, variation)}
-    drawn["labels"] = charts.labels(held)
-    return {"charts": drawn, "seed": seed, "replay": replay(result, variation)}
+    notes = {
+        "distance": "" if made["distance"] else _NO_DISTANCES,
+        "labels": "" if held else _NO_LABELS,
+        "replay": _replay_note(replay),
+    }
+    return {"charts": made, "notes": notes, "replay": replay}
 
 
-def _tables(result: Result, rows: list[Any]) -> str:
-    both = tables.accuracy_table(result, rows) + tables.service_table(result, rows)
-    if len(result.variations) == 1:
-        return both
-    return f"<details><summary>All {len(rows)} rows of the tables</summary>{both}</details>"
+def _replay_note(replay: dict[str, Any] | None) -> str:
+    if replay is None:
+        return _NO_REPLAY
+    return _TO_SCALE if replay["positions"] else _IN_ROWS
 
 
 def _content_security(scripts: list[str]) -> str:
@@ -144,9 +156,3 @@ def _json(value: Any) -> str:
 
 def _static(name: str) -> str:
     return files("agewise.report").joinpath("static", name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())

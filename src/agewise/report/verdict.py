@@ -1,21 +1,33 @@
-"""The question that a result answers, and the answer in one sentence."""
+"""The question that a result answers, the answer in one sentence, and what is missing."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from agewise.experiment import Folder, Result
+from agewise.experiment.runs import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
-from agewise.report.names import short_names
-from agewise.report.squares import Squares
+from agewise.report.numbers import SweepMap
+from agewise.report.text import (
+    and_list,
+    is_sure,
+    last_part,
+    p_text,
+    percent_text,
+    points_text,
+    short_names,
+    variation_text,
+)
+from agewise.version import __version__
 
-if TYPE_CHECKING:
-    from agewise.experiment import Result
-
-LEVEL = 0.05
+#: A row of ``Result.table()``.
 Row = dict[str, Any]
+#: So many of a kind are named; more are counted.
+_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -26,72 +38,68 @@ class Verdict:
     answer: str
 
 
-def verdict(result: "Result", rows: list[Row], drawn: Squares | None) -> Verdict:
+def verdict(result: Result, rows: list[Row], squares: SweepMap | None) -> Verdict:
     """The verdict of the rows of ``result.table()``, or of the map of a sweep."""
+    if squares is not None:
+        question = f"Where does a policy learn better than {squares.baseline}?"
+        return Verdict(question, _over_squares(squares))
     cell = result.scenario.cell
     where = f"when {cell.ues} UEs share {cell.subchannels} subchannels"
-    if drawn is not None:
-        return Verdict(
-            f"Where does a policy learn better than {drawn.baseline}?",
-            _over_squares(drawn),
-        )
-    names = short_names(result.policies)
-    first, second = map(str, compared(result))
-    row = next((row for row in rows if row["policy"] == first), rows[0])
-    other = next((row for row in rows if row["policy"] == second), None)
-    name = names[row["policy"]]
-    if other is None or other is row:
+    names = {str(policy): name for policy, name in short_names(result.policies).items()}
+    by_policy = {row["policy"]: row for row in rows}
+    pair = [str(policy) for policy in compared(result)]
+    row = by_policy.get(pair[0], rows[0])
+    other = by_policy.get(pair[-1], row)
+    name, baseline = names[row["policy"]], names[other["policy"]]
+    if other is row:
         return Verdict(f"How well does {name} learn {where}?", _alone(row, name, cell.ues))
-    question = f"Does {name} learn better than {names[other['policy']]} {where}?"
-    return Verdict(question, _pair(row, other, name, names[other["policy"]]))
+    question = f"Does {name} learn better than {baseline} {where}?"
+    return Verdict(question, _pair(row, other, name, baseline))
 
 
-def compared(result: "Result") -> tuple[PolicyKey, PolicyKey | None]:
-    """The two policies that the verdict and the replay put side by side."""
+def compared(result: Result) -> list[PolicyKey]:
+    """The policies that the verdict and the replay put side by side: a rival and the baseline.
+
+    The rival is age-based, the one with the parameters nearest to the default if there are
+    several, else the first policy that is not the baseline.
+    """
     others = [policy for policy in result.policies if policy != result.baseline]
     others = others or list(result.policies)
-    aged = [policy for policy in others if policy.name == AgeBased.name]
-    usual = [policy for policy in aged if policy.parameters["alpha"] == AgeBased().alpha]
-    return (usual or aged or others)[0], result.baseline
+    usual = AgeBased().key
+    aged = [policy for policy in others if policy.name == usual.name]
+    rival = min(aged, key=lambda policy: _differences(policy, usual)) if aged else others[0]
+    return list(dict.fromkeys(filter(None, (rival, result.baseline))))
 
 
-def points(row: Row) -> list[int]:
+def _differences(policy: PolicyKey, other: PolicyKey) -> int:
+    """How many parameters of two policies of one name differ."""
+    return len(set(policy.parameters.items()) ^ set(other.parameters.items()))
+
+
+def checkpoints_of(row: Row) -> list[int]:
     """The rounds at which a row has accuracies."""
-    return [int(name.split("@")[1]) for name in row if name.startswith("accuracy@")]
-
-
-def chance(p: float | None) -> str:
-    """A p-value in words; nothing if there was no test."""
-    if p is None or math.isnan(p):
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def is_sure(row: Row, at: int) -> bool:
-    """Whether the gain after so many rounds differs from zero at the 5% level."""
-    p = row[f"p@{at}"]
-    return p is not None and p < LEVEL
+    return [int(name.partition("@")[2]) for name in row if name.startswith("accuracy@")]
 
 
 def _pair(row: Row, other: Row, name: str, baseline: str) -> str:
-    measured = [at for at in points(row) if row[f"accuracy@{at}"] is not None]
+    measured = [at for at in checkpoints_of(row) if row[f"accuracy@{at}"] is not None]
     last = measured[-1]
-    gain = row[f"gain@{last}"]
+    gain, p = row[f"gain@{last}"], row[f"p@{last}"]
     if gain is None or math.isnan(gain):
         return f"{name} and {baseline} have no finished seed in common yet."
-    better = [at for at in measured if is_sure(row, at) and row[f"gain@{at}"] > 0]
-    worse = [at for at in measured if is_sure(row, at) and row[f"gain@{at}"] < 0]
+    better = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] > 0]
+    worse = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] < 0]
     head = "Yes" if last in better else "No" if last in worse else "There is no sure difference"
-    facts = filter(None, (f"{100 * gain:+.1f} points", chance(row[f"p@{last}"])))
+    facts = filter(None, (f"{points_text(gain)} points", p_text(p)))
     text = (
-        f"{head}: after {last} rounds {name} reaches {100 * row[f'accuracy@{last}']:.1f}% and "
-        f"{baseline} {100 * other[f'accuracy@{last}']:.1f}% ({', '.join(facts)}; {_seeds(row)})"
+        f"{head}: after {last} rounds {name} reaches {percent_text(row[f'accuracy@{last}'])}% and "
+        f"{baseline} {percent_text(other[f'accuracy@{last}'])}% ({', '.join(facts)}; {_seeds(row)})"
     )
     earlier = [at for at in measured if at != last]
-    if row[f"p@{last}"] is None or not earlier:
+    if p is None or not earlier:
         return text + "."
-    said = [
-        f"{word} after {_and(where)}"
+    phrases = [
+        f"{word} after {and_list(where)}"
         for word, where in (
             ("ahead", [at for at in earlier if at in better]),
             ("behind", [at for at in earlier if at in worse]),
@@ -99,41 +107,79 @@ def _pair(row: Row, other: Row, name: str, baseline: str) -> str:
         )
         if where
     ]
-    return f"{text}; earlier it is {_and(said)} rounds."
+    return f"{text}; earlier it is {and_list(phrases)} rounds."
 
 
 def _alone(row: Row, name: str, ues: int) -> str:
-    last = points(row)[-1]
+    last = checkpoints_of(row)[-1]
+    accuracy = row[f"accuracy@{last}"]
     reached = f"having heard {row['distinct_ues']:.0f} of {ues} UEs ({_seeds(row)})."
-    if row[f"accuracy@{last}"] is None or math.isnan(row[f"accuracy@{last}"]):
+    if accuracy is None or math.isnan(accuracy):
         return f"{name} ran {last} rounds, {reached}"
-    return f"{name} reaches {100 * row[f'accuracy@{last}']:.1f}% after {last} rounds, {reached}"
+    return f"{name} reaches {percent_text(accuracy)}% after {last} rounds, {reached}"
 
 
-def _over_squares(drawn: Squares) -> str:
-    told = []
-    for place, policy in enumerate(drawn.policies):
-        wins, ties, losses, all_ = drawn.counts(place)
-        told.append(f"{policy} wins in {wins}, ties in {ties} and loses in {losses} of {all_}")
-    text = "; ".join(told) + " settings (5% level, corrected for all tests)"
-    if np.isnan(drawn.gains).all():
+def _over_squares(squares: SweepMap) -> str:
+    parts = []
+    for index, policy in enumerate(squares.policies):
+        wins, ties, losses, measured = squares.counts(index)
+        parts.append(f"{policy} wins in {wins}, ties in {ties} and loses in {losses} of {measured}")
+    text = "; ".join(parts) + " settings (5% level, corrected for all tests)"
+    if np.isnan(squares.gains).all():
         return text + "."
-    layer, row, column = np.unravel_index(int(np.nanargmax(drawn.gains)), drawn.gains.shape)
-    at = ", ".join(
-        filter(None, (drawn.rows[row], _equals(drawn.column_name, drawn.columns[column])))
+    best = np.unravel_index(int(np.nanargmax(squares.gains)), squares.gains.shape)
+    layer, row, column = map(int, best)
+    at = filter(None, (squares.rows[row], _equals(squares.column_name, squares.columns[column])))
+    gain = points_text(squares.gains[layer, row, column])
+    return (
+        f"{text}; the largest gain is {gain} points of {squares.policies[layer]} at "
+        f"{', '.join(at)}."
     )
-    gain = 100 * drawn.gains[layer, row, column]
-    return f"{text}; the largest gain is {gain:+.1f} points of {drawn.policies[layer]} at {at}."
 
 
 def _equals(name: str, value: str) -> str:
-    return f"{name.split('.')[-1]}={value}" if name else ""
+    return f"{last_part(name)}={value}" if name else ""
 
 
 def _seeds(row: Row) -> str:
     return "one seed, so no test" if row["seeds"] == 1 else f"{row['seeds']} seeds"
 
 
-def _and(words: list[Any]) -> str:
-    *most, last = map(str, words)
-    return f"{', '.join(most)} and {last}" if most else last
+def missing(result: Result) -> list[str]:
+    """One sentence for each thing that is missing, damaged or foreign."""
+    return [*_unfinished(result), *_damaged(result), *_foreign(result)]
+
+
+def _unfinished(result: Result) -> list[str]:
+    names = short_names(result.policies)
+    finished = Counter((variation_key(entry.variation), entry.policy) for entry in result.entries)
+    absent = Counter(
+        {
+            (variation_text(variation), names[policy]): len(result.seeds) - count
+            for variation in result.variations
+            for policy in result.policies
+            if (count := finished[variation_key(variation), policy]) < len(result.seeds)
+        }
+    )
+    if not absent:
+        return []
+    lines = [f"{absent.total()} of {result.expected} runs are not finished."]
+    lines += [
+        f"{' · '.join(filter(None, where))}: {count} of {len(result.seeds)} seeds missing"
+        for where, count in absent.most_common(_NAMED)
+    ]
+    return lines + ([f"and {len(absent) - _NAMED} others"] if len(absent) > _NAMED else [])
+
+
+def _damaged(result: Result) -> list[str]:
+    lines = [f"Damaged: {problem}" for problem in result.damaged[:_NAMED]]
+    if len(result.damaged) > _NAMED:
+        lines.append(f"and {len(result.damaged) - _NAMED} other damaged files")
+    return lines
+
+
+def _foreign(result: Result) -> list[str]:
+    made = Folder(result.path).description().version
+    if made == __version__:
+        return []
+    return [f"The results were made with agewise {made}, this page with {__version__}."]

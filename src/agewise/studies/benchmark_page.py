@@ -11,7 +11,7 @@ from agewise.studies.benchmark_scenarios import CHECKPOINTS, SCENARIOS, VERSION
 from agewise.version import __version__
 
 if TYPE_CHECKING:
-    from agewise.studies.benchmark import Benchmark
+    from agewise.studies.ranking import Benchmark
 
 _Row = Mapping[str, Any]
 _Columns = Mapping[str, Callable[[_Row], str]]

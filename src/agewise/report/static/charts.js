@@ -39,9 +39,12 @@
     const kind = element.dataset.chart;
     const chart = kind ? currentVariation().charts[kind] : PAGE.maps[Number(element.dataset.map)];
     if (!chart) {
-      element.textContent = currentVariation().unknown || "";
+      if (element.dataset.drawn) Plotly.purge(element);
+      delete element.dataset.drawn;
+      element.textContent = currentVariation().notes[kind];
       return;
     }
+    if (!element.dataset.drawn) element.textContent = "";
     const traces = chart.data.filter((trace) => !hidden.has(trace.legendgroup)).map(themed);
     Plotly.react(element, traces, layoutOf(chart), config);
     element.dataset.drawn = traces.length;

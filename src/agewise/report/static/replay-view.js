@@ -25,7 +25,7 @@ class PolicyView {
     this.run = run;
     this.cell = cell;
     this.panel = html("article", { class: "panel", "data-policy": run.name }, parent);
-    this.panel.style.setProperty("--own", run.colour);
+    this.panel.style.setProperty("--policy", run.colour);
     html("h3", {}, this.panel, run.name);
     const stage = html("div", { class: "stage" }, this.panel);
     this.#drawCell(stage);
@@ -36,18 +36,23 @@ class PolicyView {
   }
 
   #drawCell(stage) {
-    const { places, radius } = this.cell;
+    const { positions, radius, ues } = this.cell;
     this.map = svg("svg", { class: "cell", viewBox: "-108 -108 216 216", role: "img" }, stage);
-    svg("circle", { class: "disc", r: 104 }, this.map);
-    for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: 26 * part }, this.map);
+    if (positions) {
+      svg("circle", { class: "disc", r: 104 }, this.map);
+      for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: 26 * part }, this.map);
+    }
     this.links = svg("g", {}, this.map);
-    const size = Math.max(1.2, Math.min(4.4, 36 / Math.sqrt(places.length)));
-    this.dots = places.map(([x, y], ue) => {
-      const place = { cx: 104 * x / radius, cy: -104 * y / radius };
-      const link = svg("line", { x2: place.cx, y2: place.cy, "data-owner": ue }, this.links);
-      const dot = svg("circle", { ...place, r: size, "data-ue": ue, "data-owner": ue }, this.map);
-      return { dot, link, size, title: svg("title", {}, dot), metres: Math.hypot(x, y) / 10 };
+    const size = Math.max(1.2, Math.min(4.4, 36 / Math.sqrt(ues)));
+    const places = positions ? positions.map(([x, y]) => [104 * x / radius, -104 * y / radius])
+      : inRows(ues);
+    this.dots = places.map(([cx, cy], ue) => {
+      const link = positions ? svg("line", { x2: cx, y2: cy, "data-owner": ue }, this.links) : null;
+      const dot = svg("circle", { cx, cy, r: size, "data-ue": ue, "data-owner": ue }, this.map);
+      const where = positions ? `, ${(Math.hypot(...positions[ue]) / 10).toFixed(0)} m away` : "";
+      return { dot, link, size, title: svg("title", {}, dot), name: `UE ${ue}${where}` };
     });
+    if (!positions) return;
     const ap = svg("g", { class: "ap" }, this.map);
     svg("path", { d: "M0 -8 L7 6 L-7 6 Z" }, ap);
     svg("title", {}, ap).textContent = "access point";
@@ -73,7 +78,7 @@ class PolicyView {
 
   #drawStrip() {
     const count = this.cell.subchannels;
-    const label = "Subchannels with their owners; the height of a bar is the share of its power";
+    const label = "Subchannels with their owners; the height of a bar is the share of the owner's power";
     this.strip = svg("svg", { class: "strip", viewBox: `0 0 ${20 * count} 46`, role: "img",
                               "aria-label": label }, this.panel);
     this.slots = Array.from({ length: count }, (_, n) => {
@@ -88,31 +93,31 @@ class PolicyView {
 
   show(t, rivals, range) {
     const { run, cell } = this;
-    const ages = run.ages.subarray(t * cell.places.length, (t + 1) * cell.places.length);
+    const ages = run.ages.subarray(t * cell.ues, (t + 1) * cell.ues);
     const count = cell.subchannels;
     const owners = run.owner.subarray(t * count, (t + 1) * count);
     const powers = run.power.subarray(t * count, (t + 1) * count);
     const on = new Set(owners.filter((ue) => ue >= 0));
     this.panel.dataset.round = t + 1;
-    this.dots.forEach((each, ue) => this.#showDot(each, ue, ages[ue], on.has(ue)));
+    this.dots.forEach((each, ue) => this.#showDot(each, ages[ue], on.has(ue)));
     this.slots.forEach((each, n) => this.#showSlot(each, n, owners[n], powers[n], ages));
     const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
     const accuracy = lastKnown(run.accuracy, t);
     const facts = [accuracy === null ? "–" : `${accuracy.toFixed(1)} %`, `${on.size} UEs`,
-      `${run.heard[t]} of ${cell.places.length}`, `${oldest} rounds`];
+      `${run.reached[t]} of ${cell.ues}`, `${oldest} rounds`];
     Object.values(this.facts).forEach((fact, i) => { fact.textContent = facts[i]; });
     this.map.setAttribute("aria-label", `${run.name}, round ${t + 1}: ${facts[1]} upload, ` +
       `${facts[2]} heard so far, the oldest update is ${facts[3]} old`);
     this.#showAccuracy(t, rivals, range);
   }
 
-  #showDot({ dot, link, size, title, metres }, ue, age, on) {
+  #showDot({ dot, link, size, title, name }, age, on) {
     dot.setAttribute("class", `ue age${ageClass(age)}${on ? " on" : ""}`);
     dot.setAttribute("r", on ? size * 1.45 : size);
     dot.dataset.age = age;
     dot.dataset.on = Number(on);
-    link.setAttribute("class", on ? "link on" : "link");
-    title.textContent = `UE ${ue}, ${metres.toFixed(0)} m away, age ${age}`;
+    if (link) link.setAttribute("class", on ? "link on" : "link");
+    title.textContent = `${name}, age ${age}`;
   }
 
   #showSlot({ slot, bar, text, title }, n, owner, power, ages) {
@@ -145,6 +150,14 @@ class PolicyView {
     const same = this.panel.querySelectorAll(`[data-owner="${owner}"]`);
     for (const each of same) each.classList.add("hot");
   }
+}
+
+// Where UEs are drawn if nobody knows where they are: row by row in the order of their numbers.
+function inRows(ues) {
+  const columns = Math.ceil(Math.sqrt(ues));
+  const middle = (i) => 208 * (i + 0.5) / columns - 104;
+  return Array.from({ length: ues }, (_, ue) =>
+    [middle(ue % columns), middle(Math.floor(ue / columns))]);
 }
 
 function lastKnown(values, t) {

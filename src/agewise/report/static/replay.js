@@ -8,26 +8,14 @@
 
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-  // Ages before each round, and UEs heard by its end, follow from who was received.
-  function unpack(packed, cell) {
-    const [ues, n] = [cell.places.length, cell.subchannels];
+  const AGES = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
+
+  function unpack(packed) {
     const owner = new Int16Array(bytes(packed.owner).buffer);
-    const ages = new Uint16Array(cell.rounds * ues);
-    const heard = new Uint16Array(cell.rounds);
-    const all = new Set();
-    for (let t = 0; t < cell.rounds; t += 1) {
-      const lost = new Set(packed.lost[t] || []);
-      const came = new Set(owner.subarray(t * n, (t + 1) * n).filter((ue) => ue >= 0 && !lost.has(ue)));
-      came.forEach((ue) => all.add(ue));
-      heard[t] = all.size;
-      if (t + 1 === cell.rounds) break;
-      for (let ue = 0; ue < ues; ue += 1) {
-        ages[(t + 1) * ues + ue] = came.has(ue) ? 0 : ages[t * ues + ue] + 1;
-      }
-    }
-    const own = PAGE.policies[packed.place].colour;
-    const colour = own === "#000000" ? "currentColor" : own; // black cannot be seen on dark
-    return { ...packed, owner, power: bytes(packed.power), ages, heard, colour };
+    const ages = new AGES[packed.age_bytes](bytes(packed.ages).buffer);
+    const { colour } = PAGE.policies[packed.index];
+    const visible = colour === "#000000" ? "currentColor" : colour; // black cannot be seen on dark
+    return { ...packed, owner, power: bytes(packed.power), ages, colour: visible };
   }
 
   const controls = html("div", { class: "controls" }, root);
@@ -70,8 +58,9 @@
     pause();
     state.cell = currentVariation().replay;
     root.hidden = !state.cell;
+    document.getElementById("replay-note").textContent = currentVariation().notes.replay;
     if (!state.cell) return;
-    state.runs = state.cell.policies.map((each) => unpack(each, state.cell));
+    state.runs = state.cell.policies.map(unpack);
     slider.max = state.cell.rounds;
     const known = state.runs.map((run) => run.name);
     const wanted = PAGE.compared.filter((name) => known.includes(name));
@@ -86,7 +75,7 @@
       const label = html("label", {}, choice);
       const box = html("input", { type: "checkbox", value: run.name }, label);
       box.checked = shown.has(run.name);
-      html("span", { class: "dot" }, label).style.setProperty("--own", run.colour);
+      html("span", { class: "dot" }, label).style.setProperty("--policy", run.colour);
       label.append(run.name);
     }
     arrange();

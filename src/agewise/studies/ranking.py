@@ -25,7 +25,7 @@ from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
 from agewise.studies.benchmark_page import write_benchmark_page
 from agewise.studies.benchmark_scenarios import CHECKPOINTS, ROUNDS, SCENARIOS
-from agewise.studies.gap import losses_of, with_optimum
+from agewise.studies.optimality import losses_of, with_optimum
 
 #: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
 WORK_LIMIT = 1_000_000

@@ -1,0 +1,122 @@
+"""The paper's three claims, judged on paired runs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from agewise import statistics
+from agewise.experiment import Measured, Result, checkpoints
+from agewise.policies import AgeBased, MaxPack
+from agewise.report.text import is_sure, p_text, points_text
+
+#: The paper says the gain is most pronounced "when the communication rounds are less than 40".
+EARLY = 40
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, whether it holds here, and the numbers that say so."""
+
+    claim: str
+    verdict: str
+    evidence: str
+
+
+def claims_of(result: Result) -> list[Claim]:
+    """The claims, where the two policies that they are about finished seeds in common.
+
+    They are about one scenario: a sweep has none.
+    """
+    both = [AgeBased().key, MaxPack().key]
+    if result.variations != [{}] or not set(both) <= set(result.policies):
+        return []
+    aged, packed = (result.histories(policy) for policy in both)
+    common = [seed for seed in aged if seed in packed]
+    if not common:
+        return []
+    age_based, max_pack = (
+        Measured.of({seed: histories[seed] for seed in common}) for histories in (aged, packed)
+    )
+    return judge(age_based, max_pack, result.scenario.run.rounds)
+
+
+def judge(age_based: Measured, max_pack: Measured, rounds: int) -> list[Claim]:
+    """The claims for age-based against max-pack with the same seeds and rule for ties."""
+    return [
+        _higher(age_based, max_pack, rounds),
+        _early(age_based, max_pack, rounds),
+        _diversity(age_based, max_pack),
+    ]
+
+
+def _higher(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:
+    points = checkpoints(rounds)
+    gains = [
+        statistics.paired_difference(age_based.at(point), max_pack.at(point)) for point in points
+    ]
+    p_values = statistics.holm([gain.p_value for gain in gains])
+    better = [is_sure(p) and g.difference > 0 for g, p in zip(gains, p_values, strict=True)]
+    worse = [is_sure(p) and g.difference < 0 for g, p in zip(gains, p_values, strict=True)]
+    if all(better):
+        verdict = "holds"
+    elif any(worse):
+        verdict = "does not hold" if not any(better) else "holds in part"
+    else:
+        verdict = "holds in part" if any(better) else "does not hold"
+    evidence = ", ".join(
+        f"{points_text(g.difference)} points at round {point}{_in_brackets(p)}"
+        for point, g, p in zip(points, gains, p_values, strict=True)
+    )
+    return Claim("age-based (ABS) reaches a higher accuracy than max-pack", verdict, evidence)
+
+
+def _early(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:
+    claim = f"the gain is most pronounced before round {EARLY}"
+    if rounds <= EARLY:
+        return Claim(claim, "cannot be judged", f"the runs have only {rounds} rounds")
+    gain = age_based.accuracy - max_pack.accuracy
+    if np.isnan(gain[:, :EARLY]).all(axis=1).any():
+        return Claim(claim, "cannot be judged", f"nothing was measured up to round {EARLY}")
+    before, after = np.nanmean(gain[:, :EARLY], axis=1), np.nanmean(gain[:, EARLY:], axis=1)
+    paired = statistics.paired_difference(before, after)
+    evidence = (
+        f"mean gain {points_text(before.mean())} points up to round {EARLY} and "
+        f"{points_text(after.mean())} after{_in_brackets(paired.p_value)}"
+    )
+    holds = is_sure(paired.p_value) and before.mean() > 0 and paired.difference > 0
+    return Claim(claim, "holds" if holds else "does not hold", evidence)
+
+
+def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
+    """Explained means: the updates are more diverse, and runs that gain more are so by more.
+
+    The spread (diversity times the number of updates) is judged, because the diversity itself
+    falls with the number of updates, and max-pack collects more.
+    """
+    diversity = statistics.paired_difference(age_based.diversity, max_pack.diversity)
+    spread = statistics.paired_difference(age_based.spread, max_pack.spread)
+    gain = np.nanmean(age_based.accuracy - max_pack.accuracy, axis=1)
+    wider = age_based.spread - max_pack.spread
+    evidence = (
+        f"diversity {age_based.diversity.mean():.2f} against {max_pack.diversity.mean():.2f}"
+        f"{_in_brackets(diversity.p_value)}; times the number of updates "
+        f"{age_based.spread.mean():.1f} against {max_pack.spread.mean():.1f}"
+        f"{_in_brackets(spread.p_value)}"
+    )
+    linked = False
+    if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
+        link = stats.pearsonr(wider, gain)
+        linked = is_sure(link.pvalue) and link.statistic > 0
+        evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
+        evidence += _in_brackets(link.pvalue)
+    higher = is_sure(spread.p_value) and spread.difference > 0
+    verdict = (
+        "holds" if higher and linked else "holds in part" if higher or linked else "does not hold"
+    )
+    return Claim("gradient diversity explains the gain", verdict, evidence)
+
+
+def _in_brackets(p: float) -> str:
+    """The p-value behind a number; nothing if there was no test."""
+    return f" ({p_text(p)})" if p_text(p) else ""

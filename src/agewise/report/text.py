@@ -1,0 +1,137 @@
+"""Where numbers and names become words, for the terminal, the page and documents alike."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agewise.records import PolicyKey
+
+#: The levels of one, two and three stars; the first is also what counts as a sure difference.
+LEVELS = (0.05, 0.01, 0.001)
+#: What the stars mean.
+STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001"
+
+
+def short_names(policies: Sequence[PolicyKey]) -> dict[PolicyKey, str]:
+    """What each policy is called: its name, with the parameters that tell its likes apart.
+
+    >>> half, one = (PolicyKey("age-based", {"alpha": a, "ties": "random"}) for a in (0.5, 1.0))
+    >>> pack = PolicyKey("max-pack", {"ties": "random"})
+    >>> list(short_names([half, pack]).values())
+    ['age-based', 'max-pack']
+    >>> list(short_names([half, one, pack]).values())
+    ['age-based (alpha=0.5)', 'age-based (alpha=1)', 'max-pack']
+    """
+    short = {policy: _short_name(policy, policies) for policy in policies}
+    uses = Counter(short.values())
+    return {policy: name if uses[name] == 1 else str(policy) for policy, name in short.items()}
+
+
+def _short_name(policy: PolicyKey, policies: Sequence[PolicyKey]) -> str:
+    alike = [other.parameters for other in policies if other.name == policy.name]
+    telling = {
+        parameter: value
+        for parameter, value in policy.parameters.items()
+        if any(other.get(parameter) != value for other in alike)
+    }
+    return f"{policy.name} ({variation_text(telling)})" if telling else policy.name
+
+
+def p_text(p: float | None) -> str:
+    """A p-value; nothing if there was no test.
+
+    >>> p_text(0.0314), p_text(2e-7), p_text(None)
+    ('p = 0.031', 'p < 0.001', '')
+    """
+    if p is None or math.isnan(p):
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def stars(p: float | None) -> str:
+    """One to three stars for a p-value below 0.05, 0.01 and 0.001.
+
+    >>> stars(0.03), stars(0.0002), stars(0.5)
+    ('*', '***', '')
+    """
+    return "" if p is None else "*" * sum(p < level for level in LEVELS)
+
+
+def is_sure(p: float | None) -> bool:
+    """Whether a difference with this p-value counts: the 5% level."""
+    return p is not None and p < LEVELS[0]
+
+
+def points_text(gain: float) -> str:
+    """A gain in accuracy in percentage points, with its sign.
+
+    >>> points_text(0.0123), points_text(-0.0001)
+    ('+1.2', '+0.0')
+    """
+    return f"{round(100 * gain, 1) or 0.0:+.1f}"  # a gain that rounds to zero has no minus
+
+
+def percent_text(share: float) -> str:
+    """A share in percent, without the sign of percent.
+
+    >>> percent_text(0.8567)
+    '85.7'
+    """
+    return f"{100 * share:.1f}"
+
+
+def with_interval(row: Mapping[str, Any], name: str, form: str = ".1f", scale: float = 100) -> str:
+    """The mean ``row[name]`` and half the width of its interval, if that is known.
+
+    >>> with_interval({"loss": 0.1, "loss_low": 0.08, "loss_high": 0.12}, "loss")
+    '10.0 ± 2.0'
+    """
+    if math.isnan(row[name]):
+        return "-"
+    half = scale * (row[f"{name}_high"] - row[f"{name}_low"]) / 2
+    text = f"{scale * row[name]:{form}}"
+    return f"{text} ± {half:{form}}" if math.isfinite(half) else text
+
+
+def variation_text(variation: Mapping[str, Any]) -> str:
+    """What a variation changes, by the last part of each name.
+
+    >>> variation_text({"data.partition": "iid", "threshold.rate": 2.0})
+    'partition=iid, rate=2'
+    """
+    return ", ".join(f"{last_part(name)}={value_text(x)}" for name, x in variation.items())
+
+
+def value_text(value: Any) -> str:
+    """A value of a scenario or of a parameter.
+
+    >>> value_text(2.0), value_text({"kind": "shards", "classes_per_ue": 2}), value_text(None)
+    ('2', 'shards(classes_per_ue=2)', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        known = {name: inner for name, inner in value.items() if inner is not None}
+        kind = known.pop("kind", "")
+        return f"{kind}({variation_text(known)})" if known else str(kind)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def last_part(name: str) -> str:
+    """The last part of a dotted name.
+
+    >>> last_part("threshold.rate")
+    'rate'
+    """
+    return name.rpartition(".")[2]
+
+
+def and_list(words: Iterable[object]) -> str:
+    """Words as a list in a sentence; nothing for no words.
+
+    >>> and_list([10, 20, 40])
+    '10, 20 and 40'
+    """
+    *most, last = [str(word) for word in words] or [""]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,104 @@
+"""Names and numbers in words, and the claims of a result."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import agewise.report
+from agewise.experiment import Measured
+from agewise.policies import make_policy
+from agewise.records import PolicyKey
+from agewise.report.claims import claims_of, judge
+from agewise.report.text import and_list, p_text, points_text, short_names, stars, variation_text
+
+
+def names(*policies):
+    return list(short_names([make_policy(policy).key for policy in policies]).values())
+
+
+def test_policies_have_their_names_and_what_tells_likes_apart():
+    assert names("age-based", "max-pack", "max-pack-exact") == [
+        "age-based", "max-pack", "max-pack-exact"
+    ]  # fmt: skip
+    assert names("max-pack", "max-pack:ties=lowest-index", "age-based") == [
+        "max-pack (ties=random)", "max-pack (ties=lowest-index)", "age-based"
+    ]  # fmt: skip
+    assert names("age-based:alpha=0", "age-based:alpha=1,ties=lowest-index") == [
+        "age-based (alpha=0, ties=random)", "age-based (alpha=1, ties=lowest-index)"
+    ]  # fmt: skip
+
+
+def test_different_policies_have_different_names():
+    near = [PolicyKey("p", {"a": 0.1}), PolicyKey("p", {"a": 0.1 + 1e-9}), PolicyKey("p", {})]
+    assert len(set(short_names(near).values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("p", "text", "marks"),
+    [
+        (None, "", ""), (float("nan"), "", ""), (0.0, "p < 0.001", "***"),
+        (0.001, "p = 0.001", "**"), (0.01, "p = 0.010", "*"), (0.05, "p = 0.050", ""),
+        (1.0, "p = 1.000", ""),
+    ],
+)  # fmt: skip
+def test_p_values_and_stars(p, text, marks):
+    assert (p_text(p), stars(p)) == (text, marks)
+
+
+def test_small_words():
+    assert [points_text(x) for x in (-0.0004, -0.0006, 0.1)] == ["+0.0", "-0.1", "+10.0"]
+    assert [and_list(words) for words in ((), "a", "ab", "abc")] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+    trace = {"kind": "trace", "path": "g.npz", "power_budget": None}
+    assert (
+        variation_text({"channel": trace, "timing": "none"})
+        == "channel=trace(path=g.npz), timing=none"
+    )
+    assert variation_text({}) == ""
+
+
+def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swept):
+    def measured(policy, seeds):
+        return Measured.of({seed: compared.history(policy, seed) for seed in seeds})
+
+    both = ("age-based", "max-pack(ties=random)")
+    assert claims_of(compared) == judge(*(measured(policy, (0, 1, 2)) for policy in both), 8)
+    key = make_policy("max-pack").key
+    fewer = [entry for entry in compared.entries if (entry.policy, entry.seed) != (key, 1)]
+    partly = replace(compared, entries=fewer)
+    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), 8)
+    assert claims_of(partly) != claims_of(compared)
+    none = replace(compared, entries=[e for e in compared.entries if e.policy != key])
+    assert claims_of(none) == []
+    assert claims_of(swept) == []
+    others = [policy for policy in compared.policies if policy != key]
+    assert claims_of(replace(compared, policies=others)) == []
+
+
+def test_early_rounds_that_were_not_measured_cannot_be_judged():
+    ones, accuracy = np.ones(3), np.full((3, 100), np.nan)
+    accuracy[:, 49::50] = 0.5
+    late = Measured([0, 1, 2], ones, ones, ones, ones, ones, ones, accuracy)
+    assert judge(late, late, 100)[1].verdict == "cannot be judged"
+
+
+def test_reports_are_made_from_records_alone():
+    """Nothing here asks the radio, the data or the access point again."""
+    banned = {"agewise.radio", "agewise.data", "agewise.scheduling"}
+    for file in Path(agewise.report.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                imported = {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+            elif isinstance(node, ast.Import):
+                imported = {name.name for name in node.names}
+            else:
+                continue
+            rooms = {".".join(str(module).split(".")[:2]) for module in imported}
+            assert not rooms & banned, f"{file.name} imports {rooms & banned}"
