@@ -28,7 +28,7 @@ def overhead_per_item(few: int = 20, many: int = 420) -> float:
 
 
 def seconds_with(workers: int, seeds: int) -> float:
-    """Seconds for the same cells of the paper scenario, start of the workers included."""
+    """Seconds for the same runs of the paper scenario, start of the workers included."""
     scenario = Scenario.preset("paper")
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -45,7 +45,7 @@ def main() -> None:
     table = Table(title="Local engine")
     for heading in ("what", "measured"):
         table.add_column(heading, justify="right")
-    table.add_row("engine overhead of a cell", f"{1e3 * overhead_per_item():.2f} ms")
+    table.add_row("engine overhead of a run", f"{1e3 * overhead_per_item():.2f} ms")
     one, two = (min(seconds_with(workers, 20) for _ in range(2)) for workers in (1, 2))
     table.add_row("40 runs of 100 rounds, one process", f"{one:.1f} s")
     table.add_row("the same, two processes", f"{two:.1f} s")

@@ -6,46 +6,39 @@ subchannel, each entry the UE that holds it.
 
 import numpy as np
 
-from agewise import RoundView, Streams, Uplink
-from agewise.age import next_ages
+from agewise import AccessPoint, Scenario, Streams, Uplink
 from agewise.policies import AgeBased, MaxPack
-from agewise.radio import CellChannel, power_budget
-from agewise.scenario import Cell, Channel
+from agewise.radio import make_channel
 
 ROUNDS = 8
-cell = Cell(ues=30, subchannels=10, radius_m=100.0)
-settings = Channel(
-    path_loss_exponent=3.5, reference_distance_m=1.0, edge_snr_db=10.0, rate_threshold=4.0
-)
+scenario = Scenario.preset("paper").with_(**{"cell.ues": 30, "cell.subchannels": 10})
 streams = Streams(seed=1)
-channel = CellChannel.of(cell, settings, streams)
-distance = np.hypot(*channel.positions_m.T)
+channel = make_channel(scenario, streams)
+positions_m = channel.block(0).positions_m
+assert positions_m is not None  # noqa: S101 (a channel made of parts knows where its UEs are)
+distance = np.hypot(*positions_m.T)
 print(
-    f"{cell.ues} UEs within {cell.radius_m:g} m share "
-    f"{cell.subchannels} subchannels; a scheduled UE must reach "
-    f"{settings.threshold_bits:g} bit per channel use."
+    f"{channel.ue_count} UEs within {distance.max():.0f} m share {channel.subchannel_count} "
+    f"subchannels; a scheduled UE must reach {scenario.rate_threshold:g} bit per channel use."
 )
 
 for policy in (AgeBased(alpha=0.5), MaxPack()):
-    ages = np.zeros(cell.ues, dtype=np.int64)
-    reached = np.zeros(cell.ues, dtype=np.int64)
-    memory: dict[str, np.ndarray] = {}
+    access_point = AccessPoint(policy, channel.ue_count, streams)
     print(f"\n{policy}\nround  UE on each subchannel {' ' * 17} UEs  mean age  oldest")
     for t in range(ROUNDS):
-        uplink = Uplink(channel.gains(t), power_budget(settings), settings.threshold_bits)
-        allocation = policy.schedule(RoundView(uplink, ages, memory), streams.policy(t))
-        allocation.validate()
+        uplink = Uplink(channel.block(t).seen, channel.power_budget, scenario.rate_threshold)
+        allocation = access_point.plan(uplink)
+        access_point.receive(np.flatnonzero(allocation.scheduled))
         strip = " ".join(f"{ue:3d}" if ue >= 0 else "  ." for ue in allocation.owner)
-        ages = next_ages(ages, allocation.scheduled)
-        reached += allocation.scheduled
+        ages = access_point.ages
         print(
             f"{t:5d}  {strip}  {allocation.scheduled.sum():3d}  {ages.mean():8.1f}  {ages.max():6d}"
         )
-    print(
-        f"reached {np.count_nonzero(reached)} of {cell.ues} UEs, "
-        f"at {distance[reached > 0].mean():.0f} m on average; "
-        f"never heard of {np.count_nonzero(reached == 0)}, "
-        f"at {distance[reached == 0].mean():.0f} m"
-        if (reached == 0).any()
-        else f"reached all {cell.ues} UEs"
-    )
+    heard = access_point.participation > 0
+    if heard.all():
+        print(f"heard from all {heard.size} UEs")
+    else:
+        print(
+            f"heard from {heard.sum()} of {heard.size} UEs, at {distance[heard].mean():.0f} m on "
+            f"average; never from {(~heard).sum()}, at {distance[~heard].mean():.0f} m"
+        )

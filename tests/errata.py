@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agewise import RoundView, Streams, Uplink
-from agewise.age import f_alpha, next_ages
+from agewise import Streams, Uplink
+from agewise.age import f_alpha
 from agewise.policies import AgeBased, MaxPack
+from agewise.scheduling import AccessPoint
 from tests import reference
 from tests.cells import draw_gains
 
@@ -109,14 +110,12 @@ def participation(policy, snr, bits, seed):
     rng = np.random.default_rng([snr, bits, seed])
     distance = np.maximum(np.sqrt(rng.random(UES)), 0.01)
     mean = 10 ** (snr / 10) * distance**-3.5
-    ages, counts = np.zeros(UES, dtype=np.int64), np.zeros(UES, dtype=np.int64)
-    for t in range(100):
+    access_point = AccessPoint(policy, UES, Streams(seed))
+    for _ in range(100):
         gains = mean[:, None] * rng.standard_exponential((UES, SUBCHANNELS))
-        view = RoundView(Uplink(gains, 1.0, bits), ages)
-        scheduled = policy.schedule(view, Streams(seed).policy(t)).scheduled
-        ages = next_ages(ages, scheduled)
-        counts += scheduled
-    return counts
+        allocation = access_point.plan(Uplink(gains, 1.0, bits))
+        access_point.receive(np.flatnonzero(allocation.scheduled))
+    return access_point.participation
 
 
 TABLES = {"printed-algorithm": printed_algorithm, "sensitivity": sensitivity, "ties": ties}

@@ -2,38 +2,43 @@
 
 from agewise.scenario import Scenario
 
-TINY = {
-    "cell": {"ues": 12, "subchannels": 5, "radius_m": 100.0},
-    "channel": {
-        "path_loss_exponent": 3.5,
-        "reference_distance_m": 1.0,
-        "edge_snr_db": 10.0,
-        "rate_threshold": 4.0,
-    },
-    "data": {
-        "dataset": "synthetic",
-        "task": "all",
-        "partition": "shards",
-        "classes_per_ue": 2,
-        "concentration": 0.5,
-        "sizes": "equal",
-        "size_sigma": 0.5,
-    },
-    "learn": {
-        "loss": "hinge",
-        "clusters": 10,
-        "penalty": "l2",
-        "penalty_weight": 1e-3,
-        "local_steps": 10,
-        "batch_size": 1,
-        "step_size": 0.05,
-        "step_decay": 0.0,
-        "initial_deviation": 0.01,
-    },
-    "run": {"rounds": 8, "evaluate_every": 1, "age_alpha": 0.5},
-}
+TINY = Scenario.read(
+    {
+        "cell": {"ues": 12, "subchannels": 5},
+        "channel": {
+            "kind": "model",
+            "placement": {"kind": "disc", "radius_m": 100.0},
+            "path_loss": {"kind": "power-law", "exponent": 3.5, "reference_distance_m": 1.0},
+            "fading": "rayleigh",
+            "link": {"kind": "edge-snr", "edge_snr_db": 10.0},
+        },
+        "threshold": {"kind": "rate", "rate": 4.0},
+        "timing": "none",
+        "data": {
+            "dataset": "synthetic",
+            "task": "all",
+            "partition": {"kind": "shards", "classes_per_ue": 2},
+            "sizes": "equal",
+        },
+        "learn": {
+            "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
+            "penalty": {"kind": "l2", "weight": 1e-3},
+            "local_steps": 10,
+            "batch_size": 1,
+            "step_size": 0.05,
+            "step_decay": 0.0,
+        },
+        "run": {
+            "rounds": 8,
+            "evaluate_every": 1,
+            "objective_every": 0,
+            "optimum": "never",
+            "age_alpha": 0.5,
+        },
+    }
+)
 
 
 def tiny(**changes):
-    """The tiny scenario with changes by section, such as ``learn={"loss": "logistic"}``."""
-    return Scenario(**{name: {**TINY[name], **changes.get(name, {})} for name in TINY})
+    """The tiny scenario with changes by dotted name, such as ``**{"run.rounds": 3}``."""
+    return TINY.with_(**changes)

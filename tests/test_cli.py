@@ -125,7 +125,7 @@ def scenario_file(tmp_path):
     from tests.scenarios import tiny
 
     path = tmp_path / "tiny.toml"
-    path.write_text(tiny(run={"rounds": 12}).to_toml())
+    path.write_text(tiny(**{"run.rounds": 12}).to_toml())
     return path
 
 

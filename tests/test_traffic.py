@@ -11,10 +11,9 @@ from agewise.age import f_alpha
 from agewise.core.random import bits, subkey, unit
 from agewise.core.traffic import Ledger, TrafficCell, TrafficKeys, serve
 from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
-from agewise.radio import CellChannel
+from agewise.radio import Block, Channel, ModelledChannel, RayleighFading, make_channel
 from agewise.spectrum import pack
 from agewise.traffic import run, schedule_traffic
-from agewise.traffic.setting import Setting
 from tests import reference
 from tests.scenarios import tiny
 
@@ -24,8 +23,10 @@ FIELDS = ("mean_age", "peak_age", "oldest", "deliveries", "age_counts", "subchan
           "empty_share")  # fmt: skip
 
 
-def in_regime(edge_snr_db, threshold, **cell):
-    return tiny(channel={"edge_snr_db": edge_snr_db, "rate_threshold": threshold}, cell=cell)
+def in_regime(edge_snr_db, threshold, **changes):
+    return tiny(
+        **{"channel.link.edge_snr_db": edge_snr_db, "threshold.rate": threshold}, **changes
+    )
 
 
 def word(key, t, ue):
@@ -89,42 +90,41 @@ def test_compiled_slots_are_those_of_the_policy(policy, edge_snr_db, threshold, 
 
 def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
     streams = Streams(seed)
-    setting = Setting.of(scenario, None, None, arrivals, streams)
-    keys = TrafficKeys(setting.channel.streams.channel, streams.arrivals, streams.ties)
+    channel = make_channel(scenario, streams)
+    keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
+    chances = np.array(np.broadcast_to(1.0 if arrivals is None else arrivals, channel.ue_count))
     cell = TrafficCell(
-        setting.channel.mean_gains, setting.chances, setting.subchannels, setting.power,
-        setting.rate_threshold,
-    )  # fmt: skip
-    ledger = Ledger.opened(setting.ues).with_room_for(count)
+        channel.mean_gains, chances, channel.subchannel_count, 1.0, scenario.rate_threshold
+    )
+    ledger = Ledger.opened(channel.ue_count).with_room_for(count)
     weight_of = np.ones(ledger.age_counts.size)
     if isinstance(policy, AgeBased):
         weight_of = f_alpha(np.arange(weight_of.size), policy.alpha, policy.form)
-    owners = []
-    for t in range(count):
-        owner = serve((t, t + 1), keys, cell, weight_of, policy.ties == "random", ledger)
-        owners.append(owner.tolist())
-    return owners
+    return [
+        serve((t, t + 1), keys, cell, weight_of, policy.ties == "random", ledger).tolist()
+        for t in range(count)
+    ]
 
 
 @dataclass(frozen=True)
 class Veiled:
-    """A cell's channel that does not look like one: it is scheduled slot by slot."""
+    """A modelled channel that does not look like one: it is scheduled slot by slot."""
 
-    cell: CellChannel
+    channel: Channel
 
-    def gains(self, t):
-        return self.cell.gains(t)
+    def __getattr__(self, name):
+        return getattr(self.channel, name)
 
 
 @pytest.mark.parametrize("arrivals", ARRIVALS, ids=["always", "scalar", "vector"])
 @pytest.mark.parametrize("policy", ["age-based", "max-pack"])
 def test_without_chance_in_the_ties_both_ways_are_one(policy, arrivals):
     scenario, policy = tiny(), f"{policy}:ties=lowest-index"
-    cell = CellChannel.of(scenario.cell, scenario.channel, Streams(0))
-    given = {"arrivals": arrivals, "power": 1.0, "rate_threshold": 4.0}
+    channel = make_channel(scenario, Streams(0))
+    given = {"arrivals": arrivals, "rate_threshold": 4.0}
     assert_same(
-        schedule_traffic(cell, policy, 200, **given),
-        schedule_traffic(Veiled(cell), policy, 200, **given),
+        schedule_traffic(channel, policy, 200, **given),
+        schedule_traffic(Veiled(channel), policy, 200, **given),
     )
 
 
@@ -140,15 +140,15 @@ def test_compiled_slots_at_the_paper_size():
 def twin(scenario, alpha, count, chances, seed):
     """Everything but the draws in plain Python; ties go to the lowest index."""
     streams, ues = Streams(seed), scenario.cell.ues
-    channel = CellChannel.of(scenario.cell, scenario.channel, streams)
-    threshold = scenario.channel.threshold_bits
+    channel = make_channel(scenario, streams)
+    threshold = scenario.rate_threshold
     ages, generated, delivered = [0] * ues, [None] * ues, [0] * ues
     history, peaks, used = [], [[] for _ in range(ues)], []
     for t in range(count):
         for ue in range(ues):
             if arrives(streams, t, ue, chances[ue]):
                 generated[ue] = t
-        gains = channel.gains(t).tolist()
+        gains = channel.block(t).true.tolist()
         for ue in range(ues):
             if generated[ue] is None:
                 gains[ue] = [0.0] * len(gains[ue])
@@ -266,12 +266,12 @@ def test_the_size_of_chunks_does_not_matter(policy, monkeypatch):
     assert done == [*range(7, 100, 7), 100]
 
 
-def test_a_scenario_is_its_cell_with_power_and_threshold():
+def test_a_scenario_is_its_channel_with_its_threshold():
     scenario, streams = tiny(), Streams(3)
-    channel = CellChannel.of(scenario.cell, scenario.channel, streams)
+    channel = make_channel(scenario, streams)
     assert_same(
         schedule_traffic(scenario, "age-based", 50, seed=3),
-        schedule_traffic(channel, "age-based", 50, power=1.0, rate_threshold=4.0, seed=3),
+        schedule_traffic(channel, "age-based", 50, rate_threshold=4.0, seed=3),
     )
 
 
@@ -303,26 +303,41 @@ class Trace:
     """A channel that repeats what it was given."""
 
     blocks: list
+    power_budget: float = 1.0
 
-    def gains(self, t):
-        return np.array(self.blocks[t % len(self.blocks)])
+    @property
+    def ue_count(self):
+        return len(self.blocks[0])
+
+    @property
+    def subchannel_count(self):
+        return len(self.blocks[0][0])
+
+    def block(self, t):
+        gains = np.array(self.blocks[t % len(self.blocks)])
+        return Block(gains, gains, None)
 
 
 def test_any_channel_will_do():
     """Two UEs, one subchannel, the better of equal ages first; then they alternate."""
     trace = Trace([[[3.0], [0.0]], [[3.0], [3.0]]])
-    traffic = schedule_traffic(trace, "age-based", 10, power=1.0, rate_threshold=1.0)
+    traffic = schedule_traffic(trace, "age-based", 10, rate_threshold=1.0)
     assert traffic.deliveries.tolist() == [5, 5]
     assert traffic.mean_age.tolist() == [0.5, 0.5]
     assert traffic.oldest.tolist() == [1, 1]
     assert "10 slots: mean age 0.500, 1.000 updates per slot" in repr(traffic)
 
 
+def modelled(mean_gains, subchannels):
+    fading = RayleighFading(Streams(0).channel)
+    return ModelledChannel(np.zeros((mean_gains.size, 2)), mean_gains, fading, subchannels, 1.0)
+
+
 def test_a_channel_without_ues_or_subchannels():
     for ues, subchannels in ((0, 3), (3, 0), (0, 0)):
-        channel = CellChannel(np.zeros((ues, 2)), np.ones(ues), subchannels, Streams(0))
+        channel = modelled(np.ones(ues), subchannels)
         for policy in ("age-based", "round-robin"):
-            traffic = schedule_traffic(channel, policy, 4, power=1.0, rate_threshold=1.0)
+            traffic = schedule_traffic(channel, policy, 4, rate_threshold=1.0)
             assert traffic.deliveries.tolist() == [0] * ues
             assert traffic.empty_share == 1.0
             json.dumps(traffic.to_dict(), allow_nan=False)
@@ -332,14 +347,14 @@ def test_a_channel_without_ues_or_subchannels():
 
 def test_a_channel_that_changes_its_size_stops_with_the_slot():
     trace = Trace([[[1.0, 2.0]], [[1.0]]])
-    with pytest.raises(ValueError, match=r"shape \(1, 1\) in slot 1, but of shape \(1, 2\)"):
-        schedule_traffic(trace, "random", 3, power=1.0, rate_threshold=0.0)
+    with pytest.raises(ValueError, match=r"shape \(1, 1\) in slot 1, but 1 UEs and 2 subch"):
+        schedule_traffic(trace, "random", 3, rate_threshold=0.0)
 
 
 def test_wrong_gains_of_a_cell_are_told_with_their_place():
-    bad = CellChannel(np.zeros((2, 2)), np.array([1.0, np.nan]), 3, Streams(0))
+    bad = modelled(np.array([1.0, np.nan]), 3)
     with pytest.raises(ValueError, match="gain of UE 1 on subchannel 0 is nan"):
-        schedule_traffic(bad, "age-based", 5, power=1.0, rate_threshold=1.0)
+        schedule_traffic(bad, "age-based", 5, rate_threshold=1.0)
 
 
 def test_a_subclass_schedules_in_its_own_way():
@@ -372,14 +387,16 @@ class Fixed(Policy):
     ],
 )
 def test_a_wrong_answer_stops_with_the_policy_the_slot_and_the_cause(answer, threshold, message):
-    with pytest.raises(ValueError, match=r"fixed\(answer=.*\) in slot 0" + message):
+    with pytest.raises(ValueError, match=r"fixed\(answer=.*\) in (slot|round) 0" + message):
         schedule_traffic(
-            Trace([[[3.0, 3.0], [3.0, 3.0]]]), Fixed(answer), 2, power=1.0,
+            Trace([[[3.0, 3.0], [3.0, 3.0]]]), Fixed(answer), 2,
             rate_threshold=threshold, arrivals=[1.0, 1e-9],
         )  # fmt: skip
 
 
-LATE = tiny().with_(timing={"compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0})
+LATE = tiny(
+    timing={"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
+)
 
 
 @pytest.mark.parametrize(
@@ -392,16 +409,13 @@ LATE = tiny().with_(timing={"compute_slots": 1.0, "compute_sigma": 0.5, "deadlin
         ({"arrivals": float("nan")}, "that of UE 0 is nan"),
         ({"arrivals": [0.5, 0.5]}, r"each of the 12 UEs, not an array of shape \(2,\)"),
         ({"arrivals": "often"}, "must be probabilities, not 'often'"),
-        ({"power": 2.0}, "come from the scenario"),
-        ({"channel": LATE}, "scenario.with_\\(timing=None\\)"),
+        ({"rate_threshold": 2.0}, "comes from the scenario"),
+        ({"channel": LATE}, 'scenario.with_\\(timing="none"\\)'),
         ({"policy": "oort"}, "oort.* reads losses, which only learning gives"),
         ({"policy": "age-basd"}, "did you mean age-based"),
         ({"seed": -1}, "seed must be"),
-        ({"channel": Trace([[[1.0]]])}, "power and rate_threshold must be given"),
-        (
-            {"channel": Trace([[[1.0]]]), "power": -1.0, "rate_threshold": 1.0},
-            "power must be positive",
-        ),
+        ({"channel": Trace([[[1.0]]])}, "rate_threshold must be given"),
+        ({"channel": Trace([[[1.0]]], -1.0), "rate_threshold": 1.0}, "power must be positive"),
     ],
 )
 def test_wrong_arguments(given, message):

@@ -1,4 +1,4 @@
-"""Agewise: `agewise.simulate.rounds` with the policy ``random``.
+"""Agewise: `agewise.simulation.rounds` with the policy ``random``.
 
 There are as many subchannels as clients in a cohort and the rate threshold is zero, so that each
 scheduled client needs one subchannel and exactly ten clients upload in every round. The time holds
@@ -8,7 +8,7 @@ averaging, the record of the round, and the evaluation.
 
 import agewise
 from agewise.scenario import Scenario
-from agewise.simulate import rounds
+from agewise.simulation import rounds
 from benchmarks.peers import common
 
 

@@ -12,35 +12,65 @@ if TYPE_CHECKING:
         engines,
         experiment,
         learn,
-        optimality,
         policies,
         radio,
         report,
-        reproduction,
         scenario,
+        scheduling,
+        simulation,
         spectrum,
         statistics,
-        suite,
+        studies,
         traffic,
         units,
     )
     from agewise.experiment import Result, compare, run, sweep
-    from agewise.optimality import gap
-    from agewise.policies import Policy, RoundView, schedule
+    from agewise.policies import schedule
     from agewise.random import Streams
-    from agewise.records import History
-    from agewise.reproduction import reproduce, reproduce_map
+    from agewise.records import History, PolicyKey
+    from agewise.report import draw_figure, write_page
     from agewise.scenario import Scenario
-    from agewise.simulate import simulate
+    from agewise.scheduling import AccessPoint, Policy, RoundView
+    from agewise.simulation import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
-    from agewise.suite import benchmark
+    from agewise.studies import benchmark, gap, reproduce, reproduce_map
     from agewise.traffic import schedule_traffic
 
+#: Where public names live. They are imported when first used: this is the one place where imports
+#: wait, so that `import agewise` and `agewise --help` need not wait for Numba, Polars and SciPy.
+_HOMES = {
+    "AccessPoint": "scheduling",
+    "Allocation": "spectrum",
+    "History": "records",
+    "InfeasibleAllocation": "spectrum",
+    "Policy": "scheduling",
+    "PolicyKey": "records",
+    "Result": "experiment",
+    "RoundView": "scheduling",
+    "Scenario": "scenario",
+    "Streams": "random",
+    "Uplink": "spectrum",
+    "benchmark": "studies",
+    "compare": "experiment",
+    "draw_figure": "report",
+    "gap": "studies",
+    "reproduce": "studies",
+    "reproduce_map": "studies",
+    "run": "experiment",
+    "schedule": "policies",
+    "schedule_traffic": "traffic",
+    "simulate": "simulation",
+    "sweep": "experiment",
+    "write_page": "report",
+}
+
 __all__ = [
+    "AccessPoint",
     "Allocation",
     "History",
     "InfeasibleAllocation",
     "Policy",
+    "PolicyKey",
     "Result",
     "RoundView",
     "Scenario",
@@ -51,57 +81,38 @@ __all__ = [
     "benchmark",
     "compare",
     "data",
+    "draw_figure",
     "engines",
     "experiment",
     "gap",
     "learn",
-    "optimality",
     "policies",
     "radio",
     "report",
     "reproduce",
     "reproduce_map",
-    "reproduction",
     "run",
     "scenario",
     "schedule",
     "schedule_traffic",
+    "scheduling",
     "simulate",
+    "simulation",
     "spectrum",
     "statistics",
-    "suite",
+    "studies",
     "sweep",
     "traffic",
     "units",
+    "write_page",
 ]
-
-# Names are imported when first used, so that `agewise --help` need not wait for NumPy.
-_HOMES = {
-    "Allocation": "spectrum",
-    "History": "records",
-    "InfeasibleAllocation": "spectrum",
-    "Policy": "policies",
-    "Result": "experiment",
-    "RoundView": "policies",
-    "Scenario": "scenario",
-    "Streams": "random",
-    "Uplink": "spectrum",
-    "benchmark": "suite",
-    "compare": "experiment",
-    "gap": "optimality",
-    "reproduce": "reproduction",
-    "reproduce_map": "reproduction",
-    "run": "experiment",
-    "schedule": "policies",
-    "schedule_traffic": "traffic",
-    "simulate": "simulate",
-    "sweep": "experiment",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"agewise.{_HOMES[name]}"), name)
+        value = getattr(import_module(f"agewise.{_HOMES[name]}"), name)
+        globals()[name] = value  # found without this function from now on
+        return value
     if name in __all__:
         return import_module(f"agewise.{name}")
     raise AttributeError(f"module 'agewise' has no attribute {name!r}")

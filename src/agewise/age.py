@@ -7,18 +7,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+from agewise.core.age import CONTINUOUS, PAPER, weigh_ages
 
 Form = Literal["paper", "continuous"]
+_FORMS = {"paper": PAPER, "continuous": CONTINUOUS}
 _Age = TypeVar("_Age", np.int64, np.float64)
 
 
 def next_ages(
-    ages: NDArray[_Age], received: NDArray[np.bool_] | NDArray[np.int64]
+    ages: NDArray[_Age],
+    received: NDArray[np.bool_] | NDArray[np.int64],
+    update_ages: NDArray[np.int64] | int = 0,
 ) -> NDArray[_Age]:
     """Eq. 2: ``T[t+1] = (T[t] + 1) (1 - S[t])``.
 
     ``received`` are the UEs whose update arrived, as a mask or by index; that is what resets an
-    age: a scheduled UE whose upload was lost goes on ageing.
+    age: a scheduled UE whose upload was lost goes on ageing. An update that was not new when it
+    was sent resets the age to its own, ``update_ages``.
 
     >>> next_ages(np.array([0, 3, 5]), np.array([False, True, False]))
     array([1, 0, 6])
@@ -28,7 +33,7 @@ def next_ages(
             f"ages and received must have one entry per UE: {ages.shape} and {received.shape}"
         )
     following = ages + 1
-    following[received] = 0
+    following[received] = update_ages
     return following
 
 
@@ -79,18 +84,17 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
     array([0., 2., 4.])
     """
     check_alpha(alpha, form)
-    x = np.asarray(ages, dtype=np.float64)
-    if not x.min(initial=0.0) >= 0:
+    x = np.asarray(ages)
+    weights = np.empty(x.shape)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    power = 1.0 - alpha
+    lowest, highest = weigh_ages(flat, power, _FORMS[form], weights.reshape(-1))
+    if not lowest >= 0:
         raise ValueError("ages must be non-negative")
-    power, oldest = 1.0 - alpha, float(x.max(initial=0.0))
     try:
-        math.pow(1.0 + oldest, power)
+        math.pow(1.0 + highest, power)
     except OverflowError:
         raise ValueError(
-            f"f_alpha overflows: an age of {oldest:g} with alpha={alpha:g} is too large"
+            f"f_alpha overflows: an age of {highest:g} with alpha={alpha:g} is too large"
         ) from None
-    if alpha == 1:
-        return np.log1p(x)
-    if form == "paper":
-        return np.asarray(x**power / power)
-    return np.asarray(np.expm1(power * np.log1p(x)) / power)
+    return weights

@@ -1,10 +1,16 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and checksums that show what changed since."""
 
 import contextlib
+import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+#: What stands in a file in the place of its checksum while that is worked out.
+NO_CHECKSUM = "0" * 64
+_CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{64})"')
 
 
 @contextlib.contextmanager
@@ -41,3 +47,36 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def seal(content: bytes) -> bytes:
+    """Content that holds the JSON member ``"checksum": NO_CHECKSUM``, with the checksum there.
+
+    It is the SHA-256 of all bytes as they were given, so that no byte of the file can change
+    unnoticed. Nothing moves, because the length stays the same.
+    """
+    start, end = _checksum_span(content)
+    if content[start:end].decode() != NO_CHECKSUM:
+        raise ValueError("the content has no empty checksum")
+    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[end:]
+
+
+def seal_holds(content: bytes) -> bool | None:
+    """Whether sealed content is what it was when it was sealed; ``None`` if it never was.
+
+    >>> content = seal(b'{"x": 1, "checksum": "' + NO_CHECKSUM.encode() + b'"}')
+    >>> seal_holds(content), seal_holds(content.replace(b"1", b"2", 1)), seal_holds(b"{}")
+    (True, False, None)
+    """
+    start, end = _checksum_span(content)
+    if end == 0:
+        return None
+    empty = content[:start] + NO_CHECKSUM.encode() + content[end:]
+    return hashlib.sha256(empty).hexdigest().encode() == content[start:end]
+
+
+def _checksum_span(content: bytes) -> tuple[int, int]:
+    """Where the last checksum of the content begins and ends; (0, 0) without one."""
+    at = content.rfind(b'"checksum": "')
+    found = _CHECKSUM.match(content, at) if at >= 0 else None
+    return found.span(1) if found else (0, 0)

@@ -3,33 +3,93 @@
 import io
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
-from agewise.files import write_whole
+from agewise.extras import require
+from agewise.files import NO_CHECKSUM, seal, seal_holds, write_whole
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
-_FORMAT = 1
-_MEASURED = ("accuracy", "test_loss", "objective", "gradient_diversity")
+#: The format that is written, and the oldest one that is still read.
+_FORMAT = 2
+_OLDEST = 2
+_KEY = "agewise"
+_NUMBERS = (
+    "accuracy",
+    "test_loss",
+    "objective",
+    "gradient_diversity",
+    "weight",
+    "optimum",
+    "optimum_bound",
+)
+
+#: What a parameter of a policy may be: plain data that JSON gives back as it was.
+Value = bool | int | float | str | None | tuple["Value", ...]
+
+
+@dataclass(frozen=True)
+class PolicyKey:
+    """Which policy: its name and all its parameters, as data that can be compared and kept.
+
+    Parameters that are not plain data are kept by what they are as text.
+
+    >>> print(PolicyKey("age-based", {"alpha": 0.5, "ties": "random"}))
+    age-based(alpha=0.5, ties=random)
+    """
+
+    name: str
+    parameters: Mapping[str, Value]
+
+    def __post_init__(self) -> None:
+        plain = {name: _hashable(plain_value(x)) for name, x in self.parameters.items()}
+        object.__setattr__(self, "parameters", plain)
+
+    def __hash__(self) -> int:
+        return hash((self.name, frozenset(self.parameters.items())))
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return {"name": self.name, "parameters": dict(self.parameters)}
+
+    @classmethod
+    def from_json(cls, values: object) -> "PolicyKey":
+        """What `to_json` gave; ``ValueError`` if it is something else."""
+        if isinstance(values, dict) and values.keys() == {"name", "parameters"}:
+            name, parameters = values["name"], values["parameters"]
+            if isinstance(name, str) and isinstance(parameters, dict):
+                return cls(name, parameters)
+        raise ValueError(f"a policy is a name and parameters, not {values!r}")
 
 
 @dataclass(frozen=True, eq=False)
 class RoundRecord:
     """One communication round: who was scheduled, whose update arrived, and what it did.
 
-    ``owner[subchannel]`` and ``power[subchannel]`` are the allocation; ``ages[ue]`` are those
-    after the round, T[t+1]; ``participation[ue]`` counts the updates received so far.
-    ``accuracy``, ``test_loss`` and ``objective`` are ``None`` in rounds that do not measure
-    them, and ``gradient_diversity`` where no update arrived.
+    ``scheduled`` and ``received`` are UEs in rising order, and ``rate`` (float64, bits per channel
+    use) that of each scheduled one. ``owner[subchannel]``, ``power[subchannel]`` and
+    ``gain[subchannel]`` are the allocation, with the owner's true gain, 0 where nobody transmits.
+    ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
+    received so far.
+
+    ``accuracy``, ``class_accuracy[class]``, ``test_loss`` and ``objective`` are ``None`` in rounds
+    that do not measure them, and ``gradient_diversity`` where no update arrived. ``weight`` is the
+    sum of f_alpha of the ages before the round over the scheduled UEs, ``optimum`` the best value
+    of problem (3) found and ``optimum_bound`` what none can exceed, in rounds in which the optimum
+    was worked out.
     """
 
     t: int
@@ -37,23 +97,41 @@ class RoundRecord:
     received: NDArray[np.int64]
     owner: NDArray[np.int64]
     power: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    rate: NDArray[np.float64]
     ages: NDArray[np.int64]
     participation: NDArray[np.int64]
     gradient_diversity: float | None
     accuracy: float | None
+    class_accuracy: NDArray[np.float64] | None
     test_loss: float | None
     objective: float | None
+    weight: float | None
+    optimum: float | None
+    optimum_bound: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class RunInfo:
-    """What a run follows from: the resolved scenario, the policy, the seed and the version."""
+    """What a run follows from, and what stays the same in all its rounds.
 
-    scenario: dict[str, Any]
-    policy: str
-    parameters: dict[str, Any]
+    ``scenario`` holds every value of the resolved scenario. ``positions_m[ue, (x, y)]`` and
+    ``label_counts[ue, class]`` are ``None`` where they are not known; ``class_names[class]`` says
+    what the classes stand for.
+    """
+
+    scenario: Mapping[str, Any]
+    policy: PolicyKey
     seed: int
     version: str
+    positions_m: NDArray[np.float64] | None
+    label_counts: NDArray[np.int64] | None
+    class_names: tuple[str, ...]
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return int(self.scenario["cell"]["ues"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +139,7 @@ class History:
     """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
     info: RunInfo
-    frame: "polars.DataFrame"
+    frame: pl.DataFrame
 
     @classmethod
     def collect(cls, info: RunInfo, records: Iterable[RoundRecord], age_alpha: float) -> "History":
@@ -73,31 +151,72 @@ class History:
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Test accuracy after each round; NaN where it was not measured."""
-        return self._numbers("accuracy")
+        """``[round]``: test accuracy after each; NaN where it was not measured."""
+        return self.numbers("accuracy")
+
+    @property
+    def class_accuracy(self) -> NDArray[np.float64]:
+        """``[round, class]``: test accuracy of each class; NaN where it was not measured."""
+        measured = self.frame["class_accuracy"]
+        table = np.full((len(self), len(self.info.class_names)), math.nan)
+        if measured.null_count() < len(self):
+            table[measured.is_not_null().to_numpy()] = measured.drop_nulls().to_list()
+        return table
 
     @property
     def owner(self) -> NDArray[np.int64]:
         """``[round, subchannel]``: the UE that held it, or -1."""
-        return np.array(self.frame["owner"].to_list(), dtype=np.int64)
+        return self._table("owner").astype(np.int64)
+
+    @property
+    def power(self) -> NDArray[np.float64]:
+        """``[round, subchannel]``: what its owner spent there; 0 where nobody transmitted."""
+        return self._table("power")
+
+    @property
+    def gain(self) -> NDArray[np.float64]:
+        """``[round, subchannel]``: the owner's true gain; 0 where nobody transmitted."""
+        return self._table("gain")
+
+    @property
+    def scheduled(self) -> list[NDArray[np.int64]]:
+        """``[round]``: the scheduled UEs of each."""
+        return [np.array(ues, np.int64) for ues in self.frame["scheduled"].to_list()]
+
+    @property
+    def received(self) -> list[NDArray[np.int64]]:
+        """``[round]``: the UEs of each whose update arrived."""
+        return [np.array(ues, np.int64) for ues in self.frame["received"].to_list()]
+
+    @property
+    def rate(self) -> list[NDArray[np.float64]]:
+        """``[round]``: the rates of the scheduled UEs of each, in bits per channel use."""
+        return [np.array(rates, np.float64) for rates in self.frame["rate"].to_list()]
 
     @property
     def participation(self) -> NDArray[np.int64]:
         """``[ue]``: in how many rounds an update of the UE arrived."""
-        received = np.array(self.frame["received"].explode().drop_nulls(), dtype=np.int64)
-        return np.bincount(received, minlength=self.info.scenario["cell"]["ues"])
+        return np.bincount(np.concatenate(self.received), minlength=self.info.ue_count)
 
     @property
     def ages(self) -> NDArray[np.int64]:
         """``[round, ue]``: the ages after each round, worked out by Eq. 2."""
-        ages = np.zeros(self.info.scenario["cell"]["ues"], dtype=np.int64)
+        ages = np.zeros(self.info.ue_count, dtype=np.int64)
         after = []
-        for received in self.frame["received"].to_list():
-            ages = next_ages(ages, np.array(received, dtype=np.int64))
+        for received in self.received:
+            ages = next_ages(ages, received)
             after.append(ages)
         return np.array(after)
 
-    def to_polars(self) -> "polars.DataFrame":
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """``[round]``: a column of numbers; NaN where it was not measured."""
+        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+
+    def _table(self, column: str) -> NDArray[Any]:
+        """``[round, entry]``: a column of lists that are all equally long."""
+        return self.frame[column].explode().to_numpy().reshape(len(self), -1)
+
+    def to_polars(self) -> pl.DataFrame:
         """The rounds as a Polars data frame."""
         return self.frame
 
@@ -111,82 +230,150 @@ class History:
             temporary.write_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes; the same for the same run, to the bit."""
-        described = json.dumps(
-            {
-                "format": _FORMAT,
-                "scenario": self.info.scenario,
-                "policy": self.info.policy,
-                "parameters": self.info.parameters,
-                "seed": self.info.seed,
-                "version": self.info.version,
-            }
-        )
+        """The content of the file that `save` writes; the same for the same run, to the bit.
+
+        A checksum of the whole content is part of it.
+        """
+        described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
-        self.frame.write_parquet(buffer, compression="zstd", metadata={"agewise": described})
-        return buffer.getvalue()
+        metadata = {_KEY: json.dumps(described)}
+        self.frame.write_parquet(buffer, compression="zstd", metadata=metadata)
+        return seal(buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path | str) -> "History":
-        """Read a file that `save` wrote; ``ValueError`` if it is not one."""
-        import polars as pl
-
-        try:
-            described = json.loads(pl.read_parquet_metadata(path)["agewise"])
-            frame = pl.read_parquet(path)
-        except KeyError:
-            raise ValueError(f"{path}: a Parquet file, but not of an Agewise run") from None
-        except (Exception, pl.exceptions.PanicException) as error:
-            # A damaged file can fail anywhere in the reader.
-            raise ValueError(f"{path}: not a readable Parquet file: {error}") from error
-        if described.get("format") != _FORMAT:
-            raise ValueError(
-                f"{path}: written in format {described.get('format')}, this version reads {_FORMAT}"
-            )
-        info = {key: value for key, value in described.items() if key != "format"}
-        return cls(RunInfo(**info), frame)
-
-    def _numbers(self, column: str) -> NDArray[np.float64]:
-        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+        """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
+        content = _read(path)
+        info = _info_of(content, path)
+        return cls(info, pl.read_parquet(io.BytesIO(content)))
 
 
-def as_pandas(frame: "polars.DataFrame") -> "pandas.DataFrame":
+def read_info(path: Path | str) -> RunInfo:
+    """What the run in a file follows from; the whole file is checked as by `History.load`."""
+    return _info_of(_read(path), path)
+
+
+def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
     """A Polars data frame as a pandas one, without further packages."""
+    return require("pandas", "pandas").DataFrame(frame.to_dict(as_series=False))
+
+
+def plain_value(value: Any) -> Any:
+    """Data as JSON can keep it: NumPy's numbers as Python's, lists as tuples, the rest as text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return tuple(map(plain_value, value))
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(inner) for name, inner in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _hashable(value: Any) -> Value:
+    """A plain value with mappings as text."""
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return str(value) if isinstance(value, dict) else value
+
+
+def _read(path: Path | str) -> bytes:
+    """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
     try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "pandas is not installed: pip install 'agewise[pandas]'"
-        ) from error
-    return pandas.DataFrame(frame.to_dict(as_series=False))
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _frame(records: list[RoundRecord], age_alpha: float) -> "polars.DataFrame":
-    import polars as pl
+def _info_of(content: bytes, path: Path | str) -> RunInfo:
+    """What the file says of its run, after a check of every byte.
 
+    Only content that is as it was written gets as far as the reader of its rounds, which may fail
+    in any way on other bytes.
+    """
+    whole = seal_holds(content)
+    if whole is False:
+        raise ValueError(f"{path}: damaged: its content does not match its checksum")
+    described = _metadata(content, path)
+    number = described.get("format")
+    if isinstance(number, int) and number < _OLDEST:
+        raise ValueError(f"{path}: written by an older version (format {number}); run it again")
+    if isinstance(number, int) and number > _FORMAT:
+        raise ValueError(
+            f"{path}: written by a newer version (format {number}); this one reads up to {_FORMAT}"
+        )
+    if whole is None:
+        raise ValueError(f"{path}: damaged: there is no checksum in it")
+    try:
+        return _info_from_json(described)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: does not describe a run: {error}") from error
+
+
+def _metadata(content: bytes, path: Path | str) -> dict[str, Any]:
+    try:
+        described = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_KEY])
+    except KeyError:
+        raise ValueError(f"{path}: a Parquet file, but not of an Agewise run") from None
+    except (Exception, pl.exceptions.PanicException) as error:
+        # A damaged file can fail anywhere in the reader.
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: not a readable Parquet file: {reason}") from error
+    return described if isinstance(described, dict) else {}
+
+
+def _info_to_json(info: RunInfo) -> dict[str, Any]:
+    return {
+        "format": _FORMAT,
+        "scenario": info.scenario,
+        "policy": info.policy.to_json(),
+        "seed": info.seed,
+        "version": info.version,
+        "positions_m": None if info.positions_m is None else info.positions_m.tolist(),
+        "label_counts": None if info.label_counts is None else info.label_counts.tolist(),
+        "class_names": info.class_names,
+    }
+
+
+def _info_from_json(values: Mapping[str, Any]) -> RunInfo:
+    return RunInfo(
+        values["scenario"],
+        PolicyKey.from_json(values["policy"]),
+        values["seed"],
+        values["version"],
+        _table_of(values["positions_m"], np.float64),
+        _table_of(values["label_counts"], np.int64),
+        tuple(values["class_names"]),
+    )
+
+
+def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | None:
+    return None if rows is None else np.array(rows, dtype=kind)
+
+
+def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
     ages = np.stack([record.ages for record in records])
     owner = np.stack([record.owner for record in records])
     participation = np.stack([record.participation for record in records])
 
-    def column(name: str, kind: Any) -> Any:
+    def column(name: str, kind: type[pl.DataType]) -> pl.Series:
         return pl.Series(name, [getattr(record, name) for record in records], dtype=kind)
 
-    def lists(name: str, kind: Any) -> Any:
-        values = [getattr(record, name).tolist() for record in records]
+    def lists(name: str, kind: type[pl.DataType]) -> pl.Series:
+        arrays = [getattr(record, name) for record in records]
+        values = [None if array is None else array.tolist() for array in arrays]
         return pl.Series(name, values, dtype=pl.List(kind))
 
     return pl.DataFrame(
         [
             column("t", pl.Int32).alias("round"),
-            *(column(name, pl.Float64) for name in _MEASURED),
+            *(column(name, pl.Float64) for name in _NUMBERS),
+            lists("class_accuracy", pl.Float64),
             pl.Series("age_mean", ages.mean(axis=1)),
             pl.Series("age_peak", ages.max(axis=1)),
             pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
-            lists("scheduled", pl.Int32),
-            lists("received", pl.Int32),
-            lists("owner", pl.Int32),
-            lists("power", pl.Float64),
+            *(lists(name, pl.Int32) for name in ("scheduled", "received", "owner")),
+            *(lists(name, pl.Float64) for name in ("power", "gain", "rate")),
         ]
     )

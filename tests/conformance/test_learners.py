@@ -8,16 +8,18 @@ import pytest
 from agewise import Streams
 from agewise.data import divide, load
 from agewise.learn import average, make_learner
-from agewise.scenario import Learn
+from agewise.scenario import Linear
 from tests.scenarios import tiny
 
-LOSSES = get_args(Learn.model_fields["loss"].annotation)
+LOSSES = get_args(Linear.model_fields["loss"].annotation)
+MODELS = [{"kind": "linear", "loss": loss, "initial_deviation": 0.01} for loss in LOSSES]
+MODELS.append({"kind": "k-means", "clusters": 10, "initial_deviation": 0.01})
 STREAMS = Streams(1)
 
 
-@pytest.fixture(params=LOSSES)
+@pytest.fixture(params=MODELS, ids=lambda model: model.get("loss", model["kind"]))
 def learner(request):
-    scenario = tiny(learn={"loss": request.param})
+    scenario = tiny(**{"learn.model": request.param})
     data = load(scenario.data)
     partition = divide(data.train.labels, scenario.data, 12, STREAMS)
     return make_learner(data, partition, scenario.learn)
@@ -60,4 +62,10 @@ def test_learning_lowers_the_objective_and_the_test_loss(learner):
         model, _ = average(trained, learner.sizes, model)
     assert learner.objective(model) < 0.95 * before[0]
     assert learner.evaluate(model).loss < 0.95 * before[1]
-    assert 0 <= learner.evaluate(model).accuracy <= 1
+    evaluation = learner.evaluate(model)
+    assert 0 <= evaluation.accuracy <= 1
+    assert evaluation.class_accuracy.shape == (10,)
+    assert evaluation.class_accuracy.dtype == np.float64
+    assert evaluation.class_accuracy.min() >= 0
+    assert evaluation.class_accuracy.max() <= 1
+    assert evaluation.class_accuracy.min() <= evaluation.accuracy <= evaluation.class_accuracy.max()

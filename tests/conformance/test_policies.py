@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from agewise import RoundView, Streams, Uplink, policies
-from agewise.age import f_alpha, next_ages
-from agewise.policies import Lessons
+from agewise.age import f_alpha
+from agewise.scheduling import AccessPoint, Feedback, State
 from agewise.spectrum import Allocation
 from tests.cells import draw_gains
+from tests.views import view_of
 
 NAMES = policies.names()
 
@@ -23,41 +24,40 @@ VALUES: dict[str, Callable[[RoundView, Allocation], float]] = {
 
 
 def run(policy, gains_of, ages, power=1.0, threshold=2.0, rounds=6, seed=0, **known):
-    """Owners of each round, and the ages after it, proving every allocation on the way."""
-    memory: dict[str, np.ndarray] = {}
+    """Owners of each round, and the ages after the last; every allocation is proven on the way."""
+    deadline = known.pop("deadline_slots", np.inf)
+    access_point = AccessPoint(policy, len(ages), Streams(seed), deadline_slots=deadline)
+    access_point.describe(ages=ages, **known)
     owners = []
     for t in range(rounds):
-        view = RoundView(Uplink(gains_of(t), power, threshold), ages, memory, **known)
-        allocation = policy.schedule(view, Streams(seed).policy(t))
-        prove(allocation, view)
+        uplink = Uplink(gains_of(t), power, threshold)
+        allocation = access_point.plan(uplink)
+        check_aggregation(allocation)
         owners.append(allocation.owner.tolist())
-        ages = next_ages(view.ages, allocation.scheduled)
-    return owners, ages
+        access_point.receive(np.flatnonzero(allocation.scheduled))
+    return owners, access_point.ages
 
 
-def prove(allocation, view):
-    """Every constraint of problem (3), and what may be said of the weights of the updates."""
-    allocation.validate(view.uplink)
-    assert allocation.scheduled.shape == (view.ue_count,)
+def check_aggregation(allocation):
+    """What may be said of the weights of the updates."""
     factors = allocation.aggregation
     if factors is not None:
-        assert factors.shape == (view.ue_count,)
+        assert factors.shape == (allocation.ue_count,)
         assert np.isfinite(factors).all()
         assert (factors >= 0).all()
         assert not factors[~allocation.scheduled].any()
-    assert all(isinstance(kept, np.ndarray) for kept in view.memory.values())
 
 
 def cell(ues, subchannels, edge_snr_db=0.0):
     return lambda t: draw_gains(np.random.default_rng([7, t]), ues, subchannels, edge_snr_db)
 
 
-def lessons(ues, known=1.0):
-    """Something to learn of each UE, with a ``known`` share of it heard already."""
+def feedback(ues, known=1.0):
+    """Something to know of each UE, with a ``known`` share of it reported already."""
     rng = np.random.default_rng(11)
     drawn = [rng.exponential(size=ues), rng.exponential(size=ues), rng.uniform(0, 2, ues)]
     heard = rng.random(ues) < known
-    return Lessons(*(np.where(heard, values, np.nan) for values in drawn))
+    return Feedback(*(np.where(heard, values, np.nan) for values in drawn))
 
 
 def circumstances(ues, known=0.7):
@@ -65,7 +65,7 @@ def circumstances(ues, known=0.7):
     rng = np.random.default_rng(13)
     return {
         "data_sizes": rng.integers(10, 1000, ues),
-        "lessons": lessons(ues, known),
+        "feedback": feedback(ues, known),
         "compute_slots": rng.exponential(0.5, ues),
         "deadline_slots": 2.5,
     }
@@ -129,9 +129,11 @@ def test_ages_that_are_all_the_same(name, age):
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e100])
 def test_whatever_was_heard(name, known, scale):
     """Nothing, something or everything is known, and all of it may be zero or huge."""
-    heard = lessons(12, known)
-    heard = Lessons(heard.losses * scale, heard.update_norms * scale, heard.dissimilarities)
-    owners, _ = run(policies.make_policy(name), cell(12, 4, 20.0), np.zeros(12, int), lessons=heard)
+    heard = feedback(12, known)
+    heard = Feedback(heard.losses * scale, heard.update_norms * scale, heard.dissimilarities)
+    owners, _ = run(
+        policies.make_policy(name), cell(12, 4, 20.0), np.zeros(12, int), feedback=heard
+    )
     assert any(owner >= 0 for round_ in owners for owner in round_)
 
 
@@ -155,7 +157,7 @@ def test_same_seed_same_schedule(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_object_serves_two_runs_at_once(name):
-    """Whatever evolves is in the memory: runs that take turns do not disturb each other."""
+    """Whatever evolves is in the state: runs that take turns do not disturb each other."""
     policy = policies.make_policy(name)
     alone = run(policy, cell(30, 10), np.zeros(30, int))
     run(policy, cell(30, 10, 20.0), np.arange(30), seed=5)
@@ -165,8 +167,8 @@ def test_one_object_serves_two_runs_at_once(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_view_is_left_as_it_was(name):
     gains, ages, known = cell(10, 4)(0), np.arange(10), circumstances(10)
-    view = RoundView(Uplink(gains, 1.0, 2.0), ages, **known)
-    heard = [getattr(view.lessons, f.name) for f in fields(Lessons)]
+    view = view_of(Uplink(gains, 1.0, 2.0), ages, **known)
+    heard = [getattr(view.feedback, f.name) for f in fields(Feedback)]
     arrays = [gains, view.uplink.best_gains, ages, view.data_sizes, view.compute_slots, *heard]
     before = [array.copy() for array in arrays]
     for t in range(3):
@@ -176,10 +178,10 @@ def test_the_view_is_left_as_it_was(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_reads_only_the_lessons_that_it_asks_for(name):
+def test_it_reads_only_the_feedback_that_it_asks_for(name):
     policy, known = policies.make_policy(name), circumstances(20)
-    kept = {lesson: getattr(known["lessons"], lesson) for lesson in policy.lessons}
-    asked = known | {"lessons": replace(Lessons.none(20), **kept)}
+    kept = {report: getattr(known["feedback"], report) for report in policy.reads}
+    asked = known | {"feedback": replace(Feedback.none(20), **kept)}
     with_all, with_asked = (
         run(policy, cell(20, 8, 10.0), np.arange(20), **given)[0] for given in (known, asked)
     )
@@ -207,18 +209,19 @@ class RelabelledChance:
         return draw
 
 
-def relabelled(view, memory, ues, subchannels):
+def relabelled(view, state, ues, subchannels):
     """The same view in which UE i is what was UE ``ues[i]``, and the subchannels likewise."""
     uplink = view.uplink
-    heard = (getattr(view.lessons, f.name)[ues] for f in fields(Lessons))
-    return RoundView(
-        Uplink(uplink.gains[np.ix_(ues, subchannels)], uplink.power_budget, uplink.rate_threshold),
-        view.ages[ues],
-        memory,
-        view.data_sizes[ues],
-        Lessons(*heard),
-        view.compute_slots[ues],
-        view.deadline_slots,
+    heard = (getattr(view.feedback, f.name)[ues] for f in fields(Feedback))
+    gains = uplink.gains[np.ix_(ues, subchannels)]
+    return replace(
+        view,
+        uplink=Uplink(gains, uplink.power_budget, uplink.rate_threshold),
+        ages=view.ages[ues],
+        data_sizes=view.data_sizes[ues],
+        compute_slots=view.compute_slots[ues],
+        feedback=Feedback(*heard),
+        state=state,
     )
 
 
@@ -248,16 +251,85 @@ def test_relabelling_relabels_the_answer(name, threshold, known):
     policy, (k, n) = policies.make_policy(name), (20, 7)
     rng = np.random.default_rng(17)
     ues, subchannels = rng.permutation(k), rng.permutation(n)
-    ages, memory, other_memory = rng.permutation(k), {}, {}
+    access_point, state = AccessPoint(policy, k, Streams(0)), initial_state(policy, k)
+    access_point.describe(ages=rng.permutation(k))
     for t in range(8):
         uplink = Uplink(cell(k, n, 10.0)(t), 1.0, threshold)
-        view = RoundView(uplink, ages, memory, **circumstances(k, known))
-        other_view = relabelled(view, other_memory, ues, subchannels)
-        allocation = policy.schedule(view, Streams(0).policy(t))
+        view = view_of(uplink, access_point.ages, t=t, **circumstances(k, known))
+        access_point.describe(
+            **{name: getattr(view, name) for name in ("data_sizes", "compute_slots", "feedback")}
+        )
+        access_point.deadline_slots = view.deadline_slots
+        allocation = access_point.plan(uplink)
+        other_view = relabelled(view, state, ues, subchannels)
         other = policy.schedule(other_view, RelabelledChance(Streams(0).policy(t), ues))
-        prove(other, other_view)
+        other.validate(other_view.uplink)
+        check_aggregation(other)
         assert same_answer(name, view, allocation, other_view, other, ues, subchannels)
-        ages = next_ages(ages, allocation.scheduled)
+        access_point.receive(np.flatnonzero(allocation.scheduled))
+
+
+def initial_state(policy, ues):
+    per_ue = {name: np.full(ues, float(fill)) for name, fill in policy.state_per_ue.items()}
+    return State(per_ue, dict(policy.state_scalars))
+
+
+# ----------------------------------------------------------------- devices that come and go
+class ChanceByName:
+    """A generator that gives each UE the draws of its name, wherever its row is."""
+
+    def __init__(self, rng, names, everyone):
+        self._rng, self._rows, self._everyone = rng, [everyone.index(n) for n in names], everyone
+
+    def random(self, size=None):
+        return self._rng.random() if size is None else self._rng.random(len(self._everyone))[self._rows]
+
+    def permutation(self, _):
+        return self._rng.permutation(len(self._everyone))[self._rows]
+
+
+class StreamsByName(Streams):
+    """Streams whose draws follow the names of the UEs that are present."""
+
+    everyone = tuple("abcdefghij")
+    present = everyone
+
+    def policy(self, t):
+        return ChanceByName(super().policy(t), type(self).present, self.everyone)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ages_and_state_follow_the_id_when_devices_come_and_go(name):
+    """Two access points list the same devices in other orders: each device fares the same.
+
+    Devices join late, leave, and come back; twice the number stays, but not the members. New ones
+    are listed last and alike: round-robin puts them in its queue as they come.
+    """
+    everyone = StreamsByName.everyone
+    visits = ["abcde", "abcdefg", "bcdefg", "abcdfg", "ahijbc", "abcdefghij", "ijab", "abcdefghij"]
+    policy, rng = policies.make_policy(name), np.random.default_rng(3)
+    # Optima may be shared by several sets of UEs, so that orders may matter: one is enough there.
+    points = [AccessPoint(policy, visits[0], StreamsByName(0)) for _ in range(1 + (name not in VALUES))]
+    ages: dict[str, int] = {}
+    for t, members in enumerate(visits):
+        gains = draw_gains(np.random.default_rng([5, t]), 10, 4, 10.0)
+        known = sorted(ue for ue in members if ue in ages)
+        new = [ue for ue in members if ue not in ages]
+        answers = []
+        for point, listed in zip(points, (known, rng.permutation(known).tolist()), strict=False):
+            order = [*listed, *new]
+            rows = [everyone.index(ue) for ue in order]
+            point.set_present(order)
+            point.describe(data_sizes=10 + np.array(rows) ** 2)
+            assert point.ages.tolist() == [ages.get(ue, 0) for ue in order]
+            StreamsByName.present = order
+            allocation = point.plan(Uplink(gains[rows], 1.0, 2.0))
+            served = np.flatnonzero(allocation.scheduled)
+            point.receive(served, {report: np.array(rows)[served] + t for report in policy.reads})
+            answers.append({order[ue] for ue in served})
+        assert answers[0] == answers[-1]
+        ages = {ue: age + 1 for ue, age in ages.items()} | dict.fromkeys(new, 1)
+        ages |= dict.fromkeys(answers[0], 0)
 
 
 # ----------------------------------------------------------------------------- what it is called

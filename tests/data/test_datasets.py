@@ -15,7 +15,9 @@ from agewise.data import (
     mnist,
     pair,
     parity,
-    read_dataset,
+    read_idx_folder,
+    read_npz,
+    read_table,
 )
 
 
@@ -44,7 +46,7 @@ def test_mnist_is_the_published_one(digits):
 
 
 def test_a_damaged_mnist_is_not_used(monkeypatch):
-    monkeypatch.setattr(sys.modules["agewise.data.mnist"], "_SHA256", "0" * 64)
+    monkeypatch.setattr(sys.modules["agewise.data.builtin"], "_SHA256", "0" * 64)
     with pytest.raises(ValueError, match="damaged"):
         mnist()
 
@@ -82,7 +84,7 @@ def test_idx_folder(tmp_path, digits, zipped):
             (tmp_path / f"{name}.gz").write_bytes(gzip.compress(raw))
         else:
             (tmp_path / name).write_bytes(raw)
-    read = read_dataset(tmp_path)
+    read = read_idx_folder(tmp_path)
     np.testing.assert_array_equal(read.train.features, digits.train.features[:50])
     np.testing.assert_array_equal(read.test.labels, digits.test.labels[:20])
     np.testing.assert_array_equal(read.test.values(), digits.test.values()[:20])
@@ -91,7 +93,7 @@ def test_idx_folder(tmp_path, digits, zipped):
 def test_npz(tmp_path):
     x = np.arange(12.0).reshape(4, 3)
     np.savez(tmp_path / "d.npz", x_train=x, y_train=[5, 7, 5, 7], x_test=x[:2], y_test=[7, 5])
-    read = read_dataset(tmp_path / "d.npz")
+    read = read_npz(tmp_path / "d.npz")
     assert read.names == ("5", "7")
     assert read.train.labels.tolist() == [0, 1, 0, 1]
     assert read.test.labels.tolist() == [1, 0]
@@ -103,43 +105,50 @@ def test_table(tmp_path, ending):
     table = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0, 4.0], "kind": list("xyxyx"), "b": [1] * 5})
     path = tmp_path / f"t.{ending}"
     (table.write_csv if ending == "csv" else table.write_parquet)(path)
-    read = read_dataset(path, label_column="kind", test_fraction=0.4)
+    read = read_table(path, "kind", 0.4)
     assert read.names == ("x", "y")
     assert read.train.features.tolist() == [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     assert read.test.labels.tolist() == [1, 0]
 
 
 def test_bad_files(tmp_path):
-    def message(path, **more):
+    def message(read, path, *more):
         with pytest.raises(ValueError, match=r".") as caught:
-            read_dataset(path, **more)
+            read(path, *more)
         return str(caught.value)
 
-    assert "no such file" in message(tmp_path / "none.npz")
-    assert "there is no train-images-idx3-ubyte" in message(tmp_path)
+    assert "none.npz: no such file" in message(read_npz, tmp_path / "none.npz")
+    assert "none: no such folder" in message(read_idx_folder, tmp_path / "none")
+    assert "there is no train-images-idx3-ubyte" in message(read_idx_folder, tmp_path)
     for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
         (tmp_path / name).write_bytes(b"\0\0\x08\x01\0\0\0\x05abc")
-    assert "3 bytes of data where its header promises shape (5,)" in message(tmp_path)
+    promised = "3 bytes of data where its header promises shape (5,)"
+    assert promised in message(read_idx_folder, tmp_path)
     (tmp_path / "train-images-idx3-ubyte").write_bytes(b"<html>")
-    assert "not an IDX file" in message(tmp_path)
+    assert "not an IDX file" in message(read_idx_folder, tmp_path)
     (tmp_path / "other.txt").write_text("x")
-    assert "expected a folder of IDX files" in message(tmp_path / "other.txt")
+    assert "ends in .csv or .parquet" in message(read_table, tmp_path / "other.txt", "c", 0.5)
     (tmp_path / "bad.npz").write_bytes(b"PK")
-    assert "bad.npz: not an NPZ file" in message(tmp_path / "bad.npz")
+    assert "bad.npz: not an NPZ file" in message(read_npz, tmp_path / "bad.npz")
     np.savez(tmp_path / "less.npz", x_train=np.ones(3))
-    assert "no array 'y_train'; it holds x_train" in message(tmp_path / "less.npz")
+    assert "no array 'y_train'; it holds x_train" in message(read_npz, tmp_path / "less.npz")
     csv = tmp_path / "t.csv"
     csv.write_text("a,b,c\n1,2,x\n3,,y\n")
-    assert "needs data.label_column" in message(csv)
-    options = {"label_column": "c", "test_fraction": 0.5}
-    assert "column 'b' has empty cells" in message(csv, **options)
-    assert "no column 'd'; its columns are a, b, c" in message(
-        csv, label_column="d", test_fraction=0.5
-    )
+    assert "column 'b' has empty cells" in message(read_table, csv, "c", 0.5)
+    assert "no column 'd'; its columns are a, b, c" in message(read_table, csv, "d", 0.5)
     csv.write_text("a,b,c\n1,z,x\n3,z,y\n")
-    assert "column 'b' has String, not numbers" in message(csv, **options)
+    assert "column 'b' has String, not numbers" in message(read_table, csv, "c", 0.5)
     csv.write_text("a,c\n1,x\n3,y\n")
-    assert "the test label 'y' is outside the training classes" in message(csv, **options)
+    outside = "the test label 'y' is outside the training classes"
+    assert outside in message(read_table, csv, "c", 0.5)
+
+
+def test_a_table_is_read_by_its_exact_name(tmp_path):
+    """Brackets are part of a name, not a pattern that matches another file."""
+    for name, value in (("data1.csv", 1), ("data[1].csv", 2)):
+        (tmp_path / name).write_text("a,c\n" + f"{value},x\n{value},y\n" * 3)
+    read = read_table(tmp_path / "data[1].csv", "c", 0.4)
+    assert (read.train.features == 2).all()
 
 
 def test_bad_samples_are_named():

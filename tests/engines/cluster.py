@@ -1,7 +1,7 @@
 """A Ray cluster of two nodes with one core each, in a process of its own.
 
 ``python -m tests.engines.cluster`` prints the address, then for each line that it reads kills the
-second node with all its processes while a cell runs there, and says so. The end of its input is
+second node with all its processes while a run happens there, and says so. The end of its input is
 the end of the cluster, so that nothing outlives the test whatever becomes of it.
 """
 

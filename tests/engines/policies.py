@@ -1,4 +1,4 @@
-"""Policies with which a cell goes wrong."""
+"""Policies with which a run goes wrong."""
 
 import os
 import signal

@@ -11,8 +11,8 @@ from agewise.engines import make_engine
 from tests.engines.policies import InfeasibleFor
 from tests.scenarios import tiny
 
-#: More than a tenth of a second a cell, so that a node dies while one runs there.
-SCENARIO = tiny(learn={"local_steps": 20_000}, run={"rounds": 12})
+#: More than a tenth of a second a run, so that a node dies while one runs there.
+SCENARIO = tiny(**{"learn.local_steps": 20000, "run.rounds": 12})
 POLICIES = ["age-based", "max-pack"]
 SEEDS = 30
 

@@ -14,13 +14,13 @@ import agewise
 from agewise import InfeasibleAllocation
 from agewise.engines import Inline, Local, Ray, make_engine
 from agewise.policies import Policy
-from agewise.simulate import Diverged
+from agewise.simulation import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
-from tests.experiment.watch import ROOT, cells, children, files, times, until
+from tests.experiment.watch import ROOT, children, files, runs, times, until
 from tests.scenarios import tiny
 
-SCENARIO = tiny(run={"rounds": 3})
+SCENARIO = tiny(**{"run.rounds": 3})
 POLICIES = ["age-based", "max-pack", "round-robin"]
 
 
@@ -86,13 +86,14 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
 
             print("main part")
             policies = [LowestIndex(), "max-pack:ties=lowest-index"]
-            result = agewise.compare(tiny(run={"rounds": 3}), policies, 2, workers=2, quiet=True)
-            own, same = (result.accuracy(policy).tolist() for policy in result.policies)
-            assert own == same
+            result = agewise.compare(tiny(**{"run.rounds": 3}), policies, 2, workers=2, quiet=True)
+            first, second = (result.accuracy(policy).tolist() for policy in result.policies)
+            assert first == second
             print(len(result.entries))
             """)
     )
-    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    before = os.environ.get("PYTHONPATH")
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), before]))}
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=False, env=paths
     )
@@ -100,7 +101,7 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
 
 
 @pytest.mark.parametrize("engine", [Inline(), Local(2)], ids=str)
-def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
+def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
     out = tmp_path / "out"
     expected = tmp_path / "expected"
     policy = InfeasibleFor(seed=3)
@@ -109,7 +110,7 @@ def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True)
     kept = times(out)
-    assert cells(out).items() <= cells(expected).items()
+    assert runs(out).items() <= runs(expected).items()
     if engine == Inline():
         assert len(kept) == 3
     log = (out / "log.txt").read_text()
@@ -117,13 +118,13 @@ def test_an_error_in_a_cell_stops_the_run_and_keeps_what_is_finished(engine, tmp
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
-    assert cells(out) == cells(expected)
+    assert runs(out) == runs(expected)
     assert kept.items() <= times(out).items()
     until(lambda: not children())
 
 
 def test_a_diverging_model_stops_the_run(tmp_path):
-    wild = tiny(learn={"loss": "squared-error", "step_size": 50.0, "local_steps": 200})
+    wild = tiny(**{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200})
     with pytest.raises(Diverged, match=r"^the model diverged in round \d"):
         agewise.compare(wild, ["random"], 1, tmp_path / "out", workers=1, quiet=True)
 
@@ -167,8 +168,8 @@ def test_engines_by_name():
     assert make_engine("inline") == Inline()
     assert make_engine("local", 3) == Local(3)
     assert make_engine("ray", address="127.0.0.1:6379") == Ray("127.0.0.1:6379")
-    own = Shuffled(0)
-    assert make_engine(own) is own
+    given = Shuffled(0)
+    assert make_engine(given) is given
     with pytest.raises(ValueError, match="unknown engine 'dask'; there are local, inline, ray"):
         make_engine("dask")
     with pytest.raises(ValueError, match="an address goes with the engine ray"):

@@ -11,7 +11,7 @@ import pytest
 
 from agewise.engines import Ray
 from tests.engines import ray_job
-from tests.experiment.watch import cells, end, files, session, start, until
+from tests.experiment.watch import end, files, runs, session, start, until
 
 pytest.importorskip("ray", reason="the engine ray is an extra")
 
@@ -73,15 +73,15 @@ def address(cluster):
 def test_a_node_dies_half_way_and_nothing_is_lost(cluster, whole, address, tmp_path):
     out = tmp_path / "out"
     with ray_python("-m", "tests.engines.ray_job", "compare", out, address) as driver:
-        until(lambda: len(cells(out)) >= 8 or driver.poll() is not None)
+        until(lambda: len(runs(out)) >= 8 or driver.poll() is not None)
         print("kill", file=cluster.stdin, flush=True)
         assert cluster.stdout.readline() == "killed\n", cluster.stderr.read()
-        assert len(cells(out)) < 2 * ray_job.SEEDS
+        assert len(runs(out)) < 2 * ray_job.SEEDS
         finished(driver)
     assert files(out) == files(whole)
 
 
-def test_an_error_in_a_cell_arrives_as_it_was(address, tmp_path):
+def test_an_error_in_a_run_arrives_as_it_was(address, tmp_path):
     out = tmp_path / "out"
     with ray_python("-m", "tests.engines.ray_job", "fail", out, address) as driver:
         said = finished(driver)
@@ -102,5 +102,5 @@ def test_without_an_address_ray_starts_and_ends_here(whole, tmp_path):
     out = tmp_path / "out"
     with ray_python("-W", "error", "-m", "tests.engines.ray_job", "compare", out) as driver:
         finished(driver)
-    assert len(cells(out)) == 4
-    assert cells(out).items() <= cells(whole).items()
+    assert len(runs(out)) == 4
+    assert runs(out).items() <= runs(whole).items()

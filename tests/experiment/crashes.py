@@ -13,11 +13,11 @@ from pathlib import Path
 import polars  # noqa: F401 (imported once, for all runs)
 
 import agewise
-from agewise.simulate import rounds
-from tests.experiment.watch import cells
+from agewise.simulation import rounds
+from tests.experiment.watch import runs
 from tests.scenarios import tiny
 
-SCENARIO = tiny(run={"rounds": 2})
+SCENARIO = tiny(**{"run.rounds": 2})
 POLICIES = ["age-based"]
 SEEDS = 2
 
@@ -57,11 +57,11 @@ def main(folder):
     for policy in POLICIES:
         list(rounds(SCENARIO, policy))
     assert run(folder / "whole") == 0
-    whole = cells(folder / "whole")
+    whole = runs(folder / "whole")
     operation = 0
     while (status := run(folder / str(operation), killed_before=operation)) != 0:
         assert status == -signal.SIGKILL, f"exit status {status} at operation {operation}"
-        for name, content in cells(folder / str(operation)).items():
+        for name, content in runs(folder / str(operation)).items():
             assert content == whole[name], f"{name} is not whole at operation {operation}"
         assert run(folder / str(operation)) == 0
         operation += 1

@@ -15,10 +15,10 @@ from agewise.experiment import Result
 from tests.experiment.job import COUNT, experiment
 from tests.experiment.watch import (
     ROOT,
-    cells,
     end,
     files,
     leftovers,
+    runs,
     session,
     start,
     times,
@@ -56,15 +56,15 @@ def imports_numpy(worker):
         return "numpy" in Path(f"/proc/{worker}/maps").read_text()
 
 
-def whole_cells(made):
-    return {name.removeprefix("cells/"): made[name] for name in made if name.startswith("cells/")}
+def whole_runs(made):
+    return {name.removeprefix("runs/"): made[name] for name in made if name.startswith("runs/")}
 
 
 def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(job, whole, tmp_path):
     """In a terminal Ctrl-C goes to the whole group: the process and its workers."""
     out = tmp_path / "out"
     process = job()
-    until(lambda: len(cells(out)) >= 3 or process.poll() is not None)
+    until(lambda: len(runs(out)) >= 3 or process.poll() is not None)
     begun = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
@@ -99,35 +99,35 @@ def test_ctrl_c_while_the_workers_start(job, tmp_path):
 def test_workers_end_with_a_process_that_could_not_end_them(job, whole, tmp_path):
     """As when the system runs out of memory: only the process that writes is killed."""
     process = job()
-    until(lambda: cells(tmp_path / "out") or process.poll() is not None)
+    until(lambda: runs(tmp_path / "out") or process.poll() is not None)
     assert len(workers(process)) == 2
     process.kill()
     assert process.wait(timeout=30) == -signal.SIGKILL
     until(lambda: not session(process), 20)
-    assert cells(tmp_path / "out").items() <= whole_cells(whole).items()
+    assert runs(tmp_path / "out").items() <= whole_runs(whole).items()
 
 
 def test_killed_at_many_moments_and_resumed(job, whole, tmp_path):
-    """Process and workers at once, before the first cell, between cells and while writing."""
+    """Process and workers at once, before the first run, between runs and while writing."""
     chance = np.random.default_rng(4)
     out = tmp_path / "out"
     out.mkdir()
     found = []
     for kill in range(8):
         process = job()
-        more = len(cells(out)) + chance.choice([0, 1, 1, 2])
+        more = len(runs(out)) + chance.choice([0, 1, 1, 2])
         if kill < 3:
             time.sleep(chance.uniform(0.2, 1.5))
         else:
-            until(lambda: len(cells(out)) >= more or process.poll() is not None)  # noqa: B023
+            until(lambda: len(runs(out)) >= more or process.poll() is not None)  # noqa: B023
             time.sleep(chance.uniform(0.0, 0.05))
         if process.poll() is not None:
             break
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         until(lambda: not session(process))  # noqa: B023
-        now = cells(out)
-        assert now.items() <= whole_cells(whole).items()
+        now = runs(out)
+        assert now.items() <= whole_runs(whole).items()
         found.append(len(now))
     assert len(found) >= 5
     assert len(set(found)) >= 3, "the kills came too early or too late to say anything"

@@ -6,21 +6,21 @@ from agewise.experiment import progress as module
 from agewise.experiment.progress import progress
 
 
-def test_lines_tell_cells_speed_and_time_left(capsys, monkeypatch):
+def test_lines_tell_runs_speed_and_time_left(capsys, monkeypatch):
     monkeypatch.setattr(module, "_INTERVAL_S", 0.02)
     with progress(4, quiet=False) as counted:
         time.sleep(0.05)
         counted.advance(100)
         time.sleep(0.1)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("0 of 4 cells, 0 rounds/s, time left unknown")
-    assert lines[-1].startswith("1 of 4 cells, ")
+    assert lines[0].startswith("0 of 4 runs, 0 rounds/s, time left unknown")
+    assert lines[-1].startswith("1 of 4 runs, ")
     assert lines[-1].endswith(" s")
 
 
 def test_quiet_and_quick_work_print_nothing(capsys):
-    for quiet, cells in ((True, 3), (False, 0), (False, 3)):
-        with progress(cells, quiet=quiet) as counted:
+    for quiet, total in ((True, 3), (False, 0), (False, 3)):
+        with progress(total, quiet=quiet) as counted:
             counted.advance(1)
     assert capsys.readouterr() == ("", "")
 

@@ -8,8 +8,11 @@ import pytest
 
 import agewise
 from agewise import statistics
-from agewise.experiment import FolderError, Result, baseline_of, checkpoints
-from agewise.experiment.summary import Measured
+from agewise.experiment import FolderError, Measured, Result, checkpoints, default_baseline
+from agewise.experiment.result import HistoryCache
+from agewise.experiment.runs import file_name, find_policy
+from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random
+from agewise.records import PolicyKey
 from tests.scenarios import tiny
 
 POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index"]
@@ -17,22 +20,25 @@ POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index"]
 
 @pytest.fixture(scope="module")
 def result():
-    scenario = tiny(run={"rounds": 25, "evaluate_every": 2})
+    scenario = tiny(**{"run.rounds": 25, "run.evaluate_every": 2})
     return agewise.compare(scenario, POLICIES, seeds=4, engine="inline", quiet=True)
 
 
 def test_histories_are_those_of_simulate(result):
-    own = result.history("age-based", seed=3)
+    kept = result.history("age-based", seed=3)
     again = agewise.simulate(result.scenario, "age-based", 3)
-    assert own.frame.equals(again.frame)
-    assert result.history("max-pack(ties=lowest-index)", 1).info.parameters == {
-        "ties": "lowest-index"
-    }
+    assert kept.frame.equals(again.frame)
+    indexed = MaxPack(ties="lowest-index")
+    for policy in (indexed, indexed.key, str(indexed), "max-pack:ties=lowest-index"):
+        assert result.key(policy) == indexed.key
+        assert result.history(policy, 1).info.policy == indexed.key
+        assert list(result.histories(policy)) == [0, 1, 2, 3]
+        assert result.accuracy(policy).shape == (4, 25)
     with pytest.raises(ValueError, match="'max-pack' means several"):
         result.history("max-pack")
     with pytest.raises(ValueError, match="'fedcs' is not one of the policies"):
         result.history("fedcs")
-    with pytest.raises(ValueError, match="no finished cell of .* with seed 9"):
+    with pytest.raises(ValueError, match="no finished run of .* with seed 9"):
         result.history("age-based", 9)
 
 
@@ -80,7 +86,7 @@ def test_all_rounds_as_one_frame(result):
 def test_sweep_varies_what_it_says(tmp_path):
     vary = {"channel.rate_threshold": [1.0, 4.0], "data.partition": ["iid", "shards"]}
     result = agewise.sweep(
-        tiny(run={"rounds": 3}), ["random", "max-pack"], vary, seeds=2, out=tmp_path / "sweep",
+        tiny(**{"run.rounds": 3}), ["random", "max-pack"], vary, seeds=2, out=tmp_path / "sweep",
         engine="inline", quiet=True,
     )  # fmt: skip
     assert len(result.entries) == result.expected == 16
@@ -101,8 +107,8 @@ def test_sweep_varies_what_it_says(tmp_path):
 
 
 def test_run_is_compare_with_one_policy(tmp_path):
-    result = agewise.run(tiny(run={"rounds": 2}), "random", out=tmp_path / "one", engine="inline")
-    assert [entry.policy for entry in result.entries] == ["random"]
+    result = agewise.run(tiny(**{"run.rounds": 2}), "random", out=tmp_path / "one", engine="inline")
+    assert [entry.policy for entry in result.entries] == [PolicyKey("random", {})]
     assert "gain@2" in result.table().columns
 
 
@@ -116,19 +122,153 @@ def test_accuracy_as_last_measured():
     assert np.isnan(measured.at(1)).all()
 
 
-def test_checkpoints_and_baseline():
+def test_checkpoints():
     assert checkpoints(100) == [10, 20, 40, 100]
     assert checkpoints(20) == [10, 20]
     assert checkpoints(5) == [5]
-    assert baseline_of(["a", "max-pack(ties=lowest-index)", "max-pack(ties=random)"]) == (
-        "max-pack(ties=random)"
+
+
+def test_the_default_baseline_is_max_pack_itself():
+    pack, indexed, exact = MaxPack().key, MaxPack(ties="lowest-index").key, MaxPackExact().key
+    aged, drawn = AgeBased().key, Random().key
+    assert default_baseline([aged, exact, indexed, pack]) == pack
+    assert default_baseline([aged, exact, indexed]) == indexed
+    assert default_baseline([aged, exact]) == aged  # its name only begins like max-pack
+    assert default_baseline([exact, drawn]) == exact
+    assert default_baseline([aged]) is None
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    out = tmp_path_factory.mktemp("baseline") / "four"
+    policies = ["max-pack-exact", "age-based", "max-pack", "max-pack:ties=lowest-index"]
+    agewise.compare(tiny(**{"run.rounds": 2}), policies, 2, out, engine="inline", quiet=True)
+    return out
+
+
+def without_gain(result):
+    return [row["policy"] for row in result.table().to_dicts() if row["gain@2"] is None]
+
+
+def test_the_baseline_of_a_result(four):
+    """The exact packer is listed first, and is not taken for max-pack."""
+    result = Result.open(four)
+    assert result.baseline == MaxPack().key
+    assert without_gain(result) == ["max-pack(ties=random)"]
+    for given in ("max-pack-exact", MaxPackExact(), MaxPackExact().key):
+        other = Result.open(four, baseline=given)
+        assert other.baseline == MaxPackExact().key
+        assert without_gain(other) == [str(MaxPackExact())]
+    with pytest.raises(ValueError, match="'max-pack' means several of the policies"):
+        Result.open(four, baseline="max-pack")
+    with pytest.raises(ValueError, match="random is not one of the policies"):
+        Result.open(four, baseline=Random())
+
+
+def test_the_baseline_is_kept_in_the_folder(tmp_path):
+    out, scenario = tmp_path / "out", tiny(**{"run.rounds": 2})
+    indexed = MaxPack(ties="lowest-index")
+
+    def compare(policies, **options):
+        return agewise.compare(scenario, policies, 2, out, engine="inline", quiet=True, **options)
+
+    with pytest.raises(ValueError, match="'oort' is not one of the policies: age-based"):
+        compare(["age-based", "random"], baseline="oort")
+    assert not out.exists()
+    assert compare(["age-based", "random"], baseline="random").baseline == Random().key
+    assert Result.open(out).baseline == Random().key
+    assert compare(["max-pack", indexed]).baseline == Random().key
+    assert without_gain(Result.open(out)) == ["random"]
+    with pytest.raises(ValueError, match="'max-pack' means several"):
+        compare(["age-based"], baseline="max-pack")
+    assert compare(["age-based"], baseline="max-pack:ties=lowest-index").baseline == indexed.key
+    assert Result.open(out).baseline == indexed.key
+    swept = agewise.sweep(
+        scenario, ["random", "age-based"], {"channel.rate_threshold": [1.0]}, 1,
+        engine="inline", quiet=True, baseline=AgeBased(),
+    )  # fmt: skip
+    assert swept.baseline == AgeBased().key
+    one = agewise.run(scenario, "random", out=out, engine="inline", quiet=True, baseline="random")
+    assert one.baseline == Random().key
+
+
+def test_a_policy_by_its_parts_whatever_its_texts_hold():
+    odd = [PolicyKey("a(b=1)", {}), PolicyKey("a", {"b": 2}), PolicyKey("c", {"d": "x, e=y"})]
+    assert [find_policy(str(key), odd) for key in odd] == odd
+    assert find_policy("a", odd) == odd[1]
+    with pytest.raises(ValueError, match="unknown policy 'z'"):
+        find_policy("z:b=1", odd)
+
+
+def test_names_of_files_tell_runs_apart():
+    scenario, key = {"channel.rate_threshold": 2.0}, AgeBased().key
+    assert file_name(scenario, key, 3).startswith(
+        "rate_threshold=2--age-based-alpha=0.5-form=paper-ties=random--seed-0003--"
     )
-    assert baseline_of(["a", "b"]) == "a"
-    assert baseline_of(["a"]) is None
+    runs = [
+        ({}, key, 3), (scenario, key, 3), (scenario, key, 4),
+        (scenario, AgeBased(alpha=0.6).key, 3),
+        ({"channel.rate_threshold": 3.0}, key, 3), ({"data.rate_threshold": 2.0}, key, 3),
+        ({}, PolicyKey("a/b", {}), 3), ({}, PolicyKey("a-b", {}), 3), ({}, PolicyKey("A-b", {}), 3),
+        ({}, PolicyKey("a", {"b": "1,c=2"}), 3), ({}, PolicyKey("a", {"b": 1, "c": 2}), 3),
+        ({}, PolicyKey("x" * 300, {}), 10**40), ({}, PolicyKey("x" * 300, {}), 10**40 + 1),
+    ]  # fmt: skip
+    names = [file_name(*run) for run in runs]
+    assert len({name.lower() for name in names}) == len(runs)
+    assert all(len(name) < 220 and "/" not in name for name in names)
+    one = {"a.x": 2, "a.y": 1.0}, PolicyKey("p", {"b": True, "c": (1, 2.0)}), 0
+    same = {"a.y": 1, "a.x": 2.0}, PolicyKey("p", {"c": [1.0, 2], "b": 1}), 0
+    assert file_name(*one) == file_name(*same)
+
+
+def test_every_round_is_shown_as_it_happens(tmp_path):
+    scenario, seen = tiny(**{"run.rounds": 2}), []
+    result = agewise.run(scenario, "random", 2, tmp_path / "out", on_round=seen.append, quiet=True)
+    assert [record.t for record in seen] == [0, 1, 0, 1]
+    shown = [record.accuracy for record in seen]
+    assert shown == np.concatenate(result.accuracy("random")).tolist()
+    plain = agewise.run(scenario, "random", 2, tmp_path / "plain", engine="inline", quiet=True)
+    assert [e.file.read_bytes() for e in plain.entries] == [
+        e.file.read_bytes() for e in result.entries
+    ]
+    agewise.run(scenario, "random", 3, tmp_path / "out", on_round=seen.append, engine="inline")
+    assert len(seen) == 6
+    for options in ({"engine": "local"}, {"engine": "ray"}, {"workers": 2}):
+        with pytest.raises(ValueError, match=r"needs the runs in this process|workers go with"):
+            agewise.run(scenario, "random", 1, tmp_path / "x", on_round=print, **options)
+    assert not (tmp_path / "x").exists()
+
+
+def test_histories_in_memory_are_bounded_by_their_bytes(result):
+    files = [entry.file for entry in result.entries]
+    one = HistoryCache(2**30)
+    one.load(files[0])
+    cache = HistoryCache(int(3.5 * one.bytes))
+    first = cache.load(files[0])
+    for file in files:
+        assert cache.load(files[0]) is first  # used again and again, so it stays
+        cache.load(file)
+        assert cache.bytes <= cache.limit
+    assert cache.load(files[-1]) is cache.load(files[-1])
+    assert cache.load(files[0]) is first
+    small = HistoryCache(1)
+    assert small.load(files[0]).frame.equals(first.frame)
+
+
+def test_rounds_of_a_comparison_and_a_sweep_in_one_frame(tmp_path):
+    out, scenario = tmp_path / "out", tiny(**{"run.rounds": 2})
+    agewise.compare(scenario, ["random"], 1, out, engine="inline", quiet=True)
+    vary = {"channel.rate_threshold": np.linspace(2, 3, 2), "data.classes_per_ue": [np.int64(1)]}
+    result = agewise.sweep(scenario, ["random"], vary, 1, out, engine="inline", quiet=True)
+    frame = result.to_polars()
+    assert frame["channel.rate_threshold"].to_list() == [None, None, 2.0, 2.0, 3.0, 3.0]
+    for classes in (1, 1.0):
+        variation = {"data.classes_per_ue": classes, "channel.rate_threshold": 2}
+        assert len(result.histories("random", variation)) == 1
 
 
 def test_mistakes(tmp_path):
-    scenario = tiny(run={"rounds": 2})
+    scenario = tiny(**{"run.rounds": 2})
     with pytest.raises(ValueError, match="given twice"):
         agewise.compare(scenario, ["random", "random"], out=tmp_path / "x")
     with pytest.raises(ValueError, match="at least one policy"):
@@ -146,22 +286,22 @@ def test_mistakes(tmp_path):
 
 def test_a_refilled_folder_is_read_anew(tmp_path):
     out = tmp_path / "again"
-    first = agewise.run(tiny(run={"rounds": 2}), "random", out=out, engine="inline")
+    first = agewise.run(tiny(**{"run.rounds": 2}), "random", out=out, engine="inline")
     before = first.history("random").accuracy
     shutil.rmtree(out)
     second = agewise.run(
-        tiny(run={"rounds": 2}, learn={"step_size": 0.5}), "random", out=out, engine="inline"
+        tiny(**{"run.rounds": 2, "learn.step_size": 0.5}), "random", out=out, engine="inline"
     )
     assert not np.array_equal(second.history("random").accuracy, before)
 
 
 def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    result = agewise.run(tiny(run={"rounds": 2}), "random", engine="inline")
+    result = agewise.run(tiny(**{"run.rounds": 2}), "random", engine="inline")
     assert result.history("random").accuracy.size == 2
     del result
     gc.collect()
-    diverging = tiny(learn={"loss": "squared-error", "step_size": 50.0, "local_steps": 200})
+    diverging = tiny(**{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200})
     with pytest.raises(ValueError, match="diverged"):
         agewise.run(diverging, "random", engine="inline")
     assert list(tmp_path.iterdir()) == []
@@ -169,7 +309,7 @@ def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_table_of_runs_in_which_nobody_was_served():
     result = agewise.run(
-        tiny(run={"rounds": 2}, channel={"rate_threshold": 1000.0}), "random", engine="inline"
+        tiny(**{"run.rounds": 2, "threshold.rate": 1000.0}), "random", engine="inline"
     )
     row = result.table().to_dicts()[0]
     assert row["ues_per_round"] == 0

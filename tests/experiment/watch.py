@@ -1,5 +1,6 @@
 """To look at folders and processes from outside. Linux: processes are read from /proc."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,23 +8,47 @@ import sys
 import time
 from pathlib import Path
 
+from agewise.files import NO_CHECKSUM, seal
+
 ROOT = Path(__file__).parents[2]
 
 
 def files(folder):
     """Every file below the folder that results consist of, with its content."""
-    found = [*folder.glob("cells/*"), folder / "scenario.toml", folder / "experiment.json"]
+    found = [*folder.glob("runs/*"), folder / "scenario.toml", folder / "experiment.json"]
     return {str(file.relative_to(folder)): file.read_bytes() for file in found}
 
 
-def cells(folder):
-    """The finished cells, with their content."""
-    return {file.name: file.read_bytes() for file in folder.glob("cells/*.parquet")}
+def runs(folder):
+    """The finished runs, with their content."""
+    return {file.name: file.read_bytes() for file in folder.glob("runs/*.parquet")}
 
 
 def times(folder):
-    """When each finished cell was written."""
-    return {file.name: file.stat().st_mtime_ns for file in folder.glob("cells/*.parquet")}
+    """When each finished run was written."""
+    return {file.name: file.stat().st_mtime_ns for file in folder.glob("runs/*.parquet")}
+
+
+def everything(folder):
+    """All files with their contents and times, but for the empty lock."""
+    found = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != ".lock"]
+    return [(file, file.stat().st_mtime_ns, file.read_bytes()) for file in found]
+
+
+def rewrite(file, **changes):
+    """Change members of a sealed JSON file and seal it again; ``...`` takes one away."""
+    values = json.loads(file.read_text()) | changes | {"checksum": NO_CHECKSUM}
+    kept = {name: value for name, value in values.items() if value is not ...}
+    file.write_bytes(seal(json.dumps(kept, indent=2).encode()))
+
+
+class Counting(list):
+    """An engine in this process, and the policy and seed of every run that it made."""
+
+    def run(self, work, items):
+        for group in items:
+            self.extend((run.policy.name, run.seed) for run in group)
+            yield group, work(group)
 
 
 def leftovers(folder):
@@ -53,8 +78,8 @@ def session(process):
     alive = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            state, _, _, own = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:4]
-            if int(own) == process.pid and state not in "ZX":
+            state, _, _, group = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+            if int(group) == process.pid and state not in "ZX":
                 alive[int(entry.name)] = (entry / "cmdline").read_text()
         except OSError:  # ended meanwhile
             continue

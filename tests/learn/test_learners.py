@@ -9,12 +9,12 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from agewise import Streams
+from agewise.core.losses import Scores, find_loss, find_slopes, signs_of, stride_of
 from agewise.data import Dataset, Partition, Samples, iid, mnist
 from agewise.data.partition import equal_shares
-from agewise.learn import average, make_learner
+from agewise.learn import average, is_finite, make_learner
+from agewise.learn.base import PENALTIES
 from agewise.learn.linear import LOSSES
-from agewise.learn.penalty import PENALTIES
-from agewise.learn.team import set_threads
 from tests.learn import twin
 from tests.scenarios import tiny
 
@@ -35,9 +35,25 @@ def dataset(classes=3, features=9, samples=90, seed=0, *, as_bytes=False, zeros=
     return Dataset("noisy", kept, kept, tuple(map(str, range(classes))))
 
 
+def linear(loss):
+    return {"kind": "linear", "loss": loss, "initial_deviation": 0.01}
+
+
+def kmeans(clusters):
+    return {"kind": "k-means", "clusters": clusters, "initial_deviation": 0.01}
+
+
+def penalised(kind, weight):
+    return kind if kind == "none" else {"kind": kind, "weight": weight}
+
+
+def settings_of(**settings):
+    return tiny(**{f"learn.{name}": value for name, value in settings.items()}).learn
+
+
 def learner_of(data, ues=3, **settings):
     partition = iid(data.train.labels, equal_shares(ues), np.random.default_rng(1))
-    return make_learner(data, partition, tiny(learn=settings).learn), partition
+    return make_learner(data, partition, settings_of(**settings)), partition
 
 
 @given(st.sampled_from(LOSSES), st.integers(1, 4), st.integers(0, 1000))
@@ -55,14 +71,20 @@ def test_slopes_of_the_twin_by_finite_differences(loss, outputs, seed):
 
 @given(st.sampled_from(LOSSES), st.integers(1, 20), st.integers(0, 1000), st.floats(0.1, 60))
 def test_losses_and_slopes_of_the_kernel_are_the_twins(loss, outputs, seed, size):
-    from agewise.learn.kernels import loss_and_slopes
-
     outputs = outputs + 1 if loss == "multinomial" else outputs
     rng = np.random.default_rng(seed)
-    scores = (rng.normal(size=outputs) * size).astype(np.float32)
-    label = int(rng.integers(max(outputs, 2)))
-    slopes = np.empty(outputs, np.float32)
-    value = loss_and_slopes(LOSSES.index(loss), scores, outputs, label, slopes, 0)
+    classes, stride = max(outputs, 2), stride_of(outputs)
+    scores = np.zeros(stride, np.float32)
+    scores[:outputs] = rng.normal(size=outputs) * size
+    label = int(rng.integers(classes))
+    kind, signs = Scores(outputs, LOSSES.index(loss)), signs_of(outputs, classes)
+    padded, terms = np.zeros(3 * stride, np.float32), np.empty(stride, np.float32)
+    find_slopes(kind, scores, label, signs, padded, stride)
+    value = find_loss(kind, scores, label, signs, terms)
+    slopes = padded[stride : stride + outputs].copy()
+    padded[stride : stride + outputs] = 0
+    assert not padded.any()
+    scores = scores[:outputs]
     exact = scores[None].astype(np.float64)
     assert value == pytest.approx(
         twin.losses(loss, exact, np.array([label]))[0], rel=1e-5, abs=1e-6
@@ -81,8 +103,8 @@ def test_losses_and_slopes_of_the_kernel_are_the_twins(loss, outputs, seed, size
 def test_local_sgd_is_the_twins(loss, penalty, classes, batch, as_bytes):
     data = dataset(classes, samples=40 * classes, as_bytes=as_bytes)
     learner, partition = learner_of(
-        data, loss=loss, penalty=penalty, penalty_weight=0.02, batch_size=batch, local_steps=25,
-        step_decay=0.5, step_size=0.02,
+        data, model=linear(loss), penalty=penalised(penalty, 0.02), batch_size=batch,
+        local_steps=25, step_decay=0.5, step_size=0.02,
     )  # fmt: skip
     start = learner.init(STREAMS)
     trained = learner.train(start, np.array([2, 0]), 3, STREAMS)
@@ -102,6 +124,8 @@ def test_local_sgd_is_the_twins(loss, penalty, classes, batch, as_bytes):
     assert evaluation.loss == pytest.approx(twin.losses(loss, scores, labels).mean(), rel=1e-5)
     answers = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(1)
     assert evaluation.accuracy == pytest.approx((answers == labels).mean(), abs=1e-9)
+    shares = [(answers == labels)[labels == c].mean() for c in range(classes)]
+    np.testing.assert_allclose(evaluation.class_accuracy, shares, atol=1e-12)
 
 
 @pytest.mark.parametrize("penalty_weight", [5.0, 20.0, 30.0])
@@ -109,7 +133,7 @@ def test_strong_shrinkage_keeps_the_scale_in_range(penalty_weight):
     """The scale passes below its least value, to exactly 0 (step * xi = 1) and below 0."""
     data = dataset()
     learner, partition = learner_of(
-        data, penalty_weight=penalty_weight, step_size=0.05, local_steps=40
+        data, penalty=penalised("l2", penalty_weight), step_size=0.05, local_steps=40
     )
     start = learner.init(STREAMS)
     model = learner.train(start, np.array([1]), 0, STREAMS)[0]
@@ -126,7 +150,7 @@ def test_strong_shrinkage_keeps_the_scale_in_range(penalty_weight):
 def test_kmeans_is_the_twins(penalty, batch):
     data = dataset(as_bytes=True)
     learner, partition = learner_of(
-        data, loss="k-means", clusters=4, penalty=penalty, penalty_weight=0.1, batch_size=batch
+        data, model=kmeans(4), penalty=penalised(penalty, 0.1), batch_size=batch
     )
     start = learner.init(STREAMS)
     x = data.train.values().astype(np.float64)
@@ -139,8 +163,25 @@ def test_kmeans_is_the_twins(penalty, batch):
     assert learner.evaluate(model).loss == pytest.approx(squared.min(1).mean() / 2, rel=1e-5)
     names = np.array([np.bincount(data.train.labels[squared.argmin(1) == c], minlength=3).argmax()
                       for c in range(4)])  # fmt: skip
-    right = (names[squared.argmin(1)] == data.train.labels).mean()
-    assert learner.evaluate(model).accuracy == pytest.approx(right)
+    right = names[squared.argmin(1)] == data.train.labels
+    evaluation = learner.evaluate(model)
+    assert evaluation.accuracy == pytest.approx(right.mean())
+    shares = [right[data.train.labels == c].mean() for c in range(3)]
+    np.testing.assert_allclose(evaluation.class_accuracy, shares, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [linear("hinge"), linear("multinomial"), kmeans(4)])
+def test_a_class_without_test_samples_has_no_accuracy(model):
+    """Class 1 of three has none; the others make up the accuracy by their shares."""
+    whole = dataset()
+    test = whole.test.take(np.flatnonzero((whole.test.labels != 1) & (np.arange(90) > 20)))
+    data = Dataset("noisy", whole.train, test, whole.names)
+    learner, _ = learner_of(data, model=model)
+    evaluation = learner.evaluate(learner.init(STREAMS))
+    assert np.isnan(evaluation.class_accuracy).tolist() == [False, True, False]
+    counts = np.bincount(test.labels, minlength=3)
+    kept = evaluation.class_accuracy[[0, 2]] @ counts[[0, 2]] / len(test)
+    assert evaluation.accuracy == pytest.approx(kept, abs=1e-12)
 
 
 def federated(learner, rounds):
@@ -159,8 +200,8 @@ def test_every_loss_approaches_its_optimum(loss, penalty):
     data = dataset(zeros=0.2)
     x, labels = data.train.values().astype(np.float64), data.train.labels
     learner, _ = learner_of(
-        data, loss=loss, penalty=penalty, penalty_weight=0.05, local_steps=20, step_size=0.05,
-        step_decay=0.05, batch_size=5,
+        data, model=linear(loss), penalty=penalised(penalty, 0.05), local_steps=20,
+        step_size=0.05, step_decay=0.05, batch_size=5,
     )  # fmt: skip
     start = learner.init(STREAMS)
     reached = federated(learner, 300)
@@ -184,9 +225,7 @@ def test_kmeans_finds_separate_clusters():
     labels = np.arange(400) % 4
     points = Samples((means[labels] + 0.3 * rng.normal(size=(400, 6))).astype(np.float32), labels)
     data = Dataset("separate", points, points, tuple("abcd"))
-    learner, _ = learner_of(
-        data, loss="k-means", clusters=4, penalty="none", step_size=0.1, step_decay=0.2
-    )
+    learner, _ = learner_of(data, model=kmeans(4), penalty="none", step_size=0.1, step_decay=0.2)
     starts = [Streams(seed) for seed in range(20)]
     found = next(s for s in starts if learner.evaluate(learner.init(s)).accuracy == 1.0)
     model = learner.init(found)
@@ -202,9 +241,9 @@ def test_svm_on_mnist_learns_what_a_central_one_does():
     """All UEs take part; scikit-learn's LinearSVC sees all 60,000 images at once."""
     data = mnist()
     partition = iid(data.train.labels, equal_shares(100), np.random.default_rng(0))
-    settings = tiny(
-        learn={"penalty_weight": 1e-5, "local_steps": 600, "step_size": 0.02, "step_decay": 0.3}
-    ).learn
+    settings = settings_of(
+        penalty=penalised("l2", 1e-5), local_steps=600, step_size=0.02, step_decay=0.3
+    )
     learner = make_learner(data, partition, settings)
     reached = learner.evaluate(federated(learner, 25)).accuracy
     central = LinearSVC(C=0.01, loss="hinge", tol=0.05, random_state=0)
@@ -223,21 +262,6 @@ def test_a_ues_update_depends_on_nobody_else():
     assert not np.array_equal(learner.train(start, np.array([3]), 7, STREAMS)[0], alone[0])
 
 
-@pytest.mark.parametrize("loss", ["hinge", "k-means"])
-def test_threads_do_not_matter(loss):
-    learner, _ = learner_of(dataset(samples=9000, features=40), ues=6, loss=loss, batch_size=50)
-    start, ues = learner.init(STREAMS), np.array([0, 5, 2])
-    made = []
-    for count in (1, 2, 3):
-        set_threads(count)
-        trained = learner.train(start, ues, 0, STREAMS)
-        made.append((trained.tobytes(), learner.evaluate(trained[0]), learner.objective(start)))
-    set_threads(2)
-    assert made[0] == made[1] == made[2]
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        set_threads(0)
-
-
 def test_average_and_diversity_by_hand():
     rng = np.random.default_rng(3)
     start = rng.normal(size=37).astype(np.float32)
@@ -248,6 +272,17 @@ def test_average_and_diversity_by_hand():
     updates = models.astype(np.float64) - start
     expected = (updates**2).sum() / (updates.sum(0) ** 2).sum()
     assert diversity == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 37, 7850])
+def test_what_is_not_finite_is_found_anywhere(size):
+    params = np.full(size, 3e38, np.float32)
+    assert is_finite(params)
+    for at in {0, size // 2, size - 1}:
+        for value in (np.nan, np.inf, -np.inf):
+            spoilt = params.copy()
+            spoilt[at] = value
+            assert not is_finite(spoilt)
 
 
 def test_average_of_nothing_and_of_what_cancels():
@@ -263,7 +298,7 @@ def test_average_of_nothing_and_of_what_cancels():
 
 def test_too_many_clusters():
     with pytest.raises(ValueError, match="91 clusters, but only 90"):
-        learner_of(dataset(), loss="k-means", clusters=91)
+        learner_of(dataset(), model=kmeans(91))
 
 
 def test_an_empty_ue_is_named():

@@ -77,10 +77,14 @@ def penalty_slope(kind, weights):
     return np.sign(weights) if kind == "l1" else np.zeros_like(weights)
 
 
+def penalty_weight(settings):
+    return getattr(settings.penalty, "weight", 0.0)
+
+
 def objective(settings, model, x, labels):
     """P(w) of Eq. 1; ``model`` is [feature + 1, output], the bias last."""
-    mean = losses(settings.loss, x @ model[:-1] + model[-1], labels).mean()
-    return mean + settings.penalty_weight * penalty(settings.penalty, model[:-1])
+    mean = losses(settings.model.loss, x @ model[:-1] + model[-1], labels).mean()
+    return mean + penalty_weight(settings) * penalty(settings.penalty.kind, model[:-1])
 
 
 def local_sgd(settings, model, x, labels, key, t, ue):
@@ -91,8 +95,8 @@ def local_sgd(settings, model, x, labels, key, t, ue):
     rows = np.array(drawn_rows(key, t, ue, steps * batch, len(labels))).reshape(steps, batch)
     for chosen in rows:
         scores = x[chosen] @ model[:-1] + model[-1]
-        slope = slopes(settings.loss, scores, labels[chosen]) / batch
-        shrinking = settings.penalty_weight * penalty_slope(settings.penalty, model[:-1])
+        slope = slopes(settings.model.loss, scores, labels[chosen]) / batch
+        shrinking = penalty_weight(settings) * penalty_slope(settings.penalty.kind, model[:-1])
         model[:-1] -= step * (x[chosen].T @ slope + shrinking)
         model[-1] -= step * slope.sum(0)
     return model
@@ -106,7 +110,7 @@ def kmeans_sgd(settings, centres, x, key, t, ue):
     rows = np.array(drawn_rows(key, t, ue, steps * batch, len(x))).reshape(steps, batch)
     for chosen in rows:
         nearest = ((x[chosen][:, None] - centres) ** 2).sum(-1).argmin(1)
-        slope = settings.penalty_weight * penalty_slope(settings.penalty, centres)
+        slope = penalty_weight(settings) * penalty_slope(settings.penalty.kind, centres)
         for sample, cluster in zip(x[chosen], nearest, strict=True):
             slope[cluster] += (centres[cluster] - sample) / batch
         centres -= step * slope

@@ -16,7 +16,7 @@ from agewise.spectrum import Uplink
 from agewise.spectrum.exact import solve
 from tests.scenarios import tiny
 
-SCENARIO = tiny(run={"rounds": 9}, channel={"edge_snr_db": 5.0})
+SCENARIO = tiny(**{"run.rounds": 9, "channel.link.edge_snr_db": 5.0})
 
 
 def test_losses_by_hand():

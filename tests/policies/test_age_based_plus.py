@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from agewise import RoundView, Streams, Uplink, simulate
+from agewise import Streams, Uplink, simulate
 from agewise.age import f_alpha, next_ages
 from agewise.policies import AgeBased, AgeBasedPlus
 from agewise.spectrum import auction
 from tests.cells import draw_gains
+from tests.views import view_of
 from tests.scenarios import tiny
 
 
@@ -15,7 +16,7 @@ def test_it_weighs_ages_as_age_based_does():
     gains, ages = draw_gains(np.random.default_rng(2), 30, 10, 0.0), np.arange(30) % 7
     uplink = Uplink(gains, 1.0, 2.0)
     own = AgeBasedPlus(alpha=0.25, ties="lowest-index").schedule(
-        RoundView(uplink, ages), Streams(0).policy(0)
+        view_of(uplink, ages), Streams(0).policy(0)
     )
     assert own.owner.tolist() == auction(uplink, f_alpha(ages, 0.25)).owner.tolist()
 
@@ -26,7 +27,7 @@ def test_over_a_run_it_keeps_the_ages_lower():
         ages, cost = np.zeros(60, np.int64), 0.0
         for t in range(60):
             gains = draw_gains(np.random.default_rng([4, t]), 60, 12, -5.0)
-            view = RoundView(Uplink(gains, 1.0, 3.0), ages)
+            view = view_of(Uplink(gains, 1.0, 3.0), ages)
             ages = next_ages(ages, policy.schedule(view, Streams(0).policy(t)).scheduled)
             cost += f_alpha(ages, 0.5).sum()
         costs[policy.name] = cost
@@ -37,20 +38,19 @@ def test_who_would_be_late_gets_no_subchannel():
     uplink = Uplink(np.array([[15.0, 15.0], [15.0, 15.0], [3.0, 3.0]]), 1.0, 1.0)
     # Uploads take half a slot for the first two, a whole one for the third.
     for computing, expected in (([0.4, 0.6, 0.0], {0, 2}), ([0.45, 0.45, 0.95], {0, 1})):
-        view = RoundView(
+        view = view_of(
             uplink, np.array([1, 2, 9]), compute_slots=np.array(computing), deadline_slots=1.0
         )
         allocation = AgeBasedPlus().schedule(view, Streams(0).policy(0))
         allocation.validate(uplink)
         assert set(np.flatnonzero(allocation.scheduled)) == expected
-    late = RoundView(uplink, np.arange(3), compute_slots=np.full(3, 2.0), deadline_slots=1.0)
+    late = view_of(uplink, np.arange(3), compute_slots=np.full(3, 2.0), deadline_slots=1.0)
     assert not AgeBasedPlus().schedule(late, Streams(0).policy(0)).scheduled.any()
 
 
 def test_no_upload_is_late_and_more_arrive():
-    scenario = tiny(run={"rounds": 40}).with_(
-        **{"timing.compute_slots": 1.0, "timing.compute_sigma": 0.8, "timing.deadline_slots": 1.8}
-    )
+    timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.8, "deadline_slots": 1.8}
+    scenario = tiny(timing=timing, **{"run.rounds": 40})
     for seed in range(3):
         plain, plus = (simulate(scenario, f"age-based{end}", seed).frame for end in ("", "-plus"))
         assert plus["received"].to_list() == plus["scheduled"].to_list()

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from agewise import RoundView, Streams, Uplink
+from agewise import Streams, Uplink
 from agewise.age import next_ages
 from agewise.policies import (
     AgeBased,
     AgeDissimilarity,
     ImportanceChannel,
-    Lessons,
     Markov,
     MaxWeight,
     Oort,
@@ -23,27 +22,22 @@ from agewise.policies import (
 )
 from agewise.policies.importance_channel import probabilities
 from agewise.policies.markov import chance_to_send
-from agewise.policies.shared import chances_of_reach
+from agewise.policies._estimates import chances_of_reach
 from agewise.policies.whittle import whittle_index
 from agewise.spectrum import fill, pack
 from agewise.spectrum.reach import needs
 from tests.cells import draw_gains
 from tests.policies.test_policies import schedules
+from tests.views import feedback_of, fresh_state, view_of
 
 #: A mean of seeded draws may be this many standard errors off: one in 150,000 such tests is.
 Z = 4.5
 
 
-def heard(ues, **known):
-    """Lessons of which only these are known."""
-    none = Lessons.none(ues)
-    return Lessons(*(np.array(known.get(name, getattr(none, name)), float) for name in vars(none)))
-
-
 def flat(ues, subchannels, ages=None, threshold=0.0, **known):
     """A view of a cell in which all channels are alike and, as a rule, one subchannel suffices."""
     ages = np.zeros(ues, int) if ages is None else np.asarray(ages)
-    return RoundView(Uplink(np.ones((ues, subchannels)), 1.0, threshold), ages, **known)
+    return view_of(Uplink(np.ones((ues, subchannels)), 1.0, threshold), ages, **known)
 
 
 def served(policy, view, seed=0):
@@ -59,13 +53,13 @@ def test_power_of_choice_takes_the_highest_losses_of_its_candidates(seed):
     rings = [-math.log(1 - u) / size for u, size in zip(drawn, sizes, strict=True)]
     candidates = sorted(range(12), key=rings.__getitem__)[:6]
     expected = sorted(candidates, key=lambda ue: -losses[ue])[:4]
-    view = flat(12, 4, data_sizes=sizes, lessons=heard(12, losses=losses))
+    view = flat(12, 4, data_sizes=sizes, feedback=feedback_of(12, losses=losses))
     assert served(PowerOfChoice(candidates=6), view, seed) == sorted(expected)
 
 
 def test_power_of_choice_hears_everyone_once():
     losses = np.array([9.0, np.nan, 5.0, np.nan, 7.0, 1.0])
-    view = flat(6, 3, lessons=heard(6, losses=losses))
+    view = flat(6, 3, feedback=feedback_of(6, losses=losses))
     assert served(PowerOfChoice(candidates=6), view) == [0, 1, 3]
 
 
@@ -87,7 +81,7 @@ def oort_view(ages=(0, 1, 2, 3, 4)):
     """Five UEs of which four were heard, with utilities of 10, 20, 30 and 40; the last is slow."""
     return flat(
         5, 2, ages, data_sizes=np.array([10, 5, 10, 20, 10]),
-        lessons=heard(5, losses=[1.0, 4.0, 3.0, 2.0, np.nan]),
+        feedback=feedback_of(5, losses=[1.0, 4.0, 3.0, 2.0, np.nan]),
         compute_slots=np.array([0.0, 0.0, 1.0, 3.0, 0.0]), deadline_slots=2.0,
     )  # fmt: skip
 
@@ -105,7 +99,7 @@ def test_oorts_utility_by_hand():
 
 def test_oort_takes_the_highest_utilities_where_the_cut_off_leaves_no_choice():
     losses = np.random.default_rng(2).permutation(30) + 1.0
-    view = flat(30, 10, lessons=heard(30, losses=losses))
+    view = flat(30, 10, feedback=feedback_of(30, losses=losses))
     policy = Oort(epsilon=0.0, least_epsilon=0.0, cutoff=1.0, clip=1.0)
     assert served(policy, view) == np.flatnonzero(losses > 20).tolist()
 
@@ -115,7 +109,7 @@ def test_oort_draws_by_utility_above_the_cut_off():
     policy, rounds = Oort(epsilon=0.0, least_epsilon=0.0, cutoff=0.0, clip=1.0), 2000
     first = 0
     for seed in range(rounds):
-        view = flat(3, 1, lessons=heard(3, losses=[1.0, 2.0, 5.0]))  # utilities 0, 1/4, 1
+        view = flat(3, 1, feedback=feedback_of(3, losses=[1.0, 2.0, 5.0]))  # utilities 0, 1/4, 1
         first += served(policy, view, seed) == [2]
     assert abs(first / rounds - 0.8) < Z * math.sqrt(0.8 * 0.2 / rounds)
 
@@ -126,7 +120,7 @@ def test_oort_draws_by_utility_above_the_cut_off():
 def test_oorts_share_of_places_for_untried_ues(epsilon, past, untried):
     """0.9 * 0.98^30 is 0.49, and 0.2 is the least."""
     losses = np.where(np.arange(40) < 20, 1.0 + np.arange(40), np.nan)
-    view = flat(40, 10, memory={"rounds": np.array(past)}, lessons=heard(40, losses=losses))
+    view = flat(40, 10, t=past, feedback=feedback_of(40, losses=losses))
     chosen = served(Oort(epsilon=epsilon), view)
     assert len(chosen) == 10
     assert sum(ue >= 20 for ue in chosen) == untried
@@ -135,7 +129,7 @@ def test_oorts_share_of_places_for_untried_ues(epsilon, past, untried):
 def test_every_number_of_places_has_its_share_of_untried_ues():
     losses = np.where(np.arange(40) < 20, 1.0 + np.arange(40), np.nan)
     for places in range(1, 20):
-        view = flat(40, places, lessons=heard(40, losses=losses))
+        view = flat(40, places, feedback=feedback_of(40, losses=losses))
         chosen = served(Oort(epsilon=0.31), view)
         assert sum(ue >= 20 for ue in chosen) == round(0.31 * places)
 
@@ -143,16 +137,16 @@ def test_every_number_of_places_has_its_share_of_untried_ues():
 @pytest.mark.parametrize(("past", "untried"), [(0, 8), (1, 4), (2, 2)])
 def test_oorts_first_round_explores_most(past, untried):
     losses = np.where(np.arange(40) < 20, 1.0 + np.arange(40), np.nan)
-    view = flat(40, 10, memory={"rounds": np.array(past)}, lessons=heard(40, losses=losses))
+    view = flat(40, 10, t=past, feedback=feedback_of(40, losses=losses))
     chosen = served(Oort(epsilon=0.8, decay=0.5, least_epsilon=0.0), view)
     assert sum(ue >= 20 for ue in chosen) == untried
 
 
 def test_oort_prefers_fast_ones_among_the_untried_and_tries_each_once():
-    memory: dict[str, np.ndarray] = {}
+    state = fresh_state(4)
     policy, slots = Oort(epsilon=1.0, decay=1.0), np.array([0.0, 1e9, 0.0, 1e9])
     rounds = [
-        served(policy, flat(4, 2, memory=memory, compute_slots=slots), seed) for seed in range(2)
+        served(policy, flat(4, 2, state=state, compute_slots=slots), seed) for seed in range(2)
     ]
     assert rounds == [[0, 2], [1, 3]]
 
@@ -192,9 +186,9 @@ def test_without_latency_probabilities_are_importances():
 def mixed_needs(subchannels):
     """Three UEs that need one subchannel, three that need two and one out of reach."""
     gains = np.repeat([3.5, 2.5, 1e-9], [3, 3, 1])[:, None] * np.ones(subchannels)
-    view = RoundView(
+    view = view_of(
         Uplink(gains, 1.0, 1.0), np.zeros(7, int), data_sizes=np.array([5, 1, 9, 2, 4, 7, 50]),
-        lessons=heard(7, update_norms=[0.1, 4.0, 1.0, 2.0, np.nan, 0.0, 9.0]),
+        feedback=feedback_of(7, update_norms=[0.1, 4.0, 1.0, 2.0, np.nan, 0.0, 9.0]),
     )  # fmt: skip
     assert needs(view.uplink, np.arange(subchannels))[0].tolist() == [1, 1, 1, 2, 2, 2, 0]
     return view
@@ -246,10 +240,10 @@ def test_draws_that_do_not_fit_are_dropped(seed):
 
 # ------------------------------------------------------------------------- max-weight and Whittle
 def test_the_chance_of_reach_is_the_share_of_rounds_with_one_of_each_added():
-    memory: dict[str, np.ndarray] = {}
+    state = fresh_state(2)
     for reach in ([1, 0], [1, 0], [1, 1]):
         gains = np.array(reach)[:, None] * np.ones((2, 3))
-        chances = chances_of_reach(RoundView(Uplink(gains, 1.0, 0.1), np.zeros(2, int), memory))
+        chances = chances_of_reach(view_of(Uplink(gains, 1.0, 0.1), np.zeros(2, int), state))
     assert chances == pytest.approx([4 / 5, 2 / 5])
 
 
@@ -287,8 +281,8 @@ def test_indices_per_subchannel_needed(channel):
             (MaxWeight("lowest-index", channel), (1 if seen else p) * h * (h + 2)),
             (Whittle("lowest-index", channel), (1 / p if seen else 1) * h * (p * h + 2 - p) / 2),
         ):
-            memory = {"rounds": np.array(past), "mean": share}
-            made = policy.schedule(RoundView(uplink, ages, memory), rng)
+            state = fresh_state(30, rounds=np.full(30, float(past)), mean=share)
+            made = policy.schedule(view_of(uplink, ages, state), rng)
             assert made.owner.tolist() == pack(uplink, weights).owner.tolist()
 
 
@@ -304,10 +298,10 @@ def test_with_equal_chances_and_no_threshold_indices_are_round_robin(policy, ues
 def test_markov_intervals_are_the_two_whole_numbers_around_their_mean(load, lengths):
     """Where everyone fits; the first round, too, has n / r of the UEs on average."""
     ues, rounds = 100, 300
-    ages, memory, last = np.zeros(ues, int), {}, np.full(ues, -1)
+    ages, state, last = np.zeros(ues, int), fresh_state(ues), np.full(ues, -1)
     intervals, counts = [], []
     for t in range(rounds):
-        scheduled = served(Markov(load=load), flat(ues, ues, ages, memory=memory), t)
+        scheduled = served(Markov(load=load), flat(ues, ues, ages, state=state), t)
         intervals += [t - last[ue] for ue in scheduled if last[ue] >= 0]
         counts.append(len(scheduled))
         last[scheduled] = t
@@ -338,9 +332,9 @@ def test_chance_to_send_gives_the_mean_interval():
 
 
 def test_markov_serves_those_first_that_did_not_fit():
-    ages, memory, turns = np.zeros(4, int), {}, []
+    ages, state, turns = np.zeros(4, int), fresh_state(4), []
     for t in range(12):
-        turns += served(Markov(load=4.0), flat(4, 1, ages, memory=memory), t)
+        turns += served(Markov(load=4.0), flat(4, 1, ages, state=state), t)
         ages = next_ages(ages, np.array(turns[-1:]))
     assert turns == turns[:4] * 3
     assert sorted(turns[:4]) == [0, 1, 2, 3]
@@ -352,8 +346,8 @@ def test_age_dissimilarity_weighs_ages_by_unlikeness():
     for beta in (0.0, 0.5, 4.0):
         gains, ages = draw_gains(rng, 20, 8, 0.0), rng.integers(0, 9, 20)
         unlike = np.where(rng.random(20) < 0.3, np.nan, rng.uniform(0, 2, 20))
-        lessons = heard(20, dissimilarities=unlike)
-        view = RoundView(Uplink(gains, 1.0, 2.0), ages, lessons=lessons)
+        feedback = feedback_of(20, dissimilarities=unlike)
+        view = view_of(Uplink(gains, 1.0, 2.0), ages, feedback=feedback)
         made = AgeDissimilarity(beta=beta, ties="lowest-index").schedule(view, rng)
         filled = np.where(np.isnan(unlike), np.nanmax(unlike), unlike)
         weights = 2 * np.sqrt(ages) * (1 + beta * filled)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agewise import RoundView, Streams, Uplink
+from agewise import Streams, Uplink
 from agewise.age import f_alpha, next_ages
 from agewise.policies.age_based import AgeBased
 from agewise.policies.max_pack import MaxPack
@@ -11,6 +11,7 @@ from agewise.policies.max_pack_exact import MaxPackExact
 from agewise.policies.optimal import Optimal
 from tests import reference
 from tests.cells import draw_gains
+from tests.views import view_of
 
 
 def views(policy, rounds, ues=60, subchannels=12, edge_snr_db=0.0, threshold=3.0):
@@ -18,7 +19,7 @@ def views(policy, rounds, ues=60, subchannels=12, edge_snr_db=0.0, threshold=3.0
     ages = np.zeros(ues, np.int64)
     for t in range(rounds):
         gains = draw_gains(np.random.default_rng([11, t]), ues, subchannels, edge_snr_db)
-        view = RoundView(Uplink(gains, 1.0, threshold), ages)
+        view = view_of(Uplink(gains, 1.0, threshold), ages)
         yield view
         ages = next_ages(ages, policy.schedule(view, Streams(0).policy(t)).scheduled)
 
@@ -61,7 +62,7 @@ def test_both_are_exhaustive_on_tiny_cells():
         gains = draw_gains(rng, 5, 4, 0.0)
         threshold = [0.5, 1.0, 2.0, 3.0][trial % 4]
         ages = rng.integers(0, 9, 5)
-        view = RoundView(Uplink(gains, 1.0, threshold), ages)
+        view = view_of(Uplink(gains, 1.0, threshold), ages)
         count = MaxPackExact().schedule(view, rng).scheduled.sum()
         assert count == reference.best_value(gains.tolist(), [1.0] * 5, 1.0, threshold)
         weights = f_alpha(ages, 0.5)
@@ -80,7 +81,7 @@ def test_same_draw_same_schedule(policy):
 
 def test_ties_of_max_pack_exact():
     """By chance others are served each time, by index always the same."""
-    view = RoundView(Uplink(np.full((40, 10), 10.0), 1.0, 1.0), np.zeros(40, int))
+    view = view_of(Uplink(np.full((40, 10), 10.0), 1.0, 1.0), np.zeros(40, int))
     rngs = [Streams(seed).policy(0) for seed in range(5)]
     by_chance = {tuple(MaxPackExact().schedule(view, rng).owner) for rng in rngs}
     by_index = {tuple(MaxPackExact("lowest-index").schedule(view, rng).owner) for rng in rngs}

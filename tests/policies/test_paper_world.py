@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from agewise import RoundView, Streams, Uplink
+from agewise import Streams, Uplink
 from agewise.policies import (
     BestChannel,
     BestChannelNorm,
     BestNorm,
     CellInterior,
     FedCS,
-    Lessons,
     ProportionalFair,
     Random,
     make_policy,
@@ -20,6 +19,7 @@ from agewise.policies import (
 from agewise.spectrum import waterfill
 from tests import reference
 from tests.cells import draw_gains
+from tests.views import feedback_of, fresh_state, view_of
 
 
 def placed_gains(t, ues, subchannels, edge_snr_db=10.0):
@@ -30,10 +30,10 @@ def placed_gains(t, ues, subchannels, edge_snr_db=10.0):
 
 def rounds(policy, ues, subchannels, threshold, count):
     """The gains and the allocation of each round."""
-    memory: dict[str, np.ndarray] = {}
+    state = fresh_state(ues)
     for t in range(count):
         gains = placed_gains(t, ues, subchannels)
-        view = RoundView(Uplink(gains, 1.0, threshold), np.zeros(ues, int), memory)
+        view = view_of(Uplink(gains, 1.0, threshold), np.zeros(ues, int), state, t=t)
         yield gains, policy.schedule(view, Streams(0).policy(t))
 
 
@@ -95,7 +95,7 @@ def fed_cs_as_printed(uploading, computing, deadline):
 
 def fed_cs_of(gains, computing, deadline, threshold=1.0):
     """FedCS on these gains with a power of 1, by index among equals."""
-    view = RoundView(
+    view = view_of(
         Uplink(np.array(gains, dtype=float), 1.0, threshold), np.zeros(len(gains)),
         compute_slots=np.array(computing, dtype=float), deadline_slots=deadline,
     )  # fmt: skip
@@ -180,7 +180,7 @@ def test_fed_cs_leaves_equal_times_to_chance():
     uplink = Uplink(np.ones((30, 5)), 1.0, 0.0)
     served = np.zeros(30, int)
     for t in range(60):
-        view = RoundView(uplink, np.zeros(30, int))
+        view = view_of(uplink, np.zeros(30, int))
         served += FedCS().schedule(view, Streams(0).policy(t)).scheduled
     assert (served > 0).all()
 
@@ -214,8 +214,8 @@ def test_rounds_for_everyone_are_random(policy):
 
 # ------------------------------------------------------------------------- channels and norms
 def heard(norms):
-    """Lessons of these norms; NaN where nothing was heard."""
-    return Lessons(np.full(len(norms), np.nan), np.array(norms), np.full(len(norms), np.nan))
+    """Feedback of these norms; NaN where nothing was heard."""
+    return feedback_of(len(norms), update_norms=norms)
 
 
 def test_best_channel_goes_by_the_mean_gain():
@@ -228,20 +228,20 @@ def test_best_norm_goes_by_the_last_norm_heard_and_first_by_those_not_heard():
     norms = [0.5, 3.0, math.nan, 0.0, 2.0, math.nan, 1.0, 4.0]
     order = [2, 5, 7, 1, 4, 6, 0, 3]
     gains = placed_gains(0, 8, 4)
-    view = RoundView(Uplink(gains, 1.0, 1.0), np.zeros(8, int), lessons=heard(norms))
+    view = view_of(Uplink(gains, 1.0, 1.0), np.zeros(8, int), feedback=heard(norms))
     made = BestNorm(ties="lowest-index").schedule(view, Streams(0).policy(0))
     assert made.owner.tolist() == reference.fill(gains.tolist(), order, 1.0, 1.0)[0]
 
 
 def test_best_norm_hears_everyone_once_before_anyone_twice():
-    lessons, counts = Lessons.none(20), np.zeros(20, int)
+    norms, counts = np.full(20, np.nan), np.zeros(20, int)
     for t in range(4):
-        view = RoundView(Uplink(np.ones((20, 5)), 1.0, 0.0), np.zeros(20, int), lessons=lessons)
+        view = view_of(Uplink(np.ones((20, 5)), 1.0, 0.0), np.zeros(20, int), feedback=heard(norms))
         served = np.flatnonzero(BestNorm().schedule(view, Streams(0).policy(t)).scheduled)
         counts[served] += 1
-        lessons = lessons.after(served, {"update_norms": served.astype(float)})
+        norms[served] = served
     assert counts.tolist() == [1] * 20
-    view = RoundView(Uplink(np.ones((20, 5)), 1.0, 0.0), np.zeros(20, int), lessons=lessons)
+    view = view_of(Uplink(np.ones((20, 5)), 1.0, 0.0), np.zeros(20, int), feedback=heard(norms))
     assert BestNorm().schedule(view, Streams(0).policy(4)).owner.tolist() == [19, 18, 17, 16, 15]
 
 
@@ -249,7 +249,7 @@ def test_best_norm_hears_everyone_once_before_anyone_twice():
 def test_best_channel_norm_first_by_channel_then_by_norm(share, candidates):
     for t in range(10):
         gains, norms = placed_gains(t, 16, 5), np.random.default_rng(t).random(16)
-        view = RoundView(Uplink(gains, 1.0, 2.0), np.zeros(16, int), lessons=heard(norms))
+        view = view_of(Uplink(gains, 1.0, 2.0), np.zeros(16, int), feedback=heard(norms))
         made = BestChannelNorm(candidate_share=share).schedule(view, Streams(0).policy(t))
         near = sorted(range(16), key=lambda ue: -sum(gains[ue]))[:candidates]
         order = sorted(near, key=lambda ue: -norms[ue])
@@ -260,8 +260,8 @@ def test_best_channel_norm_first_by_channel_then_by_norm(share, candidates):
 
 
 def test_norms_are_asked_for():
-    assert BestNorm.lessons == BestChannelNorm.lessons == {"update_norms"}
-    assert not BestChannel.lessons
+    assert BestNorm.reads == BestChannelNorm.reads == {"update_norms"}
+    assert not BestChannel.reads
 
 
 # ------------------------------------------------------------------------------------- random

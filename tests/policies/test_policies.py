@@ -3,22 +3,23 @@
 import numpy as np
 import pytest
 
-from agewise import RoundView, Streams, Uplink, schedule
+from agewise import Streams, Uplink, schedule
 from agewise.age import next_ages
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
+from agewise.scheduling import AccessPoint
 from tests import reference
 from tests.cells import draw_gains
+from tests.views import fresh_state, view_of
 
 
 def schedules(policy, ues, subchannels, threshold, rounds, seed=0, edge_snr_db=10.0):
     """The scheduled UEs of each round, on channels that depend on the round alone."""
-    ages, memory = np.zeros(ues, dtype=np.int64), {}
+    access_point = AccessPoint(policy, ues, Streams(seed))
     for t in range(rounds):
         gains = draw_gains(np.random.default_rng([3, t]), ues, subchannels, edge_snr_db)
-        view = RoundView(Uplink(gains, 1.0, threshold), ages, memory)
-        scheduled = policy.schedule(view, Streams(seed).policy(t)).scheduled
-        ages = next_ages(ages, scheduled)
-        yield np.flatnonzero(scheduled).tolist()
+        scheduled = np.flatnonzero(access_point.plan(Uplink(gains, 1.0, threshold)).scheduled)
+        access_point.receive(scheduled)
+        yield scheduled.tolist()
 
 
 @pytest.mark.parametrize(("ues", "subchannels"), [(100, 20), (6, 3), (5, 5), (3, 8), (4, 1)])
@@ -84,13 +85,13 @@ def test_max_pack_ignores_ages_and_its_index_ties_starve():
 
 def test_round_robin_keeps_the_place_of_those_that_cannot_be_served():
     gains = np.ones((4, 1))
-    memory: dict[str, np.ndarray] = {}
+    state = fresh_state(4)
     served = []
     for blocked in (0, 0, 2, None, None):
         now = gains.copy()
         if blocked is not None:
             now[blocked] = 0.0
-        view = RoundView(Uplink(now, 3.0, 1.0), np.zeros(4, int), memory)
+        view = view_of(Uplink(now, 3.0, 1.0), np.zeros(4, int), state)
         served.append(int(RoundRobin().schedule(view, Streams(0).policy(0)).owner[0]))
     assert served == [1, 2, 0, 3, 1]
 

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 import agewise
 from agewise.report import write_page
+from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 
 WIDTHS = (1280, 390)
@@ -197,9 +198,9 @@ def test_copy_buttons_copy(visit, compared, files):
 
 def test_no_name_runs(visit, copied, tmp_path):
     described = json.loads((copied / "experiment.json").read_text())
-    described["policies"].append(Evil.name)
+    described["policies"].append({"name": Evil.name, "parameters": {}})
     described["command"] = "<img src=x onerror='window.hacked=1'></script><script>hacked=1</script>"
-    (copied / "experiment.json").write_text(json.dumps(described))
+    rewrite(copied / "experiment.json", **described)
     page = visit(write_page(copied, tmp_path / "r.html"))
     draw_all(page)
     assert page.evaluate("window.hacked") is None

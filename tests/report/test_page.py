@@ -13,6 +13,7 @@ import pytest
 import agewise
 from agewise.report import charts, numbers, write_page
 from agewise.report.squares import layout, squares
+from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
 
@@ -44,7 +45,7 @@ def test_it_can_be_made_again(page, compared):
     toml = unescape(re.search(r'id="toml">(.*?)</code>', page, re.DOTALL)[1])
     assert toml == compared.scenario.to_toml()
     for policy in compared.policies:
-        assert policy in unescape(page)
+        assert str(policy) in unescape(page)
     assert f"agewise {agewise.__version__}" in page
 
 
@@ -102,10 +103,8 @@ def test_a_sweep_without_a_rectangle_has_a_row_each():
 def test_no_text_of_a_file_becomes_markup(tmp_path):
     out = tmp_path / "<img src=x onerror=alert(1)>"
     made = agewise.compare(tiny(), [Evil(), "max-pack"], 2, out, engine="inline", quiet=True)
-    described = json.loads((out / "experiment.json").read_text())
-    described["command"] = "</script><script>window.hacked=1</script>"
-    (out / "experiment.json").write_text(json.dumps(described))
-    (out / "cells" / "<script>alert(1).parquet").write_bytes(b"not parquet")
+    rewrite(out / "experiment.json", command="</script><script>window.hacked=1</script>")
+    (out / "runs" / "<script>alert(1).parquet").write_bytes(b"not parquet")
     page = write_page(out, tmp_path / "report.html").read_text(encoding="utf-8")
     head, data = page.split('<script type="application/json" id="data">')
     assert "<img" not in head
@@ -113,35 +112,33 @@ def test_no_text_of_a_file_becomes_markup(tmp_path):
     assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in head
     assert "&lt;script&gt;alert(1).parquet" in head
     assert data.split("</script>")[0].count("<") == 0
-    assert made.policies[0] == Evil.name
+    assert made.policies[0].name == Evil.name
 
 
 def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
-    files = sorted((copied / "cells").glob("*.parquet"))
+    files = sorted((copied / "runs").glob("*.parquet"))
     files[0].write_bytes(files[0].read_bytes()[:200])
     files[1].unlink()
     result = agewise.Result.open(copied)
     page = write_page(result, tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "2 of 12 cells are not finished" in page
+    assert "2 of 12 runs are not finished" in page
     assert f"Damaged: {files[0]}" in unescape(page)
     assert "2 of 3 seeds missing" in page
     assert {len(v["charts"]) for v in embedded(page)["variations"]} == {8}
 
 
-def test_cells_of_other_versions_and_scenarios_are_told(copied, swept, tmp_path):
-    described = json.loads((copied / "experiment.json").read_text())
-    described["agewise"] = "0.0.9"
-    (copied / "experiment.json").write_text(json.dumps(described))
-    foreign = next((swept.path / "cells").glob("*iid*.parquet"))
-    (copied / "cells" / foreign.name).write_bytes(foreign.read_bytes())
+def test_runs_of_other_versions_and_scenarios_are_named(copied, swept, tmp_path):
+    foreign = next((swept.path / "runs").glob("*iid*.parquet"))
+    (copied / "runs" / foreign.name).write_bytes(foreign.read_bytes())
     page = write_page(copied, tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "made with agewise 0.0.9" in page
-    assert f"12 cells were made with agewise {agewise.__version__}, not 0.0.9" in page
-    assert "1 files are of another scenario" in page
+    assert f"{foreign.name}: no run of this experiment has this name" in page
+    rewrite(copied / "experiment.json", agewise="0.0.9")
+    damaged = agewise.Result.open(copied).damaged
+    assert sum("not 0.0.9, as its name says" in sentence for sentence in damaged) == 12
 
 
-def test_a_policy_without_a_cell_keeps_the_colours_of_the_others(copied, tmp_path):
-    for file in (copied / "cells").glob("age-based*"):
+def test_a_policy_without_a_run_keeps_the_colours_of_the_others(copied, tmp_path):
+    for file in (copied / "runs").glob("age-based*"):
         file.unlink()
     page = write_page(copied, tmp_path / "r.html").read_text(encoding="utf-8")
     data = embedded(page)
@@ -151,9 +148,9 @@ def test_a_policy_without_a_cell_keeps_the_colours_of_the_others(copied, tmp_pat
 
 
 def test_a_folder_without_results_is_one_sentence(copied, tmp_path):
-    for file in (copied / "cells").glob("*"):
+    for file in (copied / "runs").glob("*"):
         file.unlink()
-    with pytest.raises(ValueError, match="no cell is finished yet") as told:
+    with pytest.raises(ValueError, match="no run is finished yet") as told:
         write_page(copied, tmp_path / "r.html")
     assert "\n" not in str(told.value)
     (tmp_path / "empty").mkdir()

@@ -76,7 +76,7 @@ def test_short_runs_cannot_be_judged_on_early_rounds():
 
 def test_reproduce_runs_judges_and_draws(tmp_path):
     made = agewise.reproduce(
-        tiny(run={"rounds": 6}), 3, tmp_path / "small", engine="inline", quiet=True
+        tiny(**{"run.rounds": 6}), 3, tmp_path / "small", engine="inline", quiet=True
     )
     assert len(made.result.entries) == 6 * 3
     assert [claim.verdict for claim in made.claims][1] == "cannot be judged"
@@ -84,7 +84,7 @@ def test_reproduce_runs_judges_and_draws(tmp_path):
         assert file.read_bytes()[:4] in (b"\x89PNG", b"%PDF")
     assert b"Type3" not in made.figures[1].read_bytes(), "fonts are embedded as outlines"
     before = [file.read_bytes() for file in made.figures]
-    agewise.reproduce(tiny(run={"rounds": 6}), 3, tmp_path / "small", engine="inline", quiet=True)
+    agewise.reproduce(tiny(**{"run.rounds": 6}), 3, tmp_path / "small", engine="inline", quiet=True)
     assert [file.read_bytes() for file in made.figures] == before, "the same figure, same bytes"
     assert json.loads((tmp_path / "small" / "experiment.json").read_text())["seeds"] == [0, 1, 2]
 
@@ -97,7 +97,7 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
     )  # fmt: skip
     monkeypatch.setattr(map_module, "ALPHAS", (0.0, 1.0))
     drawn = agewise.reproduce_map(
-        tiny(run={"rounds": 4}), 3, tmp_path / "map", engine="inline", quiet=True
+        tiny(**{"run.rounds": 4}), 3, tmp_path / "map", engine="inline", quiet=True
     )
     assert drawn.gains.shape == drawn.p_values.shape == (2, 2, 2)
     variation = {"channel.rate_threshold": 5.0, "data.partition": "shards"}

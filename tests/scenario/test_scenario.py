@@ -5,6 +5,7 @@ import re
 import pytest
 
 from agewise.scenario import Scenario, ScenarioError, presets, summary, toml
+from agewise.scenario.errors import RENAMED
 from tests.scenarios import tiny
 
 
@@ -20,9 +21,10 @@ def test_presets_are_complete_and_survive_a_round_trip(name, tmp_path):
 
 def test_the_paper_preset_is_the_papers_section():
     paper = Scenario.preset("paper")
-    assert paper.cell.radius_m == 100.0
-    assert paper.channel.path_loss_exponent == 3.5
-    assert (paper.data.dataset, paper.learn.loss, paper.learn.batch_size) == ("mnist", "hinge", 1)
+    assert paper.channel.placement.radius_m == 100.0
+    assert paper.channel.path_loss.exponent == 3.5
+    assert (paper.data.dataset.kind, paper.learn.model.loss) == ("mnist", "hinge")
+    assert paper.learn.batch_size == 1
     iid = Scenario.preset("paper-iid")
     assert iid == paper.with_(**{"data.partition": "iid"})
 
@@ -33,43 +35,88 @@ def test_every_field_is_explained_in_the_file():
     assert len(fields) > 30
     for i in fields:
         assert lines[i - 1].startswith("# "), lines[i]
-    text = " ".join(line.lstrip("# ") for line in lines)
-    assert "(hinge, squared-hinge, logistic, multinomial, squared-error, k-means)" in text
+
+
+def test_every_kind_is_explained_in_the_file_of_another():
+    text = " ".join(line.lstrip("# ") for line in tiny().to_toml().splitlines())
+    assert "(hinge, squared-hinge, logistic, multinomial, squared-error)" in text
+    for kind, field in (
+        ("dirichlet", "concentration: the lower, the less alike are the UEs"),
+        ("budget", "noise_figure_db: noise figure of the access point in dB"),
+        ("k-means", "clusters: the number of centres"),
+        ("slots", "deadline_slots: an update that takes longer is lost"),
+        ("trace", "path: an .npz with an array gains[round, ue, subchannel]"),
+    ):
+        assert f'or kind = "{kind}"' in text
+        assert field in text
+
+
+def test_a_file_has_no_field_that_means_nothing():
+    """What another kind would need is neither written nor accepted."""
+    assert "concentration =" not in Scenario.preset("paper").to_toml()
+    with pytest.raises(ScenarioError, match=r"no data.partition.concentration with kind = iid"):
+        tiny(**{"data.partition": {"kind": "iid", "concentration": 0.5}})
 
 
 def test_changes_by_dotted_name():
-    changed = tiny().with_(**{"learn.local_steps": 20, "channel.rate_threshold": 1.5})
+    changed = tiny(**{"learn.local_steps": 20, "threshold.rate": 1.5})
     assert changed.learn.local_steps == 20
-    assert changed.channel.rate_threshold == 1.5
+    assert changed.rate_threshold == 1.5
     assert tiny().learn.local_steps == 10
-    upload = {"payload_bits": 1e5, "deadline_s": 0.1}
-    other = tiny().with_(
-        **{"channel.rate_threshold": None, "channel.upload": upload,
-           "channel.subchannel_bandwidth_hz": 1e5}
-    )  # fmt: skip
-    assert other.channel.threshold_bits == pytest.approx(5.0)
-    assert other.with_(**{"channel.upload.deadline_s": 0.2}).channel.threshold_bits == 2.5
+    payload = {"kind": "payload", "payload_bits": 1e5, "deadline_s": 0.1}
+    other = tiny(threshold=payload, **{"cell.subchannel_bandwidth_hz": 1e5})
+    assert other.rate_threshold == pytest.approx(5.0)
+    assert other.with_(**{"threshold.deadline_s": 0.2}).rate_threshold == 2.5
+    assert tiny(timing=None) == tiny(timing="none") == tiny()
+
+
+def test_a_change_of_kind_keeps_the_fields_that_both_have_in_any_order():
+    changes = {"learn.penalty": "l1", "data.partition": "dirichlet"}
+    field = {"data.partition.concentration": 0.5}
+    one, other = tiny(**changes, **field), tiny(**field, **changes)
+    assert one == other
+    assert one.learn.penalty.weight == tiny().learn.penalty.weight
+    assert one.data.partition.concentration == 0.5
+    again = one.with_(**{"data.partition.classes_per_ue": 3, "data.partition.kind": "shards"})
+    assert again.data.partition.classes_per_ue == 3
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"channel.rate_treshold": 1}, "there is no channel.rate_treshold; did you mean rate_thre"),
-        ({"chanel.rate_threshold": 1}, "did you mean channel"),
+        ({"threshold.rat": 1}, "there is no threshold.rat; did you mean rate"),
+        ({"chanel.fading": "none"}, "did you mean channel"),
         ({"learn.local_steps.more": 1}, "there is no learn.local_steps.more"),
         ({"learn.local_steps": 0}, "learn.local_steps = 0: input should be greater than or equal"),
-        ({"learn.loss": "hing"}, "learn.loss = 'hing': input should be 'hinge'"),
+        ({"learn.model.loss": "hing"}, "learn.model.loss = 'hing': input should be 'hinge'"),
         ({"learn.step_size": "big"}, "learn.step_size = 'big'"),
         ({"learn.step_size": None}, "learn.step_size is missing"),
-        ({"channel.edge_snr_db": None}, "channel: give exactly one of edge_snr_db and link_budget"),
-        ({"data.partition": "dirichlet", "data.concentration": None}, "dirichlet needs concentra"),
-        ({"learn.loss": "k-means", "learn.clusters": None}, "k-means needs clusters"),
+        ({"data.partition": "shardz"}, "data.partition.kind = 'shardz': did you mean shards?"),
+        ({"data.partition": {}}, "data.partition.kind is missing; there are iid, shards, dirich"),
+        ({"data.partition": "dirichlet"}, "data.partition.concentration is missing"),
+        ({"data.partition.kind": "dirichlet"}, "data.partition.concentration is missing"),
+        ({"learn.model": "k-means"}, "learn.model.clusters is missing"),
         ({"run.age_alpha": 2.0}, "run.age_alpha = 2.0"),
+        ({"threshold": {"kind": "payload", "payload_bits": 1e5, "deadline_s": 0.1}},
+         "threshold.kind = payload needs cell.subchannel_bandwidth_hz"),
+        ({"channel.link": {"kind": "budget", "transmit_power_dbm": 10, "noise_figure_db": 7,
+                           "noise_density_dbm_hz": -174}}, 'kind = "log-distance"'),
     ],
-)
+)  # fmt: skip
 def test_impossible_changes(changes, message):
     with pytest.raises(ScenarioError, match=re.escape(message)):
-        tiny().with_(**changes)
+        tiny(**changes)
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_names_of_the_first_edition_lead_to_the_new_ones(old, tmp_path):
+    with pytest.raises(ScenarioError, match=re.escape(f"{old} is now {RENAMED[old]}")):
+        tiny(**{old: 1})
+    path = tmp_path / "old.toml"
+    path.write_text(f"{old} = 1\n")
+    with pytest.raises(ScenarioError, match=r"old.toml: written for an earlier version") as caught:
+        Scenario.load(path)
+    assert f"{old} is now {RENAMED[old]}" in str(caught.value)
 
 
 def test_files_at_fault_are_named(tmp_path):
@@ -84,12 +131,12 @@ def test_files_at_fault_are_named(tmp_path):
     whole = tiny().to_toml()
     assert "mine.toml: not valid TOML" in message("[cell\n")
     assert "(at line 1, column 6)" in message("[cell\n")
-    wrong = message(whole.replace("radius_m", "radius").replace("ues = 12", "ues = 0"))
+    wrong = message(whole.replace("radius_m", "radius").replace("\nues = 12", "\nues = 0"))
     assert wrong.startswith(f"{path}: ")
     assert "cell.ues = 0" in wrong
-    assert "there is no cell.radius; did you mean radius_m?" in wrong
-    assert "cell.radius_m is missing" in wrong
-    assert "data is missing" in message(whole.split("# What is learned")[0])
+    assert "no channel.placement.radius with kind = disc; did you mean radius_m?" in wrong
+    assert "channel.placement.radius_m is missing" in wrong
+    assert "data is missing" in message(whole.split("# What is learned from")[0])
     path.unlink()
     with pytest.raises(ScenarioError, match=r"mine.toml: cannot be read"):
         Scenario.load(path)
@@ -99,7 +146,7 @@ def test_files_at_fault_are_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("20", 20), ("2.5", 2.5), ("true", True), ("iid", "iid"), ("none", None), ("[3, 8]", [3, 8]),
+    [("20", 20), ("2.5", 2.5), ("true", True), ("iid", "iid"), ("[3, 8]", [3, 8]),
      ('"x y"', "x y"), ("-1e-3", -1e-3)],
 )  # fmt: skip
 def test_values_as_written(text, value):

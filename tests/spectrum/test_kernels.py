@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from agewise.core.checks import best_gains, first_invalid, first_repeated
+from agewise.core.proof import best_gains, first_invalid, first_repeated
 from agewise.core.waterfill import waterfill_owners
 from agewise.spectrum import waterfill
 from tests.cells import cells, draw_gains

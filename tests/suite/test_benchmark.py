@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from agewise import benchmark, statistics, suite
+from agewise.policies import Random
 from agewise.scenario import Scenario
 from agewise.suite import scenarios
 from agewise.suite.page import write_markdown
 from tests.scenarios import tiny
 
 POLICIES = ["random", "max-pack", "age-based"]
+RANDOM = Random().key
 
 
 class Small(scenarios.SuiteScenario):
@@ -17,7 +19,7 @@ class Small(scenarios.SuiteScenario):
 
     @property
     def scenario(self):
-        return tiny(run={"rounds": 60}, channel={"edge_snr_db": 5.0}).with_(**self.changes)
+        return tiny(**{"run.rounds": 60, "channel.link.edge_snr_db": 5.0}).with_(**self.changes)
 
 
 DEADLINE = {"compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
@@ -55,7 +57,7 @@ def test_the_suite_covers_the_regimes():
 
 def test_measures_are_those_of_the_histories(made):
     result = made.results["plain"]
-    own = made.measures["plain"]["random"]
+    own = made.measures["plain"][RANDOM]
     histories = [result.history("random", seed) for seed in range(3)]
     np.testing.assert_allclose(
         own.accuracy, [[h.accuracy[point - 1] for point in (10, 20, 40, 60)] for h in histories]
@@ -67,7 +69,7 @@ def test_measures_are_those_of_the_histories(made):
     late = [made.results["late"].history("random", seed) for seed in range(3)]
     arrived = [h.frame["received"].list.len().sum() for h in late]
     assert sum(arrived) < sum(h.frame["scheduled"].list.len().sum() for h in late)
-    np.testing.assert_allclose(made.measures["late"]["random"].ues, np.array(arrived) / 60)
+    np.testing.assert_allclose(made.measures["late"][RANDOM].ues, np.array(arrived) / 60)
 
 
 def test_the_ranking_pairs_the_seeds(made):
@@ -75,7 +77,7 @@ def test_the_ranking_pairs_the_seeds(made):
     assert table["score"].to_list() == sorted(table["score"], reverse=True)
     rows = {row["policy"].split("(")[0]: row for row in table.to_dicts()}
     scores = {
-        policy.split("(")[0]: np.mean([of[policy].score for of in made.measures.values()], axis=0)
+        policy.name: np.mean([of[policy].score for of in made.measures.values()], axis=0)
         for policy in made.measures["plain"]
     }
     for name, row in rows.items():
@@ -98,14 +100,14 @@ def test_rounds_to_the_target(made):
     rows = {row["policy"]: row for row in made.table("plain").to_dicts()}
     for policy, own in made.measures["plain"].items():
         first = [int((curve >= 0.3).argmax()) + 1 for curve in own.curves]
-        assert rows[policy]["reached"] == 3
-        assert rows[policy]["rounds_to_target"] == sorted(first)[1]
+        assert rows[str(policy)]["reached"] == 3
+        assert rows[str(policy)]["rounds_to_target"] == sorted(first)[1]
     assert {row["reached"] for row in made.table("late").to_dicts()} == {0}
 
 
 def test_it_goes_on_where_it_was_and_takes_more(made):
     out = made.results["plain"].path.parent
-    before = {file: file.stat().st_mtime_ns for file in out.rglob("cells/*.parquet")}
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
     solved = {file: file.stat().st_mtime_ns for file in out.rglob("optimum/*.json")}
     assert len(before) == len(solved) == 18
     more = benchmark([*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True)
@@ -114,7 +116,7 @@ def test_it_goes_on_where_it_was_and_takes_more(made):
         assert file.stat().st_mtime_ns == then
     fewer = benchmark(POLICIES[:2], seeds=2, out=out, engine="inline", quiet=True)
     assert len(fewer.ranking()) == 2
-    assert fewer.measures["plain"]["random"].seeds == [0, 1]
+    assert fewer.measures["plain"][RANDOM].seeds == [0, 1]
 
 
 def test_the_page(made, tmp_path):

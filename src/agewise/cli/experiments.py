@@ -72,10 +72,13 @@ def run_command(
     """
     from agewise.cli.live import Live
 
-    result = agewise.run(
-        scenario_of(source, changes), policy, seeds, out or default_out("run", source),
-        engine=Live() if live else engine_of(engine, workers, address), quiet=quiet or live,
-    )  # fmt: skip
+    scenario, folder = scenario_of(source, changes), out or default_out("run", source)
+    if live:
+        with Live(policy, scenario.run.rounds) as watch:
+            result = agewise.run(scenario, policy, seeds, folder, on_round=watch, quiet=True)
+    else:
+        where = engine_of(engine, workers, address)
+        result = agewise.run(scenario, policy, seeds, folder, engine=where, quiet=quiet)
     _print_result(result, as_json=as_json)
 
 

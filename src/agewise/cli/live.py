@@ -2,18 +2,15 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
 
 import numpy as np
 import typer
+from rich.live import Live as Screen
+from rich.panel import Panel
+from rich.text import Text
 
-from agewise.engines.base import Item, Result
-
-if TYPE_CHECKING:
-    from agewise.experiment.cells import Cell
-    from agewise.records import RoundRecord
+from agewise.records import RoundRecord
 
 #: Rounds are computed faster than anybody can see: in a terminal each is shown at least so long.
 _SHOWN_S = 0.1
@@ -21,69 +18,48 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 
 
-@dataclass(frozen=True)
 class Live:
-    """An engine for eyes: cells run in this process, one after the other, round by round.
+    """Shows the rounds of runs that happen in this process: a callback for ``on_round``.
 
-    What it hands back is what the other engines do, to the byte.
+    A panel in a terminal, which is there between entering and leaving, lines elsewhere.
     """
 
-    def run(
-        self,
-        work: Callable[[Item], Result],  # noqa: ARG002 (the rounds of the same work, one by one)
-        items: Sequence[Item],
-    ) -> Iterator[tuple[Item, Result]]:
-        """Each group of cells with the contents of their files, and no error."""
-        if not items:
+    def __init__(self, title: str, count: int) -> None:
+        self.title, self.count, self.shown = title, count, 0
+        self._accuracies: list[float] = []
+        self._screen = Screen(auto_refresh=False) if sys.stdout.isatty() else None
+
+    def __enter__(self) -> "Live":
+        if self._screen:
+            self._screen.start()
+        else:
+            typer.echo(self.title)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._screen:
+            self._screen.stop()
+        if self.shown == 0:
             typer.echo("Nothing to watch: these rounds are finished; --out FOLDER runs them anew.")
-        for item in items:
-            contents = [_watch(cell) for cell in cast("Sequence[Cell]", item)]
-            yield item, cast(Result, (contents, None))
 
-
-def _watch(cell: "Cell") -> bytes:
-    from agewise.records import History, RunInfo
-    from agewise.simulate import rounds
-    from agewise.version import __version__
-
-    policy, scenario = cell.policy, cell.scenario
-    happening = rounds(scenario, policy, cell.seed)
-    show = _in_terminal if sys.stdout.isatty() else _as_lines
-    records = list(show(happening, f"{policy}, seed {cell.seed}", scenario.run.rounds))
-    info = RunInfo(scenario.resolved(), policy.name, policy.parameters, cell.seed, __version__)
-    return History.collect(info, records, scenario.run.age_alpha).to_bytes()
-
-
-def _as_lines(
-    happening: "Iterator[RoundRecord]", title: str, count: int
-) -> "Iterator[RoundRecord]":
-    typer.echo(title)
-    for record in happening:
-        measured = "" if record.accuracy is None else f", accuracy {100 * record.accuracy:.1f}%"
-        typer.echo(f"round {record.t + 1} of {count}: {_facts(record)}{measured}")
-        yield record
-
-
-def _in_terminal(
-    happening: "Iterator[RoundRecord]", title: str, count: int
-) -> "Iterator[RoundRecord]":
-    from rich.live import Live as Screen
-
-    accuracies: list[float] = []
-    with Screen(auto_refresh=False) as screen:
-        for record in happening:
-            if record.accuracy is not None:
-                accuracies.append(record.accuracy)
-            screen.update(picture(record, accuracies, title, count), refresh=True)
-            yield record
+    def __call__(self, record: RoundRecord) -> None:
+        """Show this round."""
+        self.shown += 1
+        if record.t == 0:
+            self._accuracies.clear()
+        if record.accuracy is not None:
+            self._accuracies.append(record.accuracy)
+        if self._screen:
+            panel = picture(record, self._accuracies, self.title, self.count)
+            self._screen.update(panel, refresh=True)
             time.sleep(_SHOWN_S)
+            return
+        measured = "" if record.accuracy is None else f", accuracy {100 * record.accuracy:.1f}%"
+        typer.echo(f"round {record.t + 1} of {self.count}: {_facts(record)}{measured}")
 
 
-def picture(record: "RoundRecord", accuracies: list[float], title: str, count: int) -> Any:
+def picture(record: RoundRecord, accuracies: list[float], title: str, count: int) -> Panel:
     """One round as a panel of text."""
-    from rich.panel import Panel
-    from rich.text import Text
-
     text = Text(f"round {record.t + 1} of {count}: {_facts(record)}\n\n")
     uploads = " ".join(map(str, record.scheduled.tolist())) or "nobody"
     text.append("uploads   ", "bold").append(f"{uploads}\n", "dark_orange")
@@ -94,7 +70,7 @@ def picture(record: "RoundRecord", accuracies: list[float], title: str, count: i
     return Panel(text, title=Text(title), title_align="left", width=90)
 
 
-def age_histogram(record: "RoundRecord", bins: int = 20) -> tuple[str, str]:
+def age_histogram(record: RoundRecord, bins: int = 20) -> tuple[str, str]:
     """How many UEs have which age, as small bars, and what the bars span."""
     peak = int(record.ages.max())
     counts, _ = np.histogram(record.ages, bins=min(bins, peak + 1), range=(0, peak + 1))
@@ -120,7 +96,7 @@ def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
     )
 
 
-def _facts(record: "RoundRecord") -> str:
+def _facts(record: RoundRecord) -> str:
     return (
         f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
         f"{record.owner.size} subchannels, {int((record.participation > 0).sum())} heard so far, "

@@ -25,7 +25,7 @@ Out = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
 EngineName = Annotated[
-    str, typer.Option(help="Where cells run: local (processes), inline, or ray (agewise\\[ray]).")
+    str, typer.Option(help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]).")
 ]
 Workers = Annotated[
     int | None, typer.Option(help="Processes of the local engine; one per core by default.")
@@ -61,7 +61,7 @@ def assignment(text: str, option: str) -> tuple[str, str]:
 
 
 def engine_of(name: str, workers: int | None, address: str | None) -> "Engine":
-    """Where cells run."""
+    """Where runs happen."""
     from agewise.engines import make_engine
 
     return make_engine(name, workers, address)

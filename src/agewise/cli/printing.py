@@ -20,7 +20,7 @@ def print_result(result: "Result", *, as_json: bool) -> None:
     if result.entries:
         _print_tables(result)
     else:
-        typer.echo(f"{result.path}: no cell is finished yet")
+        typer.echo(f"{result.path}: no run is finished yet")
     _print_state(result)
 
 
@@ -118,7 +118,7 @@ def _accuracy(row: dict[str, Any], point: str) -> str:
 
 def _print_state(result: "Result") -> None:
     if len(result.entries) < result.expected:
-        typer.echo(f"{len(result.entries)} of {result.expected} cells are finished.")
+        typer.echo(f"{len(result.entries)} of {result.expected} runs are finished.")
     for problem in result.damaged:
         typer.echo(f"damaged: {problem}")
     typer.echo(f"Results: {result.path}")

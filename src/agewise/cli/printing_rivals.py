@@ -55,7 +55,7 @@ def print_benchmark(made: "Benchmark", *, as_json: bool) -> None:
     if as_json:
         print_json({"ranking": rows, "scenarios": tables})
         return
-    names = short_names([row["policy"] for row in rows])
+    names = short_names(list(next(iter(made.measures.values()))))
     shown = table(
         "Score: mean accuracy over scenarios and checkpoints, % (95% interval)\n"
         "gain over the baseline, mean age, Jain's fairness, % lost to the optimum"

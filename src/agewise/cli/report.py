@@ -76,7 +76,7 @@ def _claims(result: "Result") -> "list[Claim]":
     from agewise.policies import AgeBased, MaxPack
     from agewise.reproduction import judge
 
-    both = [str(AgeBased()), str(MaxPack())]
+    both = [AgeBased().key, MaxPack().key]
     if result.variations != [{}] or not set(both) <= set(result.policies):
         return []
     aged, packed = (result.histories(policy, {}) for policy in both)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.checks import owners_gains
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
+from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
     FillScratch,
     Link,
@@ -114,10 +114,10 @@ def list_others(gains, chosen, power_budget, free, price, others):
     """List the usable free subchannels that are not ``chosen``, cheapest first; how many."""
     count = 0
     for channel in free:
-        skip = not is_usable(gains[channel], power_budget)
+        available = is_usable(gains[channel], power_budget)
         for i in range(chosen.size):
-            skip |= chosen[i] == channel
-        if not skip:
+            available &= chosen[i] != channel
+        if available:
             at = count
             while at > 0 and is_cheaper(channel, others[at - 1], price, gains):
                 others[at] = others[at - 1]

@@ -2,18 +2,21 @@
 
 Numba keeps an array of accumulators in memory and leaves a loop over sixteen of them scalar. A
 type of its own, which LLVM lowers to one, two or four vector registers, keeps them where they
-belong. Multiply-adds are fused on every machine, so that results do not depend on it. Nothing
-here checks bounds.
+belong. Lanes know ``+ - * /`` with lanes and numbers, each rounded once; a multiply-add is fused
+where, and only where, it is written so, on every machine. Nothing here checks bounds.
 """
+
+import operator
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 16
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_FOUR = ir.VectorType(ir.FloatType(), 4)
 _INT32 = ir.IntType(32)
 
 
@@ -29,6 +32,20 @@ _lanes = _Lanes()
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager, type_):
         super().__init__(manager, type_, _VECTOR)
+
+
+class _Four(types.Type):
+    def __init__(self):
+        super().__init__(name="Four")
+
+
+_four = _Four()
+
+
+@register_model(_Four)
+class _FourModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _FOUR)
 
 
 def _pointer(context, builder, signature, arguments):
@@ -79,6 +96,34 @@ def load(typing_context, array, index):  # noqa: ARG001
 
 
 @intrinsic
+def load_four(typing_context, array, index):  # noqa: ARG001
+    """``array[index : index + 4]`` as float32, whatever the type of the numbers there."""
+    number = array.dtype
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        kind = ir.VectorType(pointer.type.pointee, 4).as_pointer()
+        values = builder.load(builder.bitcast(pointer, kind), align=number.bitwidth // 8)
+        if isinstance(number, types.Integer):
+            return (builder.sitofp if number.signed else builder.uitofp)(values, _FOUR)
+        return values if number == types.float32 else builder.fptrunc(values, _FOUR)
+
+    return _four(array, index), generate
+
+
+@intrinsic(prefer_literal=True)
+def spread_one(typing_context, four, which):  # noqa: ARG001
+    """All lanes equal to number ``which`` (0 to 3, a constant) of four."""
+    chosen = [which.literal_value] * LANES
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        lanes = ir.Constant(ir.VectorType(_INT32, LANES), chosen)
+        return builder.shuffle_vector(arguments[0], ir.Constant(_FOUR, ir.Undefined), lanes)
+
+    return _lanes(four, which), generate
+
+
+@intrinsic
 def store(typing_context, array, index, lanes):  # noqa: ARG001
     """Set ``array[index : index + 16]``."""
 
@@ -103,6 +148,80 @@ def fused(typing_context, factor, lanes, addend):  # noqa: ARG001
         return builder.call(fma, [factor, arguments[1], arguments[2]])
 
     return _lanes(factor, lanes, addend), generate
+
+
+def _operate(symbol, instruction):
+    """Let ``symbol`` of lanes, or of lanes and a number, be this instruction lane by lane."""
+
+    @intrinsic
+    def operation(typing_context, left, right):  # noqa: ARG001
+        def generate(context, builder, signature, arguments):
+            lanes = (
+                value if type_ == _lanes else _spread(context, builder, type_, value)
+                for type_, value in zip(signature.args, arguments, strict=True)
+            )
+            return getattr(builder, instruction)(*lanes)
+
+        return _lanes(left, right), generate
+
+    @overload(symbol)
+    def choose(left, right):
+        if _lanes in (left, right):
+            return lambda left, right: operation(left, right)
+        return None
+
+    return choose
+
+
+_OPERATIONS = [
+    _operate(symbol, instruction)
+    for symbol, instruction in (
+        (operator.add, "fadd"),
+        (operator.sub, "fsub"),
+        (operator.mul, "fmul"),
+        (operator.truediv, "fdiv"),
+    )
+]
+
+
+@intrinsic
+def where_positive(typing_context, condition, lanes):  # noqa: ARG001
+    """``lanes`` where ``condition`` is above 0, and 0 elsewhere."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        return builder.select(builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero)
+
+    return _lanes(condition, lanes), generate
+
+
+@intrinsic
+def any_nonzero(typing_context, lanes):  # noqa: ARG001
+    """Whether some lane is not 0."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        unequal = builder.fcmp_unordered("!=", arguments[0], zero)
+        bits = builder.bitcast(unequal, ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return types.boolean(lanes), generate
+
+
+@intrinsic
+def add_products(typing_context, sums, index, left, right):  # noqa: ARG001
+    """``sums[index : index + 16] += left * right``, products and sums in double."""
+
+    def generate(context, builder, signature, arguments):
+        double = ir.VectorType(ir.DoubleType(), LANES)
+        pointer = _pointer(context, builder, signature, arguments)
+        pointer = builder.bitcast(pointer, double.as_pointer())
+        left, right = (builder.fpext(lanes, double) for lanes in arguments[2:])
+        total = builder.fadd(builder.load(pointer, align=8), builder.fmul(left, right))
+        builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, index, left, right), generate
 
 
 @intrinsic

@@ -1,12 +1,10 @@
 """What is learned from: data sets, tasks on them, and their partition over the UEs."""
 
 from agewise.data.build import divide, load
-from agewise.data.dataset import Dataset, Samples
-from agewise.data.files import read_dataset
-from agewise.data.mnist import mnist
+from agewise.data.builtin import gaussian_mixture, mnist
+from agewise.data.dataset import Dataset, Samples, pair, parity
+from agewise.data.files import read_idx_folder, read_npz, read_table
 from agewise.data.partition import Partition, dirichlet, iid, shards
-from agewise.data.synthetic import gaussian_mixture
-from agewise.data.tasks import pair, parity
 
 __all__ = [
     "Dataset",
@@ -20,6 +18,8 @@ __all__ = [
     "mnist",
     "pair",
     "parity",
-    "read_dataset",
+    "read_idx_folder",
+    "read_npz",
+    "read_table",
     "shards",
 ]

@@ -1,11 +1,15 @@
 """Data that a user brings: a folder of IDX files, an NPZ, a CSV or Parquet table."""
 
+import contextlib
 import gzip
+import io
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from agewise.data.dataset import Dataset, Samples, one_row_each
@@ -19,38 +23,29 @@ _IDX_PARTS = {
 }
 
 
-def read_dataset(
-    path: Path, label_column: str | None = None, test_fraction: float | None = None
-) -> Dataset:
-    """The data set at ``path``, by what is there.
-
-    A folder holds the four IDX files of MNIST's format, gzipped or not (Fashion-MNIST and others
-    come so). An NPZ holds ``x_train``, ``y_train``, ``x_test`` and ``y_test``. A CSV or Parquet
-    table needs ``label_column``, the column with the class, and ``test_fraction``, the share of
-    its rows, the last ones, that is kept for testing.
-    """
-    if not path.exists():
-        raise ValueError(f"{path}: no such file or folder")
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in a reader, in one sentence that names the file."""
     try:
-        if path.is_dir():
-            return _read_idx_folder(path)
-        if path.suffix in (".csv", ".parquet"):
-            return _read_table(path, label_column, test_fraction)
-        if path.suffix == ".npz":
-            return _read_npz(path)
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        yield
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: no such file") from error
+    except (OSError, EOFError, zipfile.BadZipFile, pl.exceptions.PolarsError) as error:
         raise ValueError(f"{path}: cannot be read: {error}") from error
-    raise ValueError(f"{path}: expected a folder of IDX files, or .npz, .csv or .parquet")
 
 
-def _read_idx_folder(folder: Path) -> Dataset:
-    arrays = {}
+def read_idx_folder(folder: Path) -> Dataset:
+    """A folder with the four IDX files of MNIST's format, gzipped or not."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; the four IDX files are expected in one")
+    arrays: dict[tuple[str, str], NDArray[Any]] = {}
     for part, names in _IDX_PARTS.items():
         candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
         found = next((file for file in candidates if file.is_file()), None)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
-        arrays[part] = _read_idx(found)
+        with _reading(found):
+            arrays[part] = _read_idx(found)
     return _dataset(
         folder.name,
         *((arrays[part, "images"], arrays[part, "labels"]) for part in ("train", "test")),
@@ -73,11 +68,12 @@ def _read_idx(path: Path) -> NDArray[Any]:
     return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def _read_npz(path: Path) -> Dataset:
+def read_npz(path: Path) -> Dataset:
+    """An NPZ file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``."""
     wanted = ("x_train", "y_train", "x_test", "y_test")
-    if not zipfile.is_zipfile(path):
+    if path.is_file() and not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: not an NPZ file")
-    with np.load(path, allow_pickle=False) as archive:
+    with _reading(path), np.load(path, allow_pickle=False) as archive:
         missing = [name for name in wanted if name not in archive]
         if missing:
             raise ValueError(
@@ -87,15 +83,13 @@ def _read_npz(path: Path) -> Dataset:
     return _dataset(path.stem, (x_train, y_train), (x_test, y_test))
 
 
-def _read_table(path: Path, label_column: str | None, test_fraction: float | None) -> Dataset:
-    import polars as pl
-
-    if label_column is None or test_fraction is None:
-        raise ValueError(f"{path}: a table needs data.label_column and data.test_fraction")
-    try:
-        table = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path}: cannot be read: {error}") from error
+def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
+    """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
+    readers = {".csv": pl.read_csv, ".parquet": pl.read_parquet}
+    if path.suffix not in readers:
+        raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
+    with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
+        table = readers[path.suffix](io.BytesIO(path.read_bytes()))
     if label_column not in table.columns:
         raise ValueError(
             f"{path}: there is no column {label_column!r}; its columns are "

@@ -1,7 +1,6 @@
-"""Where cells run: this process, local processes, a Ray cluster."""
+"""Where runs happen: this process, local processes, a Ray cluster."""
 
-from agewise.engines.base import Engine
-from agewise.engines.inline import Inline
+from agewise.engines.base import Engine, Inline
 from agewise.engines.local import Local
 from agewise.engines.ray import Ray
 

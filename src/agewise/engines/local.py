@@ -6,9 +6,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 
-from agewise.engines.base import Item, Result
+from loky import ProcessPoolExecutor
+
+from agewise.engines.base import Item, Result, use_one_thread
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,6 @@ class Local:
         self, work: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, as they finish."""
-        from concurrent.futures import as_completed
-
-        from loky import ProcessPoolExecutor
-
         count = min(self.workers or _cores(), len(items))
         if count <= 0:
             return
@@ -52,8 +52,6 @@ def _cores() -> int:
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
     """Ctrl-C waits, and is for this process: those that it starts meanwhile never get it."""
-    from multiprocessing import resource_tracker
-
     resource_tracker.ensure_running()  # loky needs it, and starting it would let interrupts in
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -64,9 +62,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 def _prepare(parent: int) -> None:
     """A worker uses one thread, and ends with the process that started it."""
-    from agewise.learn.team import set_threads
-
-    set_threads(1)
+    use_one_thread()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -3,9 +3,10 @@
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
-from agewise.engines.base import Item, Result
+from agewise.engines.base import Item, Result, use_one_thread
+from agewise.extras import require
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Ray:
         self, work: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, as they finish."""
-        ray = _require_ray()
+        ray = require("ray", "ray")
         started = not ray.is_initialized()
         if started:
             _require_answer(self.address)
@@ -36,7 +37,7 @@ class Ray:
 
 
 def _as_finished(
-    ray: Any, work: Callable[[Item], Result], items: Sequence[Item]
+    ray: ModuleType, work: Callable[[Item], Result], items: Sequence[Item]
 ) -> Iterator[tuple[Item, Result]]:
     task = ray.remote(num_cpus=1, max_retries=-1)(_on_one_thread)
     shared = ray.put(work)
@@ -56,9 +57,7 @@ def _as_finished(
 
 
 def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
-    from agewise.learn.team import set_threads
-
-    set_threads(1)
+    use_one_thread()
     return work(item)
 
 
@@ -71,11 +70,3 @@ def _require_answer(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except OSError as error:
         raise ConnectionError(f"no Ray cluster answers at {address}: {error}") from error
-
-
-def _require_ray() -> Any:
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the engine ray needs Ray: pip install 'agewise[ray]'") from error
-    return ray

@@ -1,29 +1,30 @@
-"""Run cells on an engine into a folder, continuing where an earlier run stopped."""
+"""Carry out a plan on an engine into a folder, continuing where an earlier run stopped."""
 
 import contextlib
+import functools
 import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from agewise.engines import Engine, make_engine
-from agewise.experiment.cells import (
-    Cell,
-    Variation,
-    as_policies,
-    as_seeds,
-    compute_all,
-    make_cells,
-    product,
-    with_same_samples,
-)
-from agewise.experiment.folder import Folder, FolderError
+from agewise.engines import Engine, Inline, make_engine
+from agewise.experiment.description import FolderError
+from agewise.experiment.folder import Folder
 from agewise.experiment.progress import progress
 from agewise.experiment.result import Result
+from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, with_same_samples
 from agewise.policies import Policy
 from agewise.scenario import Scenario
+
+
+class _Work(NamedTuple):
+    """How runs are carried out."""
+
+    engine: Engine
+    quiet: bool
+    on_round: OnRound | None
 
 
 def run(
@@ -31,10 +32,25 @@ def run(
     policy: Policy | str = "age-based",
     seeds: int | Iterable[int] = 1,
     out: Path | str | None = None,
-    **options: Any,
+    *,
+    on_round: OnRound | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    quiet: bool = False,
+    baseline: Policy | str | None = None,
 ) -> Result:
-    """One policy; the options are those of `compare`."""
-    return compare(scenario, [policy], seeds, out, **options)
+    """One policy over several seeds; the options are those of `compare`.
+
+    ``on_round(record)`` is called after every round, for which the runs happen in this process,
+    one after the other; without it they happen on the engine local by default.
+    """
+    chosen = make_engine(engine or ("local" if on_round is None else "inline"), workers)
+    if on_round is not None and not isinstance(chosen, Inline):
+        raise ValueError(
+            "on_round needs the runs in this process: leave out engine, or give inline"
+        )
+    plan = Plan.of(scenario, [policy], seeds, baseline=baseline)
+    return execute(plan, out, chosen, quiet=quiet, on_round=on_round)
 
 
 def compare(
@@ -46,13 +62,16 @@ def compare(
     engine: str | Engine = "local",
     workers: int | None = None,
     quiet: bool = False,
+    baseline: Policy | str | None = None,
 ) -> Result:
     """Policies on the same channels, samples and initial models, over several seeds.
 
     ``out`` is a results folder: one that holds part of these results is continued; without one
-    the results last as long as the returned object.
+    the results last as long as the returned object. ``baseline`` is the policy that the others
+    are compared with: max-pack by default, or the first where that is not among them.
     """
-    return execute(scenario, policies, seeds, [{}], out, make_engine(engine, workers), quiet=quiet)
+    plan = Plan.of(scenario, policies, seeds, baseline=baseline)
+    return execute(plan, out, make_engine(engine, workers), quiet=quiet)
 
 
 def sweep(
@@ -65,34 +84,31 @@ def sweep(
     engine: str | Engine = "local",
     workers: int | None = None,
     quiet: bool = False,
+    baseline: Policy | str | None = None,
 ) -> Result:
     """`compare` for every combination of values: ``vary={"channel.rate_threshold": [1, 2]}``."""
-    chosen = make_engine(engine, workers)
-    return execute(scenario, policies, seeds, product(vary), out, chosen, quiet=quiet)
+    plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
+    return execute(plan, out, make_engine(engine, workers), quiet=quiet)
 
 
 def execute(
-    scenario: Scenario,
-    policies: Sequence[Policy | str],
-    seeds: int | Iterable[int],
-    variations: Sequence[Variation],
+    plan: Plan,
     out: Path | str | None,
     engine: Engine,
     *,
-    quiet: bool,
+    quiet: bool = False,
+    on_round: OnRound | None = None,
 ) -> Result:
-    """The cells of all combinations that are not finished yet, and the result of all."""
-    cells = make_cells(scenario, as_policies(policies), as_seeds(seeds), variations)
-    if out is None:
-        return _in_memory(scenario, cells, engine, quiet=quiet)
-    return _in_folder(Folder(Path(out)), scenario, cells, engine, quiet=quiet)
+    """The runs of the plan that are not finished yet, and the result of all.
 
-
-def _in_memory(scenario: Scenario, cells: list[Cell], engine: Engine, *, quiet: bool) -> Result:
-    """Results in a folder that lasts as long as the returned object."""
+    ``on_round`` is called in the process in which a run happens.
+    """
+    work = _Work(engine, quiet, on_round)
+    if out is not None:
+        return _in_folder(Folder(Path(out)), plan, work)
     path = tempfile.mkdtemp(prefix="agewise-")
     try:
-        result = _in_folder(Folder(Path(path)), scenario, cells, engine, quiet=quiet)
+        result = _in_folder(Folder(Path(path)), plan, work)
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
@@ -100,24 +116,26 @@ def _in_memory(scenario: Scenario, cells: list[Cell], engine: Engine, *, quiet: 
     return result
 
 
-def _in_folder(
-    folder: Folder, scenario: Scenario, cells: list[Cell], engine: Engine, *, quiet: bool
-) -> Result:
-    with folder.opened(scenario, cells):
-        missing = [cell for cell in cells if folder.finished(cell) is None]
-        folder.log(f"{len(cells) - len(missing)} of {len(cells)} cells were there")
-        _run_missing(missing, folder, engine, quiet=quiet)
-        folder.log(f"all {len(cells)} cells are there")
+def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
+    runs = plan.runs()  # first, so that a mistake in a variation leaves no folder behind
+    with folder.opened(plan):
+        missing = folder.unfinished(runs)
+        folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
+        _run_missing(missing, folder, work)
+        folder.log(f"all {len(runs)} runs are there")
     return Result.open(folder.path)
 
 
-def _run_missing(missing: list[Cell], folder: Folder, engine: Engine, *, quiet: bool) -> None:
-    with progress(len(missing), quiet=quiet) as shown:
+def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> None:
+    compute = compute_all
+    if work.on_round is not None:
+        compute = functools.partial(compute_all, on_round=work.on_round)
+    with progress(len(missing), quiet=work.quiet) as counted:
         try:
-            for group, (contents, error) in engine.run(compute_all, with_same_samples(missing)):
-                for cell, content in zip(group, contents, strict=False):
-                    folder.keep(cell, content)
-                    shown.advance(cell.scenario.run.rounds)
+            for group, (contents, error) in work.engine.run(compute, with_same_samples(missing)):
+                for one, content in zip(group, contents, strict=False):
+                    folder.keep(one, content)
+                    counted.advance(one.scenario.run.rounds)
                 if error is not None:
                     raise error
         except BaseException as error:

@@ -5,7 +5,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+
+from rich import progress as rich_progress
+from rich.console import Console
 
 #: Work that is done sooner needs no progress.
 _PATIENCE_S = 2.0
@@ -14,14 +16,14 @@ _INTERVAL_S = 10.0
 
 
 class Progress:
-    """Counts finished cells and rounds."""
+    """Counts finished runs and rounds."""
 
-    def __init__(self, cells: int, what: str = "cells") -> None:
-        self.cells, self.what, self.done, self.rounds = cells, what, 0, 0
+    def __init__(self, total: int, what: str = "runs") -> None:
+        self.total, self.what, self.done, self.rounds = total, what, 0, 0
         self.start = time.monotonic()
 
     def advance(self, rounds: int) -> None:
-        """One more cell is done, which had so many rounds."""
+        """One more run is done, which had so many rounds."""
         self.done += 1
         self.rounds += rounds
 
@@ -35,15 +37,15 @@ class Progress:
     def line(self) -> str:
         """Everything in one line."""
         elapsed = time.monotonic() - self.start
-        left = f"{elapsed / self.done * (self.cells - self.done):.0f} s" if self.done else "unknown"
-        return f"{self.done} of {self.cells} {self.what}, {self.speed}, time left {left}"
+        left = f"{elapsed / self.done * (self.total - self.done):.0f} s" if self.done else "unknown"
+        return f"{self.done} of {self.total} {self.what}, {self.speed}, time left {left}"
 
 
 @contextlib.contextmanager
-def progress(cells: int, *, quiet: bool, what: str = "cells") -> Iterator[Progress]:
-    """Progress over so many cells, shown by a thread of its own while the work goes on."""
-    counted = Progress(cells, what)
-    if quiet or cells == 0:
+def progress(total: int, *, quiet: bool, what: str = "runs") -> Iterator[Progress]:
+    """Progress over so many runs, shown by a thread of its own while the work goes on."""
+    counted = Progress(total, what)
+    if quiet or total == 0:
         yield counted
         return
     over = threading.Event()
@@ -66,15 +68,12 @@ def _show_bar(counted: Progress, over: threading.Event) -> None:
     if over.wait(_PATIENCE_S):
         return
     with _bar(counted.what) as bar:
-        task = bar.add_task("", total=counted.cells, speed="")
+        task = bar.add_task("", total=counted.total, speed="")
         while not over.wait(0.2):
             bar.update(task, completed=counted.done, speed=counted.speed)
 
 
-def _bar(what: str) -> Any:
-    from rich import progress as rich_progress
-    from rich.console import Console
-
+def _bar(what: str) -> rich_progress.Progress:
     return rich_progress.Progress(
         rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),

@@ -1,158 +1,205 @@
 """The results in a folder, finished or not."""
 
 import functools
-import json
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from agewise.experiment.folder import Folder, FolderError
-from agewise.records import History
+from agewise.experiment.description import FolderError
+from agewise.experiment.folder import Folder, Identity, strays
+from agewise.experiment.runs import (
+    Variation,
+    default_baseline,
+    file_name,
+    find_policy,
+    variation_key,
+)
+from agewise.experiment.summary import summarise
+from agewise.policies import Policy
+from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
 
 if TYPE_CHECKING:
     import pandas
-    import polars
+
+#: Memory that histories which were read may take before the oldest make way.
+_CACHE_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One finished cell: what it was, and where it is."""
+    """One finished run: what it was, and where it is."""
 
-    variation: Mapping[str, Any]
-    policy: str
+    variation: Variation
+    policy: PolicyKey
     seed: int
     file: Path
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """All finished cells of a folder. ``damaged`` names files that cannot be read."""
+    """All finished runs of a folder.
+
+    ``damaged`` has a sentence on each file that is not what its name says, which is left out.
+    ``baseline`` is the policy that the others are compared with, ``None`` if there is one only.
+    """
 
     path: Path
     scenario: Scenario
-    variations: list[Mapping[str, Any]]
-    policies: list[str]
+    variations: list[Variation]
+    policies: list[PolicyKey]
     seeds: list[int]
+    baseline: PolicyKey | None
     entries: list[Entry]
     damaged: list[str]
-    expected: int
 
     @classmethod
-    def open(cls, path: Path | str) -> "Result":
-        """What is whole in this folder, while it is still being filled or after."""
+    def open(cls, path: Path | str, baseline: Policy | PolicyKey | str | None = None) -> "Result":
+        """What is whole in this folder, while it is still being filled or after.
+
+        ``baseline`` is used in the place of the one that the folder keeps.
+        """
         folder = Folder(Path(path))
+        present = folder.file_names()  # before the description, which never loses a run
         described = folder.description()
-        scenario = _scenario(described["scenario"], folder.path)
-        variations: list[Mapping[str, Any]] = described["variations"]
-        of_scenario = {
-            _key(scenario.with_(**variation).resolved()): variation for variation in variations
-        }
-        entries, damaged = [], []
-        for file in sorted(folder.cells.glob("*.parquet")):
-            try:
-                info = History.load(file).info
-            except ValueError as error:
-                damaged.append(str(error))
-                continue
-            variation = of_scenario.get(_key(info.scenario))
-            if variation is not None:
-                entries.append(Entry(variation, _label(info), info.seed, file))
-        policies = described["policies"]
-        seeds = sorted(described["seeds"])
-        expected = len(variations) * len(policies) * len(seeds)
-        return cls(folder.path, scenario, variations, policies, seeds, entries, damaged, expected)
+        seeds = sorted(described.seeds)
+        entries, damaged, expected = [], [], set()
+        for variation, scenario in zip(described.variations, described.scenarios, strict=True):
+            resolved = scenario.resolved()
+            for policy in described.policies:
+                for seed in seeds:
+                    name = file_name(variation, policy, seed)
+                    expected.add(name)
+                    if name not in present:
+                        continue
+                    identity = Identity(resolved, policy, seed, described.version)
+                    if problem := folder.problem(name, identity):
+                        damaged.append(problem)
+                    else:
+                        entries.append(Entry(variation, policy, seed, folder.runs / name))
+        return cls(
+            folder.path,
+            described.scenario,
+            described.variations,
+            described.policies,
+            seeds,
+            _baseline(baseline, described.baseline, described.policies),
+            entries,
+            damaged + strays(present, expected, folder),
+        )
+
+    @property
+    def expected(self) -> int:
+        """How many runs there are when all are finished."""
+        return len(self.variations) * len(self.policies) * len(self.seeds)
+
+    def key(self, policy: Policy | PolicyKey | str) -> PolicyKey:
+        """Which policy of this result is meant; a bare name is enough where only one has it."""
+        return find_policy(policy, self.policies)
 
     def history(
-        self, policy: str, seed: int = 0, variation: Mapping[str, Any] | None = None
+        self, policy: Policy | PolicyKey | str, seed: int = 0, variation: Variation | None = None
     ) -> History:
-        """The rounds of one cell. A policy's name is enough where only one has it."""
-        label = self.label(policy)
-        for entry in self.entries:
-            if (entry.policy, entry.seed) == (label, seed) and entry.variation == (variation or {}):
-                return _load(entry.file)
-        raise ValueError(f"{self.path}: no finished cell of {label} with seed {seed}")
+        """The rounds of one run."""
+        key = self.key(policy)
+        entry = self._finished(key, variation or {}).get(seed)
+        if entry is None:
+            raise ValueError(f"{self.path}: no finished run of {key} with seed {seed}")
+        return _histories.load(entry.file)
 
-    def label(self, policy: str) -> str:
-        """The full name of a policy of this result."""
-        found = [name for name in self.policies if policy in (name, name.split("(")[0])]
-        if len(found) != 1:
-            problem = "is not one" if not found else "means several"
-            raise ValueError(f"{policy!r} {problem} of the policies: {', '.join(self.policies)}")
-        return found[0]
-
-    def histories(self, policy: str, variation: Mapping[str, Any]) -> dict[int, History]:
-        """All finished seeds of a policy under a variation."""
-        return {
-            entry.seed: _load(entry.file)
-            for entry in sorted(self.entries, key=lambda entry: entry.seed)
-            if entry.policy == policy and entry.variation == variation
-        }
+    def histories(
+        self, policy: Policy | PolicyKey | str, variation: Variation | None = None
+    ) -> dict[int, History]:
+        """All finished seeds of a policy under a variation, in rising order."""
+        finished = self._finished(self.key(policy), variation or {})
+        return {seed: _histories.load(entry.file) for seed, entry in finished.items()}
 
     def accuracy(
-        self, policy: str, variation: Mapping[str, Any] | None = None
+        self, policy: Policy | PolicyKey | str, variation: Variation | None = None
     ) -> NDArray[np.float64]:
         """``[seed, round]`` of the finished seeds, in rising order."""
-        histories = self.histories(self.label(policy), variation or {})
+        histories = self.histories(policy, variation)
         return np.array([history.accuracy for history in histories.values()])
 
-    def table(self) -> "polars.DataFrame":
+    def table(self) -> pl.DataFrame:
         """A row per policy and variation: intervals over seeds and paired differences."""
-        from agewise.experiment.summary import summarise
-
         return summarise(self)
 
-    def to_polars(self) -> "polars.DataFrame":
-        """All rounds of all finished cells, with their policy, seed and variation."""
-        import polars as pl
-
+    def to_polars(self) -> pl.DataFrame:
+        """All rounds of all finished runs, with their policy, seed and variation."""
         if not self.entries:
-            raise FolderError(f"{self.path}: no cell is finished yet")
-        return pl.concat(
-            _load(entry.file).frame.select(
-                pl.lit(entry.policy).alias("policy"),
+            raise FolderError(f"{self.path}: no run is finished yet")
+        names = list(dict.fromkeys(name for varied in self.variations for name in varied))
+        frames = [
+            _histories.load(entry.file).frame.select(
+                pl.lit(str(entry.policy)).alias("policy"),
                 pl.lit(entry.seed).alias("seed"),
-                *(pl.lit(value).alias(name) for name, value in entry.variation.items()),
+                *(pl.lit(entry.variation.get(name)).alias(name) for name in names),
                 pl.all(),
             )
             for entry in self.entries
-        )
+        ]
+        return pl.concat(frames, how="vertical_relaxed")
 
     def to_pandas(self) -> "pandas.DataFrame":
         """`to_polars` for those who want pandas (``pip install 'agewise[pandas]'``)."""
-        from agewise.records import as_pandas
-
         return as_pandas(self.to_polars())
 
+    def _finished(self, policy: PolicyKey, variation: Variation) -> Mapping[int, Entry]:
+        return self._index.get((policy, variation_key(variation)), {})
 
-def _load(file: Path) -> History:
-    """The history in a file, read once as long as the file stays what it is."""
-    state = file.stat()
-    return _load_state(file, state.st_mtime_ns, state.st_size, state.st_ino)
-
-
-@functools.lru_cache(maxsize=4096)
-def _load_state(file: Path, *_state: int) -> History:
-    return History.load(file)
-
-
-def _scenario(values: Mapping[str, Any], path: Path) -> Scenario:
-    try:
-        return Scenario.model_validate(values)
-    except ValueError as error:
-        raise FolderError(
-            f"{path / 'experiment.json'}: its scenario is damaged: {error}"
-        ) from error
+    @functools.cached_property
+    def _index(self) -> dict[tuple[PolicyKey, str], dict[int, Entry]]:
+        """The entries by policy and variation, then by seed."""
+        index: dict[tuple[PolicyKey, str], dict[int, Entry]] = {}
+        for entry in self.entries:
+            index.setdefault((entry.policy, variation_key(entry.variation)), {})[entry.seed] = entry
+        return index
 
 
-def _label(info: Any) -> str:
-    inside = ", ".join(f"{name}={value}" for name, value in info.parameters.items())
-    return f"{info.policy}({inside})" if inside else str(info.policy)
+class HistoryCache:
+    """Histories by file, read once as long as the file stays what it is.
+
+    Those that were used last are kept, up to so many bytes of rounds.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.bytes = limit, 0
+        self._kept: OrderedDict[tuple[Path, int, int, int], tuple[History, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def load(self, file: Path) -> History:
+        """The history in this file."""
+        state = file.stat()
+        key = (file, state.st_mtime_ns, state.st_size, state.st_ino)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+        history = History.load(file)
+        size = int(history.frame.estimated_size()) + state.st_size
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = history, size
+                self.bytes += size
+            while self.bytes > self.limit and len(self._kept) > 1:
+                self.bytes -= self._kept.popitem(last=False)[1][1]
+        return history
 
 
-def _key(scenario: Mapping[str, Any]) -> str:
-    return json.dumps(scenario, sort_keys=True)
+_histories = HistoryCache(_CACHE_BYTES)
+
+
+def _baseline(
+    given: Policy | PolicyKey | str | None, kept: PolicyKey | None, policies: list[PolicyKey]
+) -> PolicyKey | None:
+    if given is not None:
+        return find_policy(given, policies)
+    return kept or default_baseline(policies)

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:
-    import polars
-
     from agewise.experiment.result import Result
-    from agewise.records import History
 
 #: Rounds at which accuracies are compared, as far as a run goes, and its last.
 CHECKPOINTS = (10, 20, 40)
@@ -38,7 +37,7 @@ class Measured:
     accuracy: NDArray[np.float64]
 
     @classmethod
-    def of(cls, histories: Mapping[int, "History"]) -> "Measured":
+    def of(cls, histories: Mapping[int, History]) -> "Measured":
         """Means over the rounds of each run; ``accuracy`` is ``[seed, round]``."""
         rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 6)
         accuracy = np.array([history.accuracy for history in histories.values()])
@@ -59,28 +58,19 @@ def checkpoints(rounds: int) -> list[int]:
     return [*(point for point in CHECKPOINTS if point < rounds), rounds]
 
 
-def baseline_of(policies: list[str]) -> str | None:
-    """What the others are compared with: MaxPack with random ties, or the first there is."""
-    packs = [name for name in policies if name.startswith("max-pack")]
-    fair = [name for name in packs if "ties=random" in name]
-    return (fair or packs or policies)[0] if len(policies) > 1 else None
-
-
-def summarise(result: "Result") -> "polars.DataFrame":
+def summarise(result: "Result") -> pl.DataFrame:
     """A row per variation and policy; p-values are corrected (Holm) over each column's tests."""
-    import polars as pl
-
     rows: list[dict[str, Any]] = []
-    baseline = baseline_of(result.policies)
+    baseline = result.baseline
     for variation in result.variations:
         rounds = result.scenario.with_(**variation).run.rounds
         measured = {
             policy: Measured.of(result.histories(policy, variation)) for policy in result.policies
         }
-        for policy, own in measured.items():
-            if own.seeds:
+        for policy, runs in measured.items():
+            if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
-                rows.append(dict(variation) | _row(policy, own, against, rounds))
+                rows.append(dict(variation) | _row(policy, runs, against, rounds))
     table = pl.DataFrame(rows, infer_schema_length=None)
     for name in [column for column in table.columns if column.startswith("p@")]:
         corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())
@@ -88,31 +78,38 @@ def summarise(result: "Result") -> "polars.DataFrame":
     return table
 
 
-def _row(policy: str, own: Measured, against: Measured | None, rounds: int) -> dict[str, Any]:
+def _row(
+    policy: PolicyKey, runs: Measured, baseline: Measured | None, rounds: int
+) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "policy": policy,
-        "seeds": len(own.seeds),
-        "ues_per_round": float(own.ues_per_round.mean()),
-        "distinct_ues": float(own.distinct_ues.mean()),
-        "age_mean": float(own.age_mean.mean()),
-        "age_peak": float(own.age_peak.mean()),
-        "diversity": _mean_of_known(own.diversity),
-        "spread": _mean_of_known(own.spread),
+        "policy": str(policy),
+        "seeds": len(runs.seeds),
+        "ues_per_round": float(runs.ues_per_round.mean()),
+        "distinct_ues": float(runs.distinct_ues.mean()),
+        "age_mean": float(runs.age_mean.mean()),
+        "age_peak": float(runs.age_peak.mean()),
+        "diversity": _mean_of_known(runs.diversity),
+        "spread": _mean_of_known(runs.spread),
     }
     for point in checkpoints(rounds):
-        interval = statistics.mean_interval(own.at(point))
+        interval = statistics.mean_interval(runs.at(point))
         row[f"accuracy@{point}"] = interval.mean
         row[f"low@{point}"], row[f"high@{point}"] = interval.low, interval.high
-        common = sorted(set(own.seeds) & set(against.seeds)) if against else []
-        paired = None
-        if against and common:
-            paired = statistics.paired_difference(
-                own.at(point)[[own.seeds.index(seed) for seed in common]],
-                against.at(point)[[against.seeds.index(seed) for seed in common]],
-            )
+        paired = _paired(runs, baseline, point)
         row[f"gain@{point}"] = paired.difference if paired else None
         row[f"p@{point}"] = paired.p_value if paired else None
     return row
+
+
+def _paired(runs: Measured, baseline: Measured | None, point: int) -> statistics.Paired | None:
+    """The gain in accuracy over the baseline on the seeds that both finished, if there are any."""
+    common = sorted(set(runs.seeds) & set(baseline.seeds)) if baseline else []
+    if not (baseline and common):
+        return None
+    here, there = (
+        one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (runs, baseline)
+    )
+    return statistics.paired_difference(here, there)
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float | None:
@@ -121,10 +118,10 @@ def _mean_of_known(values: NDArray[np.float64]) -> float | None:
     return float(known.mean()) if known.size else None
 
 
-def _one(history: "History") -> tuple[float, ...]:
+def _one(history: History) -> tuple[float, ...]:
     frame = history.frame
     served = frame["received"].list.len().to_numpy()
-    diversity = frame["gradient_diversity"].fill_null(np.nan).to_numpy()
+    diversity = history.numbers("gradient_diversity")
     active = ~np.isnan(diversity)
     any_active = bool(active.any())
     ages = statistics.age_statistics(history.ages)

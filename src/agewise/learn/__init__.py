@@ -1,16 +1,13 @@
 """Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
 
-from typing import TYPE_CHECKING
-
 from agewise.data import Dataset, Partition
-from agewise.learn.average import average
+from agewise.learn.aggregation import average, is_finite
 from agewise.learn.base import Evaluation, Learner, Params
 from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.lessons import lessons
 from agewise.learn.linear import LinearLearner
-
-if TYPE_CHECKING:
-    from agewise.scenario import Learn
+from agewise.learn.reports import reports
+from agewise.learn.threads import set_threads
+from agewise.scenario import Learn, Linear
 
 __all__ = [
     "Evaluation",
@@ -19,15 +16,19 @@ __all__ = [
     "LinearLearner",
     "Params",
     "average",
-    "lessons",
+    "is_finite",
     "make_learner",
+    "reports",
+    "set_threads",
 ]
 
 
-def make_learner(dataset: Dataset, partition: Partition, settings: "Learn") -> Learner:
+def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
     """The learner that a scenario describes."""
     if not partition.sizes.all():
         empty = int((partition.sizes == 0).argmax())
         raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
-    kind = KMeansLearner if settings.loss == "k-means" else LinearLearner
-    return kind.of(dataset, partition, settings)
+    model = settings.model
+    if isinstance(model, Linear):
+        return LinearLearner.of(dataset, partition, settings, model)
+    return KMeansLearner.of(dataset, partition, settings, model)

@@ -2,51 +2,54 @@
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core import kmeans as kernels
+from agewise.core.linear import Descent, Round
+from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
-from agewise.learn.base import Evaluation, Params
-from agewise.learn.penalty import PENALTIES, penalty
-from agewise.learn.rows import Rows
+from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
+from agewise.learn.threads import in_chunks
 from agewise.random import Streams
-
-if TYPE_CHECKING:
-    from agewise.scenario import Learn
+from agewise.scenario import KMeans, Learn
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansLearner:
     """Centres that sum up the samples; labels are used only to judge the clusters.
 
-    A model is flat ``[cluster, feature]``. The accuracy is that of calling every cluster by the
-    commonest class of the test samples in it.
+    A model is flat ``[cluster, feature]``. A cluster is named after the commonest class of the
+    test samples in it, and a sample counts as classified rightly in a cluster of its own class.
     """
 
-    settings: "Learn"
-    clusters: int
+    settings: Learn
+    model: KMeans
     features: int
     offsets: NDArray[np.int64]
     train_rows: Rows
     test_rows: Rows
+    test_counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, dataset: Dataset, partition: Partition, settings: "Learn") -> "KMeansLearner":
+    def of(
+        cls, dataset: Dataset, partition: Partition, settings: Learn, model: KMeans
+    ) -> "KMeansLearner":
         """A learner of this data set with these samples on each UE."""
-        clusters = settings.clusters or dataset.class_count
-        if clusters > len(dataset.train):
+        if model.clusters > len(dataset.train):
             raise ValueError(
-                f"k-means: {clusters} clusters, but only {len(dataset.train)} training samples"
+                f"k-means: {model.clusters} clusters, but only {len(dataset.train)} training "
+                "samples"
             )
         return cls(
             settings,
-            clusters,
+            model,
             dataset.train.feature_count,
             partition.offsets,
-            Rows.of(dataset.train, partition.order),
-            Rows.of(dataset.test),
+            sample_rows(dataset.train, partition.order),
+            sample_rows(dataset.test),
+            np.bincount(dataset.test.labels, minlength=dataset.class_count),
         )
 
     @functools.cached_property
@@ -58,9 +61,9 @@ class KMeansLearner:
         """Centres at random training samples, with the scenario's deviation around them."""
         rng = streams.model()
         rows = self.train_rows
-        chosen = rng.choice(rows.labels.size, self.clusters, replace=False)
-        noise = rng.standard_normal((self.clusters, self.features), np.float32)
-        centres = np.float32(self.settings.initial_deviation) * noise
+        chosen = rng.choice(rows.labels.size, self.model.clusters, replace=False)
+        noise = rng.standard_normal((self.model.clusters, self.features), np.float32)
+        centres = np.float32(self.model.initial_deviation) * noise
         for centre, row in zip(centres, chosen, strict=True):
             entries = slice(rows.starts[row], rows.starts[row + 1])
             centre[rows.features[entries]] += rows.unit * rows.values[entries]
@@ -68,27 +71,19 @@ class KMeansLearner:
 
     def train(self, params: Params, ues: NDArray[np.int64], t: int, streams: Streams) -> Params:
         """Local SGD of Algorithm 3."""
-        from agewise.learn import kmeans_kernels
+        centres = self._centres(params)
+        trained = np.empty((ues.size, *centres.shape), np.float32)
+        now = Round(streams.sgd, t, self.settings.step_of(t))
 
-        settings, rows = self.settings, self.train_rows
-        trained = np.empty((ues.size, self.clusters, self.features), np.float32)
-        kmeans_kernels.train(
-            rows.features,
-            rows.values,
-            rows.starts,
-            rows.unit,
-            self.offsets,
-            ues,
-            streams.sgd,
-            t,
-            params.reshape(self.clusters, self.features),
-            PENALTIES.index(settings.penalty),
-            settings.penalty_weight,
-            settings.step_of(t),
-            settings.local_steps,
-            settings.batch_size,
-            trained,
-        )
+        def work(chunk: slice) -> None:
+            kernels.train(
+                self.train_rows, self.offsets, self._descent, now, ues[chunk], centres,
+                trained[chunk],
+            )  # fmt: skip
+
+        # A step reads all centres, and their distances to its samples.
+        samples = self.settings.local_steps * (self.settings.batch_size + 1)
+        in_chunks(work, ues.size, float(ues.size) * samples * params.size)
         return trained.reshape(ues.size, params.size)
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -100,25 +95,34 @@ class KMeansLearner:
     def evaluate(self, params: Params) -> Evaluation:
         """Share of test samples in a cluster named after their class; mean loss."""
         chosen, losses = self._assign(self.test_rows, params)
-        labels = self.test_rows.labels
-        classes = int(labels.max()) + 1
-        counts = np.bincount(chosen * classes + labels, minlength=self.clusters * classes)
-        right = counts.reshape(self.clusters, classes).max(axis=1).sum()
-        return Evaluation(float(right) / labels.size, float(losses.sum()) / labels.size)
+        classes = self.test_counts.size
+        counts = np.zeros((self.model.clusters, classes), np.int64)
+        np.add.at(counts, (chosen, self.test_rows.labels), 1)
+        right = np.zeros(classes, np.int64)
+        np.add.at(right, counts.argmax(axis=1), counts.max(axis=1))
+        return Evaluation.of(right, self.test_counts, float(losses.sum()))
 
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
         _, losses = self._assign(self.train_rows, params)
-        weights = params.astype(np.float64)
-        return float(losses.mean()) + penalty(weights, self.settings)
+        return float(losses.mean()) + penalty_of(params.astype(np.float64), self.settings)
 
     def _assign(self, rows: Rows, params: Params) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        from agewise.learn import kmeans_kernels
-
-        centres = params.reshape(self.clusters, self.features)
+        """``[row]``: the nearest centre of each row, and half the squared distance to it."""
+        centres = self._centres(params)
         count = rows.labels.size
         chosen, losses = np.empty(count, np.int64), np.empty(count)
-        kmeans_kernels.assign(
-            rows.features, rows.values, rows.starts, rows.unit, centres, chosen, losses
-        )
+
+        def work(chunk: slice) -> None:
+            kernels.assign(rows, chunk.start, centres, chosen[chunk], losses[chunk])
+
+        in_chunks(work, count, float(rows.starts[-1]) * self.model.clusters)
         return chosen, losses
+
+    def _centres(self, params: Params) -> Params:
+        flat = np.ascontiguousarray(params, np.float32)
+        return flat.reshape(self.model.clusters, self.features)
+
+    @functools.cached_property
+    def _descent(self) -> Descent:
+        return descent_of(self.settings)

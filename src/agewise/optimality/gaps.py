@@ -9,10 +9,10 @@ import numpy as np
 
 from agewise import statistics
 from agewise.engines import make_engine
-from agewise.experiment import Result, execute
-from agewise.experiment.cells import product
+from agewise.experiment import Plan, Result, execute, product
 from agewise.optimality.losses import WORK_LIMIT, Losses, losses_of
 from agewise.policies import Policy
+from agewise.records import PolicyKey
 from agewise.report import loss_map
 from agewise.report.names import short_names
 from agewise.report.squares import say
@@ -68,13 +68,15 @@ def gap(
     )
     chosen = make_engine(engine, workers)
     regimes = product(REGIMES if vary is None else vary)
-    result = execute(base, policies, seeds, regimes, out, chosen, quiet=quiet)
+    result = execute(Plan.of(base, policies, seeds, regimes), out, chosen, quiet=quiet)
     losses = losses_of(result, chosen, every=every, work_limit=work_limit, quiet=quiet)
     table = _table(result, {(e.policy, say(e.variation), e.seed): own for e, own in losses})
     return Gap(result, table, _draw(result, table))
 
 
-def _table(result: Result, losses: Mapping[tuple[str, str, int], Losses]) -> "polars.DataFrame":
+def _table(
+    result: Result, losses: Mapping[tuple[PolicyKey, str, int], Losses]
+) -> "polars.DataFrame":
     import polars as pl
 
     rows = []
@@ -82,7 +84,7 @@ def _table(result: Result, losses: Mapping[tuple[str, str, int], Losses]) -> "po
         for policy in result.policies:
             histories = result.histories(policy, variation)
             own = [losses[policy, say(variation), seed] for seed in histories]
-            row: dict[str, Any] = {**variation, "policy": policy, "seeds": len(own)}
+            row: dict[str, Any] = {**variation, "policy": str(policy), "seeds": len(own)}
             for name in ("per_round", "over_run"):
                 interval = statistics.mean_interval([getattr(one, name) for one in own])
                 row |= {
@@ -108,5 +110,5 @@ def _draw(result: Result, table: "polars.DataFrame") -> list[Path]:
     ]
     across = ", ".join(name.split(".")[-1] for name in result.variations[0])
     files = [result.path / f"gap.{kind}" for kind in ("png", "pdf")]
-    loss_map(losses, columns, [names[policy] for policy in result.policies], across, files)
+    loss_map(losses, columns, list(names.values()), across, files)
     return files

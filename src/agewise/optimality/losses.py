@@ -107,7 +107,7 @@ def losses_of(
     work_limit: int = WORK_LIMIT,
     quiet: bool = False,
 ) -> list[tuple["Entry", Losses]]:
-    """The losses of every finished cell, kept in the folder's ``optimum/`` and not redone."""
+    """The losses of every finished run, kept in the folder's ``optimum/`` and not redone."""
     if not 1 <= every <= result.scenario.run.rounds:
         raise ValueError(
             f"every must be from 1 to the {result.scenario.run.rounds} rounds of a run, not {every}"

@@ -3,27 +3,25 @@
 from agewise.policies.age_based import AgeBased
 from agewise.policies.age_based_plus import AgeBasedPlus
 from agewise.policies.age_dissimilarity import AgeDissimilarity
-from agewise.policies.base import Policy, RoundView
 from agewise.policies.best_channel import BestChannel
 from agewise.policies.best_channel_norm import BestChannelNorm
 from agewise.policies.best_norm import BestNorm
 from agewise.policies.cell_interior import CellInterior
 from agewise.policies.fed_cs import FedCS
 from agewise.policies.importance_channel import ImportanceChannel
-from agewise.policies.lessons import Lessons
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
 from agewise.policies.max_pack_exact import MaxPackExact
 from agewise.policies.max_weight import MaxWeight
-from agewise.policies.once import schedule
 from agewise.policies.oort import Oort
 from agewise.policies.optimal import Optimal
 from agewise.policies.power_of_choice import PowerOfChoice
 from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
-from agewise.policies.registry import make_policy, names, policy_class, summary
+from agewise.policies.registry import make_policy, names, policy_class, schedule, summary
 from agewise.policies.round_robin import RoundRobin
 from agewise.policies.whittle import Whittle
+from agewise.scheduling import Policy, RoundView
 
 __all__ = [
     "AgeBased",
@@ -35,7 +33,6 @@ __all__ = [
     "CellInterior",
     "FedCS",
     "ImportanceChannel",
-    "Lessons",
     "Markov",
     "MaxPack",
     "MaxPackExact",

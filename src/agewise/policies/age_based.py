@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from agewise.age import Form, check_alpha, f_alpha
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.policies._parameters import Ties, check_ties, tie_rank
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, pack
 
 

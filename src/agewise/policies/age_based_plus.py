@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import Form, check_alpha, f_alpha
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.policies._parameters import Ties, check_ties, tie_rank
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, auction
 
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from agewise.age import Form, check_alpha, f_alpha
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
-from agewise.policies.lessons import Lesson
-from agewise.policies.shared import check_within, unknown_as_largest
+from agewise.policies._estimates import unknown_as_largest
+from agewise.policies._parameters import Ties, check_ties, check_within, tie_rank
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, pack
 
 
@@ -27,7 +27,7 @@ class AgeDissimilarity(Policy):
     """
 
     name: ClassVar[str] = "age-dissimilarity"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"dissimilarities"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"dissimilarities"})
     alpha: float = 0.5
     beta: float = 1.0
     ties: Ties = "random"
@@ -40,6 +40,6 @@ class AgeDissimilarity(Policy):
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Pack by age and dissimilarity."""
-        unlike = unknown_as_largest(view.lessons.dissimilarities)
+        unlike = unknown_as_largest(view.feedback.dissimilarities)
         weights = f_alpha(view.ages, self.alpha, self.form) * (1.0 + self.beta * unlike)
         return pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
+from agewise.policies._parameters import Ties, check_ties, tie_rank
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import mean_gains
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView, Ties, check_share, check_ties, tie_rank
+from agewise.policies._parameters import Ties, check_share, check_ties, tie_rank
 from agewise.policies.best_norm import expected_norms
-from agewise.policies.lessons import Lesson
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import mean_gains
 
@@ -26,7 +26,7 @@ class BestChannelNorm(Policy):
     """
 
     name: ClassVar[str] = "best-channel-norm"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"update_norms"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     candidate_share: float = 0.5
     ties: Ties = "random"
 

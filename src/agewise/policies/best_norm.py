@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
-from agewise.policies.lessons import Lesson
+from agewise.policies._parameters import Ties, check_ties, tie_rank
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 
 
@@ -27,7 +27,7 @@ class BestNorm(Policy):
     """
 
     name: ClassVar[str] = "best-norm"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"update_norms"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     ties: Ties = "random"
 
     def __post_init__(self) -> None:
@@ -41,5 +41,5 @@ class BestNorm(Policy):
 
 def expected_norms(view: RoundView) -> NDArray[np.float64]:
     """The last norm of each UE, and infinity where none has been heard: everyone gets a chance."""
-    norms = view.lessons.update_norms
+    norms = view.feedback.update_norms
     return np.where(np.isnan(norms), np.inf, norms)

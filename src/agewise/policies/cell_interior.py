@@ -1,12 +1,14 @@
 """Cell-interior scheduling: near UEs, and now and then all of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.averages import running_mean
-from agewise.policies.base import Policy, RoundView, check_share, whole_parameter
+from agewise.policies._estimates import MEAN, running_mean
+from agewise.policies._parameters import check_share, whole_parameter
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import mean_gains
 
@@ -26,6 +28,7 @@ class CellInterior(Policy):
     """
 
     name: ClassVar[str] = "cell-interior"
+    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     interior_share: float = 0.5
     inclusive_every: int = 2
 
@@ -37,8 +40,8 @@ class CellInterior(Policy):
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with the interior, or with everyone, in a random order."""
         chance = rng.random(view.ue_count)
-        gain = running_mean(view.memory, mean_gains(view.uplink))
-        if view.memory["rounds"] % self.inclusive_every == 0:
+        gain = running_mean(view.state, mean_gains(view.uplink))
+        if (view.t + 1) % self.inclusive_every == 0:
             return fill(view.uplink, np.argsort(chance))
         count = max(1, round(self.interior_share * view.ue_count))
         interior = np.lexsort((chance, -gain))[:count]

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies.base import Policy, RoundView, check_share, whole_parameter
-from agewise.policies.lessons import Lesson
-from agewise.policies.shared import check_within, unknown_as_largest
+from agewise.policies._estimates import unknown_as_largest
+from agewise.policies._parameters import check_share, check_within, whole_parameter
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
 
@@ -39,7 +39,7 @@ class ImportanceChannel(Policy):
     """
 
     name: ClassVar[str] = "importance-channel"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"update_norms"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     rho: float = 0.5
     draws: int = 10
     floor: float = 0.1
@@ -56,7 +56,7 @@ class ImportanceChannel(Policy):
         if not sizes.any():
             return fill(view.uplink, [])
         shares = sizes / sizes.sum()
-        importance = shares * unknown_as_largest(view.lessons.update_norms)
+        importance = shares * unknown_as_largest(view.feedback.update_norms)
         latency = need / view.uplink.subchannel_count
         chances = probabilities(importance if importance.any() else shares, latency, self.rho)
         chances = (1.0 - self.floor) * chances + self.floor * shares

@@ -1,13 +1,14 @@
 """Markov scheduling: each UE sends by a chance that depends on its age alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies.base import Policy, RoundView
-from agewise.policies.shared import check_positive
+from agewise.policies._parameters import check_positive
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
 
@@ -31,6 +32,7 @@ class Markov(Policy):
     """
 
     name: ClassVar[str] = "markov"
+    state_per_ue: ClassVar[Mapping[str, float]] = {"head_start": np.nan}
     load: float = 1.0
 
     def __post_init__(self) -> None:
@@ -49,15 +51,13 @@ class Markov(Policy):
         view: RoundView, interval: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """What a UE has waited beyond its age: drawn at the start, nothing once it was heard."""
-        start = view.memory.get("head_start")
-        if start is not None:
-            start = np.where(view.ages == 0, 0.0, start)
-        elif view.ages.any():
-            start = np.zeros(view.ue_count)
-        else:
+        start = view.state.per_ue["head_start"]
+        if np.isnan(start).all() and not view.ages.any():
             # The chance of having waited j rounds is P(X > j) / r, and X > j for all j < floor(r).
             start = np.floor(rng.random(view.ue_count) * interval)
-        view.memory["head_start"] = start
+        else:
+            start = np.where(np.isnan(start) | (view.ages == 0), 0.0, start)
+        view.state.per_ue["head_start"] = start
         return start
 
 

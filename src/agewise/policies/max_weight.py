@@ -1,12 +1,14 @@
 """Max-Weight scheduling of ages: the steepest fall of the squared ages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank
-from agewise.policies.shared import Channel, chances_of_reach, check_channel
+from agewise.policies._estimates import MEAN, chances_of_reach
+from agewise.policies._parameters import Foresight, Ties, check_choice, check_ties, tie_rank
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, pack
 
 
@@ -26,12 +28,13 @@ class MaxWeight(Policy):
     """
 
     name: ClassVar[str] = "max-weight"
+    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     ties: Ties = "random"
-    channel: Channel = "unseen"
+    channel: Foresight = "unseen"
 
     def __post_init__(self) -> None:
         check_ties(self.ties)
-        check_channel(self.channel)
+        check_choice("channel", self.channel, Foresight)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Pack by the expected fall."""

@@ -1,14 +1,14 @@
 """Oort: useful and fast UEs, with some places for those never tried."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies.base import Policy, RoundView
-from agewise.policies.lessons import Lesson
-from agewise.policies.shared import check_positive, check_within
+from agewise.policies._parameters import check_positive, check_within
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 
 
@@ -34,7 +34,8 @@ class Oort(Policy):
     """
 
     name: ClassVar[str] = "oort"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"losses"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
+    state_per_ue: ClassVar[Mapping[str, float]] = {"tried": 0.0}
     epsilon: float = 0.9
     decay: float = 0.98
     least_epsilon: float = 0.2
@@ -51,9 +52,8 @@ class Oort(Policy):
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with tried and untried UEs in turn."""
-        rounds = int(view.memory.get("rounds", 0)) + 1
-        tried = view.memory.get("tried", np.zeros(view.ue_count, np.bool_))
-        tried = tried | ~np.isnan(view.lessons.losses)
+        rounds = view.t + 1
+        tried = (view.state.per_ue["tried"] > 0) | ~np.isnan(view.feedback.losses)
         epsilon = max(self.least_epsilon, self.epsilon * self.decay ** (rounds - 1))
 
         utilities = self.utilities(view, rounds)
@@ -67,14 +67,13 @@ class Oort(Policy):
         below = tried & (utilities < self.cutoff * last)
         order = np.lexsort((rings, np.where(below, -utilities, 0.0), below))
         allocation = fill(view.uplink, _in_turn(order, tried[order], epsilon))
-        view.memory["rounds"] = np.array(rounds)
-        view.memory["tried"] = tried | allocation.scheduled
+        view.state.per_ue["tried"] = (tried | allocation.scheduled).astype(np.float64)
         return allocation
 
     def utilities(self, view: RoundView, rounds: int) -> NDArray[np.float64]:
         """The utility of each UE in this round, counted from 1; 0 for U where nothing is known."""
-        useful = np.nan_to_num(view.data_sizes * view.lessons.losses)
-        known = useful[~np.isnan(view.lessons.losses)]
+        useful = np.nan_to_num(view.data_sizes * view.feedback.losses)
+        known = useful[~np.isnan(view.feedback.losses)]
         if known.size:
             low, high = known.min(), np.quantile(known, self.clip)
             useful = np.clip((useful - low) / (high - low if high > low else 1.0), 0.0, 1.0)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView, whole_parameter
-from agewise.policies.lessons import Lesson
+from agewise.policies._parameters import whole_parameter
+from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 
 
@@ -27,7 +27,7 @@ class PowerOfChoice(Policy):
     """
 
     name: ClassVar[str] = "power-of-choice"
-    lessons: ClassVar[frozenset[Lesson]] = frozenset({"losses"})
+    reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
     candidates: int = 40
 
     def __post_init__(self) -> None:
@@ -39,5 +39,5 @@ class PowerOfChoice(Policy):
         # (Efraimidis, Spirakis 2006).
         rings = -np.log1p(-rng.random(view.ue_count)) / view.data_sizes
         drawn = np.argsort(rings, kind="stable")[: self.candidates]
-        losses = np.nan_to_num(view.lessons.losses[drawn], nan=np.inf, posinf=np.inf)
+        losses = np.nan_to_num(view.feedback.losses[drawn], nan=np.inf, posinf=np.inf)
         return fill(view.uplink, drawn[np.argsort(-losses, kind="stable")])

@@ -1,12 +1,14 @@
 """Proportional fair scheduling: who has an unusually good round."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from agewise.policies.averages import running_mean
-from agewise.policies.base import Policy, RoundView, Ties, check_ties, tie_rank, whole_parameter
+from agewise.policies._estimates import MEAN, running_mean
+from agewise.policies._parameters import Ties, check_choice, check_ties, tie_rank, whole_parameter
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import highest_rates, mean_gains
 
@@ -33,13 +35,13 @@ class ProportionalFair(Policy):
     """
 
     name: ClassVar[str] = "proportional-fair"
+    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     of: Of = "gain"
     memory_rounds: int = 100
     ties: Ties = "random"
 
     def __post_init__(self) -> None:
-        if self.of not in get_args(Of):
-            raise ValueError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}")
+        check_choice("of", self.of, Of)
         window = whole_parameter("memory_rounds", self.memory_rounds, least=1)
         object.__setattr__(self, "memory_rounds", window)
         check_ties(self.ties)
@@ -50,14 +52,14 @@ class ProportionalFair(Policy):
             now = mean_gains(view.uplink)
             # With the present round in it the average exists from the start, and the order is the
             # same as without.
-            average = running_mean(view.memory, now, self.memory_rounds)
+            average = running_mean(view.state, now, self.memory_rounds)
         else:
             now = highest_rates(view.uplink)
-            average = view.memory.get("mean", np.zeros(view.ue_count))
+            average = view.state.per_ue["mean"]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             ratio = np.where(now > 0, now / average, 0.0)
         order = np.lexsort((tie_rank(self.ties, view.ue_count, rng), -ratio))
         allocation = fill(view.uplink, order)
         if self.of == "rate":
-            running_mean(view.memory, allocation.rate, self.memory_rounds)
+            running_mean(view.state, allocation.rate, self.memory_rounds)
         return allocation

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
 

@@ -8,12 +8,14 @@ A package adds one through the entry point group ``agewise.policies``, in its py
 
 import difflib
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from agewise.policies.age_based import AgeBased
 from agewise.policies.age_based_plus import AgeBasedPlus
 from agewise.policies.age_dissimilarity import AgeDissimilarity
-from agewise.policies.base import Policy
 from agewise.policies.best_channel import BestChannel
 from agewise.policies.best_channel_norm import BestChannelNorm
 from agewise.policies.best_norm import BestNorm
@@ -31,9 +33,9 @@ from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
 from agewise.policies.round_robin import RoundRobin
 from agewise.policies.whittle import Whittle
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from agewise.random import Streams
+from agewise.scheduling import AccessPoint, Policy
+from agewise.spectrum import Allocation, Uplink
 
 _GROUP = "agewise.policies"
 _BUILT_IN: dict[str, type[Policy]] = {
@@ -135,13 +137,11 @@ def summary(name: str) -> str:
         return str(error)
 
 
-def _added() -> dict[str, "EntryPoint"]:
-    from importlib.metadata import entry_points
-
+def _added() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=_GROUP)}
 
 
-def _load(entry: "EntryPoint") -> type[Policy]:
+def _load(entry: EntryPoint) -> type[Policy]:
     try:
         found: Any = entry.load()
     except Exception as error:
@@ -158,3 +158,33 @@ def _load(entry: "EntryPoint") -> type[Policy]:
             f"attribute name = {entry.name!r}"
         )
     return policy
+
+
+def schedule(
+    gains: ArrayLike,
+    ages: ArrayLike,
+    *,
+    power: float,
+    rate_threshold: float,
+    policy: str | Policy = "age-based",
+    seed: int = 0,
+    **parameters: Any,
+) -> Allocation:
+    """Who transmits on which subchannels with what power, for one round.
+
+    ``gains[ue, subchannel]`` is the SNR per unit of power, ``ages[ue]`` the rounds since each
+    UE's last received update, ``power`` each UE's budget (in the unit that makes gain times
+    power an SNR) and ``rate_threshold`` the bits per real channel use that each scheduled UE
+    must reach. ``policy`` is a name with its ``parameters`` (``alpha`` and ``ties`` for
+    "age-based"), or a policy object. ``seed`` decides what the policy leaves to chance.
+
+    >>> gains = [[9.0, 1.0, 0.5], [0.2, 8.0, 7.0], [3.0, 0.1, 6.0]]
+    >>> allocation = schedule(gains, ages=[0, 4, 1], power=2.0, rate_threshold=1.5)
+    >>> allocation.owner
+    array([0, 1, 2])
+    """
+    uplink = Uplink(gains, power, rate_threshold)  # type: ignore[arg-type]
+    chosen = make_policy(policy, **parameters)
+    access_point = AccessPoint(chosen, uplink.ue_count, Streams(seed))
+    access_point.describe(ages=ages)
+    return access_point.plan(uplink)

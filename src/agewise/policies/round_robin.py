@@ -1,11 +1,12 @@
 """Round-robin: everyone in turn."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies.base import Policy, RoundView
+from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
 
@@ -13,19 +14,25 @@ from agewise.spectrum import Allocation, fill
 class RoundRobin(Policy):
     """Everyone in turn: served from the front of a queue, then back to its end.
 
-    A UE that cannot reach the rate on what is left keeps its place in the queue. Without a
-    queue in the memory (the first round, or a single call) the oldest ages come first. With a
-    rate threshold of 0 this is the N-round-robin of Yang, Liu, Quek and Poor (2020).
+    A UE that cannot reach the rate on what is left keeps its place in the queue. New UEs, in the
+    first round all of them, join at its end, the oldest ages first. With a rate threshold of 0
+    this is the N-round-robin of Yang, Liu, Quek and Poor (2020).
     """
 
     name: ClassVar[str] = "round-robin"
+    #: The number that a UE drew when it last joined the queue, and the next number.
+    state_per_ue: ClassVar[Mapping[str, float]] = {"ticket": -1.0}
+    state_scalars: ClassVar[Mapping[str, float]] = {"next_ticket": 0.0}
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:  # noqa: ARG002
         """Fill the spectrum in the order of the queue."""
-        queue = view.memory.get("queue")
-        if queue is None or queue.size != view.ue_count:
-            queue = np.argsort(-view.ages, kind="stable")
+        ticket, following = view.state.per_ue["ticket"], view.state.scalars["next_ticket"]
+        new = np.flatnonzero(ticket < 0)
+        new = new[np.argsort(-view.ages[new], kind="stable")]
+        ticket[new] = following + np.arange(new.size)
+        queue = np.argsort(ticket)
         allocation = fill(view.uplink, queue)
-        served = allocation.scheduled[queue]
-        view.memory["queue"] = np.concatenate((queue[~served], queue[served]))
+        served = queue[allocation.scheduled[queue]]
+        ticket[served] = following + new.size + np.arange(served.size)
+        view.state.scalars["next_ticket"] = following + new.size + served.size
         return allocation

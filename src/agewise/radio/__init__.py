@@ -1,17 +1,25 @@
-"""Where the UEs are and how strong their channels: placement, path loss, fading, traces."""
+"""The channel: where the UEs are, path loss, fading, traces."""
 
-from agewise.radio.channel import CellChannel, Channel
-from agewise.radio.pathloss import mean_gains, power_budget, power_law
-from agewise.radio.placement import uniform_in_disc
-from agewise.radio.traces import read_ages, read_gains
+from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
+from agewise.radio.fading import RayleighFading, Unfaded
+from agewise.radio.files import read_ages, read_gains
+from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
+from agewise.radio.placement import UniformDisc
+from agewise.radio.trace import read_trace
 
 __all__ = [
-    "CellChannel",
+    "Block",
     "Channel",
-    "mean_gains",
-    "power_budget",
-    "power_law",
+    "EdgeScale",
+    "ModelledChannel",
+    "NoiseScale",
+    "PowerLawLoss",
+    "RayleighFading",
+    "RecordedChannel",
+    "Unfaded",
+    "UniformDisc",
+    "make_channel",
     "read_ages",
     "read_gains",
-    "uniform_in_disc",
+    "read_trace",
 ]

@@ -1,52 +1,115 @@
-"""The channel of a cell, block by block."""
+"""The channel, block by block: from parts, or from a trace."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.fading import fade
-from agewise.radio.pathloss import mean_gains
-from agewise.radio.placement import uniform_in_disc
+from agewise import scenario as scenarios
+from agewise.radio.fading import Fading, make_fading
+from agewise.radio.path_loss import make_path_loss, make_scale
+from agewise.radio.placement import make_placement
+from agewise.radio.trace import read_trace
 from agewise.random import Streams
 
-if TYPE_CHECKING:  # pydantic takes a while to import, and not every user needs scenarios
-    from agewise import scenario as settings
-    from agewise.scenario import Cell
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One block of the channel; gains are SNR per unit of power, ``float64[ue, subchannel]``.
+
+    ``seen`` is what the access point schedules by and ``true`` what the uploads meet: the same
+    array where the channel is known perfectly. ``positions_m[ue, (x, y)]`` is where the UEs are,
+    or ``None`` where nobody knows.
+    """
+
+    seen: NDArray[np.float64]
+    true: NDArray[np.float64]
+    positions_m: NDArray[np.float64] | None
 
 
 class Channel(Protocol):
-    """Gains of every UE on every subchannel, for any round in any order."""
+    """Any block in any order, reproducibly. `make_channel` is the way to one."""
 
-    def gains(self, t: int) -> NDArray[np.float64]:
-        """``float64[ue, subchannel]`` of round ``t``: SNR per unit of power."""
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        ...
+
+    @property
+    def subchannel_count(self) -> int:
+        """N, the number of subchannels."""
+        ...
+
+    @property
+    def power_budget(self) -> float:
+        """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
+        ...
+
+    def block(self, t: int) -> Block:
+        """Round ``t``, whatever was asked before."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class CellChannel:
-    """UEs at fixed places in a disc, power-law path loss, Rayleigh block fading.
-
-    ``positions_m[ue, (x, y)]`` and ``mean_gains[ue]`` stay for the whole run; the fading is
-    drawn anew, independently, for each round, UE and subchannel.
-    """
+class ModelledChannel:
+    """UEs at fixed places; ``mean_gains[ue]`` follow from path loss, fading varies them."""
 
     positions_m: NDArray[np.float64]
     mean_gains: NDArray[np.float64]
-    subchannels: int
-    streams: Streams
+    fading: Fading
+    subchannel_count: int
+    power_budget: float
 
-    @classmethod
-    def of(cls, cell: "Cell", channel: "settings.Channel", streams: Streams) -> "CellChannel":
-        """The channel of one run: the places of the UEs follow from the seed."""
-        positions = uniform_in_disc(cell.ues, cell.radius_m, streams.placement())
-        distance = np.hypot(positions[:, 0], positions[:, 1])
-        means = mean_gains(distance, channel, cell.radius_m)
-        return cls(positions, means, cell.subchannels, streams)
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return self.mean_gains.size
 
-    def gains(self, t: int) -> NDArray[np.float64]:
-        """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        gains = np.empty((self.mean_gains.size, self.subchannels))
-        fade(self.streams.channel, t, self.mean_gains, gains)
-        return gains
+    def block(self, t: int) -> Block:
+        """Round ``t``, whatever was drawn before."""
+        gains = self.fading.gains(t, self.mean_gains, self.subchannel_count)
+        return Block(gains, gains, self.positions_m)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedChannel:
+    """Gains that were measured or recorded: ``gains[round, ue, subchannel]``."""
+
+    gains: NDArray[np.float64]
+    power_budget: float
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return int(self.gains.shape[1])
+
+    @property
+    def subchannel_count(self) -> int:
+        """N, the number of subchannels."""
+        return int(self.gains.shape[2])
+
+    def block(self, t: int) -> Block:
+        """Round ``t`` of the trace; nobody knows where the UEs were."""
+        if not 0 <= t < len(self.gains):
+            raise ValueError(f"the trace has {len(self.gains)} rounds: there is no round {t}")
+        return Block(self.gains[t], self.gains[t], None)
+
+
+def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
+    """The channel of one run of a scenario: what is random in it follows from the streams."""
+    cell, channel = scenario.cell, scenario.channel
+    if isinstance(channel, scenarios.TraceChannel):
+        wanted = (scenario.run.rounds, cell.ues, cell.subchannels)
+        return RecordedChannel(read_trace(channel.path, wanted), channel.power_budget)
+    radius_m = channel.placement.radius_m
+    scale = make_scale(channel.link, radius_m, cell.subchannel_bandwidth_hz or 0.0)
+    positions = make_placement(channel.placement).draw(cell.ues, streams.placement())
+    distance = np.hypot(positions[:, 0], positions[:, 1])
+    return ModelledChannel(
+        positions_m=positions,
+        mean_gains=scale.snr_per_power(make_path_loss(channel.path_loss), distance),
+        fading=make_fading(channel.fading, streams),
+        subchannel_count=cell.subchannels,
+        power_budget=scale.power_budget,
+    )

@@ -1,11 +1,26 @@
-"""Where the UEs stand."""
+"""Where the UEs are."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise import scenario
 
-def uniform_in_disc(count: int, radius_m: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Positions ``[ue, (x, y)]`` in metres, uniform by area around the access point at (0, 0)."""
-    distance = radius_m * np.sqrt(rng.random(count))
-    angle = 2.0 * np.pi * rng.random(count)
-    return np.stack((distance * np.cos(angle), distance * np.sin(angle)), axis=1)
+
+@dataclass(frozen=True)
+class UniformDisc:
+    """Uniform by area in a disc around the access point at (0, 0)."""
+
+    radius_m: float
+
+    def draw(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Positions ``[ue, (x, y)]`` in metres."""
+        distance = self.radius_m * np.sqrt(rng.random(ues))
+        angle = 2.0 * np.pi * rng.random(ues)
+        return np.stack((distance * np.cos(angle), distance * np.sin(angle)), axis=1)
+
+
+def make_placement(settings: scenario.Disc) -> UniformDisc:
+    """The placement that a scenario describes."""
+    return UniformDisc(settings.radius_m)

@@ -31,7 +31,7 @@ def draw_figure(result: "Result", kind: str, path: Path | str, at: Variation | N
     if kind not in KINDS:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
     if not result.entries:
-        raise ValueError(f"{result.path}: no cell is finished yet, so there is nothing to draw")
+        raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to draw")
     variation = _variation(result, at or {})
     with paper_style() as plt:
         figure = KINDS[kind](result, variation)

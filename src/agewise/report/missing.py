@@ -19,14 +19,14 @@ def missing(result: "Result") -> list[str]:
     told = []
     finished = {(say(e.variation), e.policy, e.seed) for e in result.entries}
     absent = [
-        (say(variation), policy)
+        (say(variation), str(policy))
         for variation in result.variations
         for policy in result.policies
         for seed in result.seeds
         if (say(variation), policy, seed) not in finished
     ]
     if absent:
-        told.append(f"{len(absent)} of {result.expected} cells are not finished.")
+        told.append(f"{len(absent)} of {result.expected} runs are not finished.")
         told += [
             f"{' · '.join(filter(None, where))}: {count} of {len(result.seeds)} seeds missing"
             for where, count in Counter(absent).most_common(_NAMED)
@@ -40,23 +40,7 @@ def missing(result: "Result") -> list[str]:
 
 
 def _foreign(result: "Result") -> list[str]:
-    folder = Folder(result.path)
-    told = []
-    files = sum(1 for _ in folder.cells.glob("*.parquet"))
-    others = files - len(result.entries) - len(result.damaged)
-    if others:
-        told.append(f"{others} files are of another scenario and are left out.")
-    made = str(folder.description()["agewise"])
-    if made != __version__:
-        told.append(f"The results were made with agewise {made}, this page with {__version__}.")
-    versions = Counter(
-        history.info.version
-        for variation in result.variations
-        for policy in result.policies
-        for history in result.histories(policy, variation).values()
-    )
-    return told + [
-        f"{count} cells were made with agewise {version}, not {made}."
-        for version, count in versions.items()
-        if version != made
-    ]
+    made = Folder(result.path).description().version
+    if made == __version__:
+        return []
+    return [f"The results were made with agewise {made}, this page with {__version__}."]

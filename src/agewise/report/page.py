@@ -47,7 +47,7 @@ def make_page(result: Result, claims: "Iterable[Claim]" = ()) -> str:
     """The text of the page."""
     rows = result.table().to_dicts() if result.entries else []
     if not rows:
-        raise ValueError(f"{result.path}: no cell is finished yet, so there is nothing to show")
+        raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
     drawn = squares(result)
     shown = _shown(result)
     embedded = _embedded(result, shown[:MOST_VARIATIONS], drawn)
@@ -77,7 +77,7 @@ def make_page(result: Result, claims: "Iterable[Claim]" = ()) -> str:
 
 
 def _shown(result: Result) -> list[Any]:
-    """The variations with a finished cell; first the scenario itself, if the sweep holds it."""
+    """The variations with a finished run; first the scenario itself, if the sweep holds it."""
     finished = [v for v in result.variations if any(e.variation == v for e in result.entries)]
     base = result.scenario
     return sorted(finished, key=lambda variation: base.with_(**variation) != base)
@@ -85,7 +85,7 @@ def _shown(result: Result) -> list[Any]:
 
 def _embedded(result: Result, shown: list[Any], drawn: Squares | None) -> dict[str, Any]:
     names = short_names(result.policies)
-    first = [names[policy] for policy in compared(result.policies) if policy is not None]
+    first = [names[str(policy)] for policy in compared(result) if policy is not None]
     policies = [
         {"name": name, "colour": charts.colour(place)} for place, name in enumerate(names.values())
     ]

@@ -47,7 +47,7 @@ def maps(drawn: Squares | None) -> str:
 
 def idea(result: "Result") -> str:
     """What ABS and MaxPack do, where both are there to be watched."""
-    names = [policy.partition("(")[0] for policy in result.policies]
+    names = [policy.name for policy in result.policies]
     if "age-based" not in names or "max-pack" not in names:
         return ""
     return (
@@ -60,13 +60,14 @@ def idea(result: "Result") -> str:
 def origin(result: "Result") -> str:
     """The command, versions, seeds and policies, each to copy."""
     described = Folder(result.path).description()
-    packages = described.get("packages") or {}
-    versions = {"agewise": described["agewise"], "Python": described.get("python"), **packages}
+    versions = {
+        "agewise": described.version, "Python": described.python, **described.packages
+    }  # fmt: skip
     facts = {
-        "Command": described.get("command") or "(from Python)",
+        "Command": described.command or "(from Python)",
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Seeds": ", ".join(map(str, result.seeds)),
-        "Policies": "; ".join(result.policies),
+        "Policies": "; ".join(map(str, result.policies)),
     }
     return "".join(
         f"<dt>{name}</dt><dd><code>{escape(str(value))}</code> "

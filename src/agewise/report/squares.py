@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Measured, baseline_of
+from agewise.experiment import Measured
 from agewise.report.names import short_names
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Squares:
 
 def squares(result: "Result") -> Squares | None:
     """The map of a sweep over at least two variations with at least two policies, else nothing."""
-    baseline = baseline_of(result.policies)
+    baseline = result.baseline
     if len(result.variations) < 2 or baseline is None:
         return None
     names = short_names(result.policies)
@@ -68,7 +68,7 @@ def squares(result: "Result") -> Squares | None:
                 paired.p_value,
             )
     return Squares(
-        [names[policy] for policy in others], names[baseline], column or "",
+        [names[str(policy)] for policy in others], names[str(baseline)], column or "",
         [_word(value) for value in columns], [say(row) for row in rows],
         gains, statistics.holm(p_values.ravel()).reshape(shape),
     )  # fmt: skip

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agewise.extras import require
+from agewise.files import write_whole
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
@@ -44,11 +47,7 @@ def paper_style() -> Iterator[Any]:
 
 def pyplot() -> Any:
     """Matplotlib's pyplot, or one sentence on how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("figures need matplotlib: pip install 'agewise[plot]'") from error
-    return plt
+    return require("matplotlib.pyplot", "plot")
 
 
 def new_axis(width_in: float, height_in: float) -> "Axes":
@@ -59,8 +58,6 @@ def new_axis(width_in: float, height_in: float) -> "Axes":
 
 def save(figure: "Figure | SubFigure", path: Path) -> None:
     """Write the figure whole; dates are left out, so that the same figure is the same file."""
-    from agewise.files import write_whole
-
     kind = path.suffix.removeprefix(".") or "png"
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with write_whole(path) as temporary:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agewise.experiment import baseline_of
 from agewise.report.charts import colour, dash
 from agewise.report.names import short_names
 from agewise.report.style import COLOURS
@@ -49,8 +48,9 @@ def accuracy_table(result: "Result", rows: list[Row]) -> str:
     heads = [f"after {at} rounds" for at in _all_points(rows)]
     body = [[_accuracy(row, at) for at in _all_points(rows)] for row in rows]
     caption = "Test accuracy in % with its 95% interval"
-    if baseline := baseline_of(result.policies):
-        caption += f"; under it the gain over {short_names(result.policies)[baseline]}"
+    if result.baseline is not None:
+        name = short_names(result.policies)[str(result.baseline)]
+        caption += f"; under it the gain over {name}"
     return _table(caption, result, rows, heads, body)
 
 
@@ -116,7 +116,7 @@ def _table(
     lines = []
     for row, cells in zip(rows, body, strict=True):
         settings = "".join(f"<td>{escape(_plain(row[name]))}</td>" for name in varied)
-        place = result.policies.index(row["policy"])
+        place = list(names).index(row["policy"])
         head = (
             f'<th scope="row" title="{escape(row["policy"])}">{swatch(place)}'
             f"{escape(names[row['policy']])}</th>"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agewise.experiment import baseline_of
+from agewise.policies import AgeBased
+from agewise.records import PolicyKey
 from agewise.report.names import short_names
 from agewise.report.squares import Squares
 
@@ -35,7 +36,7 @@ def verdict(result: "Result", rows: list[Row], drawn: Squares | None) -> Verdict
             _over_squares(drawn),
         )
     names = short_names(result.policies)
-    first, second = compared(result.policies)
+    first, second = map(str, compared(result))
     row = next((row for row in rows if row["policy"] == first), rows[0])
     other = next((row for row in rows if row["policy"] == second), None)
     name = names[row["policy"]]
@@ -45,13 +46,13 @@ def verdict(result: "Result", rows: list[Row], drawn: Squares | None) -> Verdict
     return Verdict(question, _pair(row, other, name, names[other["policy"]]))
 
 
-def compared(policies: list[str]) -> tuple[str, str | None]:
+def compared(result: "Result") -> tuple[PolicyKey, PolicyKey | None]:
     """The two policies that the verdict and the replay put side by side."""
-    baseline = baseline_of(policies)
-    others = [policy for policy in policies if policy != baseline]
-    aged = [policy for policy in others if policy.startswith("age-based")]
-    usual = [policy for policy in aged if "alpha=0.5" in policy]
-    return (usual or aged or others)[0], baseline
+    others = [policy for policy in result.policies if policy != result.baseline]
+    others = others or list(result.policies)
+    aged = [policy for policy in others if policy.name == AgeBased.name]
+    usual = [policy for policy in aged if policy.parameters["alpha"] == AgeBased().alpha]
+    return (usual or aged or others)[0], result.baseline
 
 
 def points(row: Row) -> list[int]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.engines import make_engine
-from agewise.experiment import Measured, Result, execute
+from agewise.experiment import Measured, Plan, Result, execute
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.report import gain_map, paper_style, save
 from agewise.scenario import Scenario
@@ -72,12 +72,13 @@ def reproduce_map(
     ]
     policies: list[Policy | str] = [MaxPack(), *(AgeBased(alpha=alpha) for alpha in ALPHAS)]
     chosen = make_engine(engine, workers)
-    result = execute(base, policies, seeds, variations, out, chosen, quiet=quiet)
+    plan = Plan.of(base, policies, seeds, variations, baseline=MaxPack())
+    result = execute(plan, out, chosen, quiet=quiet)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     gains, p_values = np.empty(shape), np.empty(shape)
     for row, column in np.ndindex(shape[1:]):
         variation = variations[row * len(THRESHOLDS) + column]
-        packed, *aged = (Measured.of(result.histories(str(p), variation)) for p in policies)
+        packed, *aged = (Measured.of(result.histories(p, variation)) for p in policies)
         for layer, own in enumerate(aged):
             paired = statistics.paired_difference(
                 np.nanmean(own.accuracy, axis=1), np.nanmean(packed.accuracy, axis=1)

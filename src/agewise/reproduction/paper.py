@@ -54,9 +54,10 @@ def reproduce(
     """Run the paper's comparison, judge its claims and draw its figure into the folder."""
     chosen = Scenario.preset("paper") if scenario is None else scenario
     result = compare(
-        chosen, list(POLICIES.values()), seeds, out, engine=engine, workers=workers, quiet=quiet
-    )
-    measured = [Measured.of(result.histories(str(policy), {})) for policy in (ABS, PACK)]
+        chosen, list(POLICIES.values()), seeds, out, engine=engine, workers=workers, quiet=quiet,
+        baseline=PACK,
+    )  # fmt: skip
+    measured = [Measured.of(result.histories(policy)) for policy in (ABS, PACK)]
     claims = judge(measured[0], measured[1], chosen.run.rounds)
     return Reproduction(result, claims, draw(result))
 
@@ -66,7 +67,7 @@ def draw(result: Result) -> list[Path]:
 
     On the left the accuracies as in the paper, on the right the paired gain of ABS over MaxPack.
     """
-    accuracy = {name: result.accuracy(str(policy)) for name, policy in POLICIES.items()}
+    accuracy = {name: result.accuracy(policy) for name, policy in POLICIES.items()}
     curves = {name: statistics.mean_interval(values) for name, values in accuracy.items()}
     gain = statistics.mean_interval(accuracy["ABS"] - accuracy["MaxPack"])
     with paper_style() as plt:

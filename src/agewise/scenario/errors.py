@@ -1,10 +1,37 @@
 """What is wrong with a scenario, in words that lead to the mistake."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
+
+from agewise.scenario.section import Section, kind_of, sections_of
+
+#: Fields of the first edition, and what they are called now.
+RENAMED = {
+    "cell.radius_m": "channel.placement.radius_m",
+    "channel.path_loss_exponent": "channel.path_loss.exponent",
+    "channel.reference_distance_m": "channel.path_loss.reference_distance_m",
+    "channel.edge_snr_db": "channel.link.edge_snr_db",
+    "channel.rate_threshold": "threshold.rate",
+    "channel.subchannel_bandwidth_hz": "cell.subchannel_bandwidth_hz",
+    "channel.link_budget": 'channel.link with kind = "budget"',
+    "channel.link_budget.reference_loss_db": 'channel.path_loss.reference_loss_db with kind = "log-'
+    'distance"',
+    "channel.upload": 'threshold with kind = "payload"',
+    "data.path": "data.dataset.path",
+    "data.label_column": "data.dataset.label_column",
+    "data.test_fraction": "data.dataset.test_fraction",
+    "data.pair": "data.task.classes",
+    "data.classes_per_ue": "data.partition.classes_per_ue",
+    "data.concentration": "data.partition.concentration",
+    "data.size_sigma": "data.sizes.sigma",
+    "learn.loss": "learn.model.loss",
+    "learn.clusters": "learn.model.clusters",
+    "learn.initial_deviation": "learn.model.initial_deviation",
+    "learn.penalty_weight": "learn.penalty.weight",
+}
 
 
 class ScenarioError(ValueError):
@@ -20,31 +47,84 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names)}" if names else "nothing is below it"
 
 
-def explain(error: ValidationError, model: type[BaseModel], source: str) -> str:
-    """All mistakes of a file in one sentence each."""
-    said = [_one(dict(mistake), model) for mistake in error.errors(include_url=False)]
-    return (f"{source}: " if source else "") + "; ".join(said)
+def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
+    """Raise `ScenarioError` unless a dotted name is a field; the sections that it may hold."""
+    sections = [scenario]
+    for step in name.split("."):
+        fields = {key: field for section in sections for key, field in section.model_fields.items()}
+        if step not in fields:
+            if name in RENAMED:
+                raise ScenarioError(f"{name} is now {RENAMED[name]}")
+            raise ScenarioError(f"there is no {name}; {nearest(step, fields)}")
+        sections = [
+            kind
+            for section in sections
+            if step in section.model_fields
+            for kind in sections_of(section.model_fields[step])
+        ]
+    return sections
 
 
-def _one(mistake: dict[str, Any], model: type[BaseModel]) -> str:
-    steps = [str(step) for step in mistake["loc"]]
+def require_present(values: Mapping[str, Any]) -> None:
+    """Raise `ScenarioError` if these values have fields of the first edition."""
+    old = [name for name in _flat(values, "") if name in RENAMED]
+    if old:
+        renamed = "; ".join(f"{name} is now {RENAMED[name]}" for name in old)
+        raise ScenarioError(f"written for an earlier version: {renamed}")
+
+
+def _flat(values: Mapping[str, Any], path: str) -> list[str]:
+    names = []
+    for key, value in values.items():
+        names.append(f"{path}{key}")
+        if isinstance(value, Mapping):
+            names += _flat(value, f"{path}{key}.")
+    return names
+
+
+def explain(error: ValidationError, scenario: type[Section]) -> str:
+    """All mistakes in one sentence each."""
+    return "; ".join(_one(dict(mistake), scenario) for mistake in error.errors(include_url=False))
+
+
+def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
+    steps, sections = _named([str(step) for step in mistake["loc"]], scenario)
     name = ".".join(steps)
     if mistake["type"] == "extra_forbidden":
-        return f"there is no {name}; {nearest(steps[-1], _fields_at(model, steps[:-1]))}"
+        fields = {field for section in sections for field in section.model_fields}
+        kind = kind_of(sections[0]) if len(sections) == 1 else None
+        known = nearest(steps[-1], sorted(fields - {"kind"}))
+        return f"there is no {name}{f' with kind = {kind}' if kind else ''}; {known}"
     if mistake["type"] == "missing":
         return f"{name} is missing"
+    if mistake["type"] == "union_tag_not_found":
+        kinds = ", ".join(filter(None, map(kind_of, _kinds_at(steps, scenario))))
+        return f"{name}.kind is missing; there are {kinds}"
+    if mistake["type"] == "union_tag_invalid":
+        kinds = [kind for kind in map(kind_of, _kinds_at(steps, scenario)) if kind]
+        return f"{name}.kind = {mistake['ctx']['tag']!r}: {nearest(mistake['ctx']['tag'], kinds)}"
     text = mistake["msg"].removeprefix("Value error, ")
     text = text[0].lower() + text[1:]
     if mistake["type"] == "value_error":
-        return f"{name}: {text}"
+        return f"{name}: {text}" if name else text
     return f"{name} = {mistake['input']!r}: {text}"
 
 
-def _fields_at(model: type[BaseModel], steps: list[str]) -> list[str]:
-    from agewise.scenario.toml import section_of
-
-    section: type[BaseModel] | None = model
+def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:
+    """The dotted name of a place, without the kinds on the way, and the sections it is in."""
+    named: list[str] = []
+    sections, inside = [scenario], [scenario]
     for step in steps:
-        fields = section.model_fields if section else {}
-        section = section_of(fields[step]) if step in fields else None
-    return list(section.model_fields) if section else []
+        of_kind = [section for section in sections if kind_of(section) == step]
+        if of_kind:
+            sections = of_kind
+            continue
+        named.append(step)
+        inside = sections
+        fields = [section.model_fields.get(step) for section in sections]
+        sections = [kind for field in fields if field is not None for kind in sections_of(field)]
+    return named, inside
+
+
+def _kinds_at(steps: Sequence[str], scenario: type[Section]) -> list[type[Section]]:
+    return require_known(".".join(steps), scenario)

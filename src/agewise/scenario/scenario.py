@@ -2,25 +2,44 @@
 
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from agewise.scenario import toml
-from agewise.scenario.errors import ScenarioError, explain, nearest
-from agewise.scenario.models import Cell, Channel, Data, Learn, Run, Section, Timing
+from agewise.scenario.channel import (
+    Cell,
+    Channel,
+    LinkBudget,
+    ModelledChannel,
+    PayloadThreshold,
+    PowerLaw,
+    Threshold,
+    Timing,
+)
+from agewise.scenario.errors import (
+    ScenarioError,
+    explain,
+    nearest,
+    require_known,
+    require_present,
+)
+from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.section import Section, kind_of
 
 
 class Scenario(Section):
-    """What is simulated: the cell, its channel, the data, the learning and the run."""
+    """What is simulated: the cell and its channel, the data, the learning and the run."""
 
     cell: Cell
-    channel: Channel
+    channel: Channel = Field(description="what the uploads meet")
+    threshold: Threshold = Field(description="the rate that a scheduled UE must reach")
+    timing: Timing = Field(description="how long a round takes the UEs")
     data: Data
     learn: Learn
-    run: Run
-    timing: Timing | None = Field(default=None, description="how long a round takes the UEs")
+    run: Measurement
 
     @classmethod
     def preset(cls, name: str) -> Self:
@@ -28,7 +47,7 @@ class Scenario(Section):
         if name not in presets():
             raise ScenarioError(f"there is no preset {name!r}; {nearest(name, presets())}")
         text = _preset_file(name).read_text(encoding="utf-8")
-        return cls._read(toml.parse(text, f"preset {name}"), f"preset {name}")
+        return cls.read(toml.parse(text, f"preset {name}"), f"preset {name}")
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -37,32 +56,72 @@ class Scenario(Section):
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
-        return cls._read(toml.parse(text, str(path)), str(path))
+        return cls.read(toml.parse(text, str(path)), str(path))
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], source: str = "") -> Self:
+        """The scenario of these values; `ScenarioError` begins with the ``source``."""
+        try:
+            require_present(values)
+            return cls.model_validate(values)
+        except ValidationError as error:
+            problem = explain(error, cls)
+        except ScenarioError as error:
+            problem = str(error)
+        raise ScenarioError(f"{source}: {problem}" if source else problem)
 
     def with_(self, **changes: Any) -> Self:
         """A copy with other values, by dotted names: ``**{"learn.local_steps": 20}``.
 
-        ``None`` takes an optional value away.
+        A section that comes in kinds takes the name of a kind, or a mapping with its fields;
+        fields that both kinds have keep their values. ``None`` takes an optional value away. All
+        changes are made together, in any order.
         """
         values = self.resolved()
-        for name, value in changes.items():
-            _set(values, name, value)
-        return self._read(values, "")
+        kinds = {name: require_known(name, type(self)) for name in changes}
+        # Kinds first, outer ones before inner ones, for a kind decides which fields there are.
+        for name in sorted(changes, key=lambda name: (not kinds[name], name.count("."))):
+            if kinds[name]:
+                _set_section(values, name, changes[name], kinds[name])
+            elif name.endswith(".kind"):
+                section = name.removesuffix(".kind")
+                _set_section(values, section, changes[name], require_known(section, type(self)))
+            else:
+                _set_value(values, name, changes[name])
+        return self.read(values)
+
+    @property
+    def rate_threshold(self) -> float:
+        """R_s in bits per real channel use."""
+        if isinstance(self.threshold, PayloadThreshold):
+            bandwidth_hz = self.cell.subchannel_bandwidth_hz or 0.0  # the validator asks for one
+            return self.threshold.payload_bits / (2.0 * bandwidth_hz * self.threshold.deadline_s)
+        return self.threshold.rate
 
     def resolved(self) -> dict[str, Any]:
         """Every value that is set, as plain data."""
         return self.model_dump(mode="json", exclude_none=True)
 
     def to_toml(self) -> str:
-        """A complete file with every field explained, which `load` reads back."""
+        """A complete file with every field and kind explained, which `load` reads back."""
         return toml.write(self)
 
-    @classmethod
-    def _read(cls, values: Mapping[str, Any], source: str) -> Self:
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise ScenarioError(explain(error, cls, source)) from None
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        channel = self.channel
+        budget = isinstance(channel, ModelledChannel) and isinstance(channel.link, LinkBudget)
+        if budget and isinstance(channel.path_loss, PowerLaw):
+            raise ValueError(
+                "channel.link: a budget needs a path loss with a scale, and power-law has only a "
+                'shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
+            )
+        for needs, section in (
+            (budget, "channel.link.kind = budget"),
+            (isinstance(self.threshold, PayloadThreshold), "threshold.kind = payload"),
+        ):
+            if needs and self.cell.subchannel_bandwidth_hz is None:
+                raise ValueError(f"{section} needs cell.subchannel_bandwidth_hz")
+        return self
 
 
 def presets() -> list[str]:
@@ -77,22 +136,35 @@ def summary(name: str) -> str:
     return text.split("\n")[0].lstrip("# ")
 
 
-def _preset_file(name: str) -> Any:
+def _preset_file(name: str) -> Traversable:
     return files("agewise.scenario").joinpath("presets", f"{name}.toml")
 
 
-def _set(values: dict[str, Any], name: str, value: Any) -> None:
-    """Change one value by its dotted name, which must be one of the models'."""
+def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """The table in which a dotted name's last step stands, and that step."""
     *path, key = name.split(".")
-    section: type[BaseModel] | None = Scenario
-    for step in (*path, key):
-        fields = section.model_fields if section else {}
-        if step not in fields:
-            raise ScenarioError(f"there is no {name}; {nearest(step, fields)}")
-        section = toml.section_of(fields[step])
     for step in path:
-        values = values.setdefault(step, {})
-    if value is None:
-        values.pop(key, None)
+        inner = values.setdefault(step, {})
+        if not isinstance(inner, dict):
+            raise ScenarioError(f"there is no {name}: {step} is {inner!r}")
+        values = inner
+    return values, key
+
+
+def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Section]]) -> None:
+    """Put a section, or switch to the kind of this name."""
+    table, key = _parent(values, name)
+    if not isinstance(value, str):
+        table[key] = "none" if value is None else value
+        return
+    chosen = [section for section in kinds if kind_of(section) == value]
+    kept = table.get(key, {}) if chosen else {}
+    table[key] = {k: v for k, v in kept.items() if k in chosen[0].model_fields} | {"kind": value}
+
+
+def _set_value(values: dict[str, Any], name: str, value: Any) -> None:
+    table, key = _parent(values, name)
+    if value is None or value == "none":
+        table.pop(key, None)
     else:
-        values[key] = value
+        table[key] = value

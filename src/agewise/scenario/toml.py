@@ -5,10 +5,10 @@ import textwrap
 import tomllib
 from typing import Any, get_args
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agewise.scenario.errors import ScenarioError
+from agewise.scenario.section import Section, kind_of, sections_of
 
 _WIDTH = 88
 
@@ -22,55 +22,59 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 
 def value(text: str) -> Any:
-    """A value as it is written in TOML; anything else is taken as text, ``none`` as nothing."""
-    if text.lower() == "none":
-        return None
+    """A value as it is written in TOML; anything else is taken as text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
 
 
-def section_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The model of a field that is a table, or ``None`` for a plain value."""
-    kinds = (field.annotation, *get_args(field.annotation))
-    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+def write(scenario: Section) -> str:
+    """A complete file: every field with what it means, and every kind that there is."""
+    return "\n".join(_table(scenario, "")).strip() + "\n"
 
 
-def write(model: BaseModel) -> str:
-    """A complete file: every field with what it means, absent ones as comments."""
-    return "\n".join(_table(model, "")).strip() + "\n"
-
-
-def _table(model: BaseModel, path: str) -> list[str]:
-    lines = [*_comment(_first_line(type(model))), f"[{path}]"] if path else []
+def _table(section: Section, path: str, field: FieldInfo | None = None) -> list[str]:
+    lines = [f"[{path}]"] if path else []
     below = []
-    for name, field in type(model).model_fields.items():
+    for name, inner in type(section).model_fields.items():
         here = f"{path}.{name}" if path else name
-        current = getattr(model, name)
-        if section_of(field) is not None:
-            below += ["", *_table(current, here)] if current is not None else _absent(here, field)
-            continue
-        choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
-        among = f" ({', '.join(choices)})" if choices else ""
-        lines += _comment((field.description or name) + among)
-        lines.append(f"# {name} =" if current is None else f"{name} = {_literal(current)}")
-    return lines + below
+        current = getattr(section, name)
+        if isinstance(current, Section):
+            heading = inner.description or _first_line(type(current))
+            below += ["", *_comment(heading[0].upper() + heading[1:])]
+            below += _table(current, here, inner)
+        elif name == "kind":
+            lines += [*_comment(_first_line(type(section))), f"kind = {_literal(current)}"]
+        else:
+            lines += _comment(_meaning(name, inner))
+            lines.append(f"# {name} =" if current is None else f"{name} = {_literal(current)}")
+    others = [kind for kind in sections_of(field) if kind is not type(section)] if field else []
+    return lines + [line for kind in others for line in _other_kind(kind)] + below
 
 
-def _absent(path: str, field: FieldInfo) -> list[str]:
-    """A table that is not set, so that its keys can be found."""
-    section = section_of(field)
-    keys = ", ".join(section.model_fields) if section else ""
-    return ["", f"# [{path}]", *_comment(f"{field.description}: {keys}")]
+def _other_kind(section: type[Section]) -> list[str]:
+    """Another kind of a section, as comments."""
+    lines = _comment(f'or kind = "{kind_of(section)}": {_first_line(section)}')
+    for name, field in section.model_fields.items():
+        if name != "kind":
+            kinds = ", ".join(filter(None, map(kind_of, sections_of(field))))
+            lines += _comment(f"  {name}: {_meaning(name, field)}{f' ({kinds})' if kinds else ''}")
+    return lines
 
 
-def _first_line(model: type[BaseModel]) -> str:
-    return (model.__doc__ or "").strip().split("\n")[0]
+def _meaning(name: str, field: FieldInfo) -> str:
+    choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
+    return (field.description or name) + (f" ({', '.join(choices)})" if choices else "")
+
+
+def _first_line(section: type[Section]) -> str:
+    return (section.__doc__ or "").strip().split("\n")[0].replace("``", "")
 
 
 def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH)]
+    indent = " " * (len(text) - len(text.lstrip()))
+    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH, subsequent_indent=indent)]
 
 
 def _literal(current: Any) -> str:

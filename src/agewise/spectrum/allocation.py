@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agewise.core.checks import (
+from agewise.core.proof import (
     BAD_POWER,
     BELOW_THRESHOLD,
     NO_OWNER,
@@ -15,6 +15,7 @@ from agewise.core.checks import (
     first_violation,
     first_violation_on,
     owners_gains,
+    rates_of,
 )
 from agewise.spectrum.uplink import Uplink
 
@@ -106,7 +107,7 @@ class Allocation:
     @property
     def rate(self) -> NDArray[np.float64]:
         """``float[ue]``: sum of ½ log2(1 + G P) over the UE's subchannels; 0 if it has none."""
-        return self._per_ue(np.log1p(self.gain * self.power) / (2.0 * np.log(2.0)))
+        return rates_of(self.owner, self.power, self.gain, self.ue_count)  # type: ignore[no-any-return]
 
     def validate(self, gains: ArrayLike | Uplink | None = None) -> None:
         """Prove every constraint of problem (3), or raise `InfeasibleAllocation` naming it.
@@ -173,13 +174,6 @@ class Allocation:
                 f"of the {rate_threshold:.9g} bits per channel use that the threshold asks",
             }[violation]
         )
-
-    def _per_ue(self, per_subchannel: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum a quantity of the subchannels over each UE's own."""
-        held = self.owner >= 0
-        return np.bincount(
-            self.owner[held], weights=per_subchannel[held], minlength=self.ue_count
-        ).astype(np.float64)
 
 
 def _require_known_owners(owner: NDArray[np.int64], ue_count: int) -> None:

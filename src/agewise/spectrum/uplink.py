@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
-from agewise.core.checks import best_gains
+from agewise.core.proof import best_gains
 
 #: Above this SNR sums of the closed form could overflow.
 _LARGEST_SNR = 1e300

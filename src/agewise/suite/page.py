@@ -44,6 +44,7 @@ def write_markdown(made: "Benchmark", path: Path | str) -> Path:
     """Write the page of this benchmark."""
     first = next(iter(made.measures.values()))
     seeds = len(next(iter(first.values())).seeds)
+    names = short_names(list(first))
     ranks = made.ranking().to_dicts()
     baseline = next(row["policy"] for row in ranks if row["gain"] is None)
     unproven = sum(row["unproven"] for row in ranks)
@@ -55,18 +56,18 @@ def write_markdown(made: "Benchmark", path: Path | str) -> Path:
             scenarios=f"{len(made.measures)} of {len(SCENARIOS)}",
             seeds=f"{seeds} seeds" if seeds > 1 else "one seed",
             points=", ".join(map(str, CHECKPOINTS[:-1])) + f" and {CHECKPOINTS[-1]}",
-            baseline=short_names([row["policy"] for row in ranks])[baseline],
+            baseline=names[baseline],
             unproven=f"; {unproven} of them to within a bound" if unproven else "",
         ),
         "## All scenarios\n",
-        _table(ranks, _OVERALL),
+        _table(ranks, _OVERALL, names),
     ]
     for name in made.measures:
         described = SCENARIOS[name]
         parts += [
             f"## {name}\n",
             _DESCRIPTION.format(described.what[0].upper() + described.what[1:], described.target),
-            _table(made.table(name).to_dicts(), _BY_SCENARIO),
+            _table(made.table(name).to_dicts(), _BY_SCENARIO, names),
         ]
     file = Path(path)
     with write_whole(file) as temporary:
@@ -74,8 +75,9 @@ def write_markdown(made: "Benchmark", path: Path | str) -> Path:
     return file
 
 
-def _table(rows: Sequence[_Row], columns: Mapping[str, Callable[[_Row], str]]) -> str:
-    names = short_names([row["policy"] for row in rows])
+def _table(
+    rows: Sequence[_Row], columns: Mapping[str, Callable[[_Row], str]], names: Mapping[str, str]
+) -> str:
     lines = [
         "| | policy | " + " | ".join(columns) + " |",
         "|---:|---|" + "---:|" * len(columns),

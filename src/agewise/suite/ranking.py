@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import baseline_of
+from agewise.experiment import default_baseline
+from agewise.records import PolicyKey
 from agewise.suite.measures import Measures
 from agewise.suite.scenarios import CHECKPOINTS, ROUNDS
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import polars
 
 
-def ranking(measures: Mapping[str, Mapping[str, Measures]]) -> "polars.DataFrame":
+def ranking(measures: Mapping[str, Mapping[PolicyKey, Measures]]) -> "polars.DataFrame":
     """A row per policy: means over the scenarios, intervals over the seeds, the best first.
 
     ``score`` is the mean accuracy over scenarios and checkpoints; ``gain`` its paired difference
@@ -27,11 +28,11 @@ def ranking(measures: Mapping[str, Mapping[str, Measures]]) -> "polars.DataFrame
     policies = list(next(iter(measures.values())))
     scores = np.array([[own[policy].score for own in measures.values()] for policy in policies])
     ranks = _ranks(scores)
-    baseline = baseline_of(policies)
+    baseline = default_baseline(policies)
     rows = []
     for i, policy in enumerate(policies):
         own = [of_scenario[policy] for of_scenario in measures.values()]
-        row: dict[str, Any] = {"policy": policy}
+        row: dict[str, Any] = {"policy": str(policy)}
         row |= _interval("score", scores[i].mean(axis=0)) | _interval("rank", ranks[i].mean(axis=0))
         row |= _against(baseline, policy, policies, scores.mean(axis=1))
         row |= _means(own)
@@ -39,16 +40,16 @@ def ranking(measures: Mapping[str, Mapping[str, Measures]]) -> "polars.DataFrame
     return _with_corrected_p(pl.DataFrame(rows, infer_schema_length=None))
 
 
-def scenario_table(measures: Mapping[str, Measures], target: float) -> "polars.DataFrame":
+def scenario_table(measures: Mapping[PolicyKey, Measures], target: float) -> "polars.DataFrame":
     """A row per policy in one scenario: accuracies at the checkpoints, rounds to the target."""
     import polars as pl
 
     policies = list(measures)
     scores = np.array([own.score for own in measures.values()])
-    baseline = baseline_of(policies)
+    baseline = default_baseline(policies)
     rows = []
     for policy, own in measures.items():
-        row: dict[str, Any] = {"policy": policy, "seeds": len(own.seeds)}
+        row: dict[str, Any] = {"policy": str(policy), "seeds": len(own.seeds)}
         row |= _interval("score", own.score)
         row |= _against(baseline, policy, policies, scores)
         for i, point in enumerate(CHECKPOINTS):
@@ -74,7 +75,10 @@ def _interval(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _against(
-    baseline: str | None, policy: str, policies: list[str], scores: NDArray[np.float64]
+    baseline: PolicyKey | None,
+    policy: PolicyKey,
+    policies: list[PolicyKey],
+    scores: NDArray[np.float64],
 ) -> dict[str, Any]:
     """The paired gain of ``scores[policy, seed]`` over the baseline's."""
     if baseline is None or policy == baseline:

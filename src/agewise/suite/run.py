@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agewise.engines import make_engine
-from agewise.experiment import Result, execute
-from agewise.experiment.cells import as_policies, as_seeds
+from agewise.experiment import Plan, Result, execute
+from agewise.experiment.runs import as_policies, as_seeds
 from agewise.optimality import losses_of
 from agewise.policies import Policy, names
+from agewise.records import PolicyKey
 from agewise.suite.measures import Measures, measure
 from agewise.suite.ranking import ranking, scenario_table
 from agewise.suite.scenarios import SCENARIOS
@@ -28,7 +29,7 @@ class Benchmark:
     """What every policy did in every scenario; ``measures[scenario][policy]``."""
 
     results: Mapping[str, Result]
-    measures: Mapping[str, Mapping[str, Measures]]
+    measures: Mapping[str, Mapping[PolicyKey, Measures]]
 
     def ranking(self) -> "polars.DataFrame":
         """A row per policy over all scenarios, the best first."""
@@ -64,17 +65,18 @@ def benchmark(
         )
     compared, wanted = as_policies(policies or names()), as_seeds(seeds)
     results: dict[str, Result] = {}
-    measures: dict[str, dict[str, Measures]] = {}
+    measures: dict[str, dict[PolicyKey, Measures]] = {}
     for name in chosen:
         scenario = SCENARIOS[name].scenario
-        made = execute(scenario, compared, wanted, [{}], Path(out) / name, engine, quiet=quiet)
+        plan = Plan.of(scenario, compared, wanted)
+        made = execute(plan, Path(out) / name, engine, quiet=quiet)
         losses = losses_of(made, engine, every=every, work_limit=WORK_LIMIT, quiet=quiet)
-        of_cell = {(entry.policy, entry.seed): own for entry, own in losses}
+        of_run = {(entry.policy, entry.seed): own for entry, own in losses}
         results[name], measures[name] = made, {}
-        for policy in map(str, compared):
+        for policy in (one.key for one in compared):
             histories = made.histories(policy, {})  # there may be more seeds from before
             measures[name][policy] = measure(
                 {seed: histories[seed] for seed in wanted},
-                [of_cell[policy, seed] for seed in wanted],
+                [of_run[policy, seed] for seed in wanted],
             )
     return Benchmark(results, measures)

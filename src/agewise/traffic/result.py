@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from agewise.age import Form, f_alpha
 from agewise.checks import real_number
+from agewise.core.traffic import EMPTY_SLOTS, SUBCHANNELS_USED, Ledger
 from agewise.statistics import jain
 
 
@@ -34,6 +35,35 @@ class Traffic:
     age_counts: NDArray[np.int64]
     subchannels_used: float
     empty_share: float
+
+    @classmethod
+    def of(
+        cls,
+        ledger: Ledger,
+        policy: str,
+        seed: int,
+        rounds: int,
+        subchannels: int,
+        rate_threshold: float,
+    ) -> "Traffic":
+        """What the ledger says after the last slot."""
+        served = ledger.deliveries > 0
+        peak_age = np.full(served.size, np.nan)
+        peak_age[served] = ledger.peak_sums[served] / ledger.deliveries[served]
+        return cls(
+            policy=policy,
+            seed=seed,
+            rounds=rounds,
+            subchannels=subchannels,
+            rate_threshold=rate_threshold,
+            mean_age=ledger.age_sums / rounds,
+            peak_age=peak_age,
+            oldest=ledger.oldest,
+            deliveries=ledger.deliveries,
+            age_counts=ledger.age_counts[: ledger.oldest.max(initial=-1) + 1].copy(),
+            subchannels_used=int(ledger.totals[SUBCHANNELS_USED]) / rounds,
+            empty_share=int(ledger.totals[EMPTY_SLOTS]) / rounds,
+        )
 
     def __post_init__(self) -> None:
         for array in (

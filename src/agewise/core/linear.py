@@ -1,0 +1,279 @@
+"""Kernels of linear models: local SGD (Algorithm 3) and evaluation.
+
+Layout. A model is ``[feature][output]`` with the outputs of a feature padded to whole lanes of 16
+floats, so that a non-zero feature of a sample costs one load and one fused multiply-add for up to
+16 outputs at once, and zeros (four fifths of MNIST) cost nothing. Samples are rows of (feature,
+value) pairs, those of one UE next to each other. The last row of a model is the bias.
+
+The L2 penalty shrinks all weights at every step; it is kept as one number beside them
+(``weights = scale * stored``), so that a step touches only what its samples touch.
+
+What a UE does follows from (key, UE) and the start model, and sums run in a fixed order: nothing
+depends on how the UEs and the samples are divided among threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from agewise.core.jit import kernel
+from agewise.core.lanes import (
+    LANES,
+    any_nonzero,
+    entry,
+    fused,
+    load,
+    load_four,
+    spread,
+    spread_one,
+    store,
+    where_positive,
+)
+from agewise.core.losses import find_loss, find_slopes, predict, signs_of, stride_of
+from agewise.core.random import below, subkey
+from agewise.core.samples import ask_for_row
+
+NO_PENALTY, L2, L1 = range(3)
+#: Scale below which the stored weights are brought back to size, far from underflow.
+LEAST_SCALE = np.float32(1e-3)
+#: Rows are drawn at random, so the processor cannot guess them; they are asked for so early.
+AHEAD = 3
+
+_CACHE_LINE = 64
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+
+
+class Descent(NamedTuple):
+    """Local SGD as all UEs do it in every round."""
+
+    penalty: int
+    penalty_weight: float
+    steps: int
+    batch: int
+
+
+class Round(NamedTuple):
+    """What is particular to one round: the key of its draws is that of ``key`` and ``t``."""
+
+    key: np.uint64
+    t: int
+    step_size: float
+
+
+# ------------------------------------------------------------------------ a model in padded form
+@njit(forceinline=True)
+def padded(size, outputs):
+    """Memory for the padded form of a model of this size.
+
+    It begins at a cache line, so that no lanes straddle two.
+    """
+    length = size // outputs * stride_of(outputs)
+    memory = np.empty(length + _CACHE_LINE // 4, np.float32)
+    first = (-memory.ctypes.data % _CACHE_LINE) // 4
+    return memory[first : first + length]
+
+
+@njit(forceinline=True)
+def pad(model, outputs, stored):
+    """Spread a flat model ``[feature][output]`` over whole lanes; the padding becomes 0."""
+    stride = stride_of(outputs)
+    mask = np.zeros(stride, np.float32)
+    mask[:outputs] = _ONE
+    for row in range(model.size // outputs):
+        if row * outputs + stride <= model.size:
+            for block in range(0, stride, LANES):
+                lanes = load(model, row * outputs + block)
+                store(stored, row * stride + block, where_positive(load(mask, block), lanes))
+        else:  # the last rows, past which 16 floats cannot be read
+            for i in range(stride):
+                inside = i < outputs
+                stored[row * stride + i] = model[row * outputs + i] if inside else _ZERO
+
+
+@njit(forceinline=True)
+def trim(stored, outputs, scale, model):
+    """The flat model of ``scale * stored``: the reverse of `pad`."""
+    stride = stride_of(outputs)
+    for row in range(model.size // outputs):
+        if row * outputs + stride <= model.size:
+            # What this writes beyond the row's own outputs, the next rows write again.
+            for block in range(0, stride, LANES):
+                lanes = scale * load(stored, row * stride + block)
+                store(model, row * outputs + block, lanes)
+        else:
+            for i in range(outputs):
+                model[row * outputs + i] = scale * stored[row * stride + i]
+
+
+# ------------------------------------------------------------------------- a sample and a model
+@njit(forceinline=True)
+def place(features, at, stride, block):
+    """Where the weights of the feature of entry ``at`` are, from output ``block`` on."""
+    return np.int64(entry(features, at)) * stride + block
+
+
+@njit(forceinline=True)
+def score(stored, block, stride, features, values, start, stop):
+    """16 sums of value * stored weights over the entries of one sample, from ``block`` on."""
+    # Four sums at a time, because each has to wait for its own last addition.
+    a = spread(0.0)
+    b = spread(0.0)
+    c = spread(0.0)
+    d = spread(0.0)
+    at = start
+    while at + 4 <= stop:
+        four = load_four(values, at)  # converted together, at a fraction of the cost
+        a = fused(spread_one(four, 0), load(stored, place(features, at, stride, block)), a)
+        b = fused(spread_one(four, 1), load(stored, place(features, at + 1, stride, block)), b)
+        c = fused(spread_one(four, 2), load(stored, place(features, at + 2, stride, block)), c)
+        d = fused(spread_one(four, 3), load(stored, place(features, at + 3, stride, block)), d)
+        at += 4
+    while at < stop:
+        a = fused(entry(values, at), load(stored, place(features, at, stride, block)), a)
+        at += 1
+    return (a + b) + (c + d)
+
+
+@njit(forceinline=True)
+def add(stored, block, stride, features, values, start, stop, change):
+    """Add value * ``change`` (16 lanes) to the weights that `score` reads."""
+    at = start
+    while at + 4 <= stop:  # the features of a sample differ: four loads may go before four stores
+        four = load_four(values, at)
+        p = place(features, at, stride, block)
+        q = place(features, at + 1, stride, block)
+        r = place(features, at + 2, stride, block)
+        s = place(features, at + 3, stride, block)
+        a = fused(spread_one(four, 0), change, load(stored, p))
+        b = fused(spread_one(four, 1), change, load(stored, q))
+        c = fused(spread_one(four, 2), change, load(stored, r))
+        d = fused(spread_one(four, 3), change, load(stored, s))
+        store(stored, p, a)
+        store(stored, q, b)
+        store(stored, r, c)
+        store(stored, s, d)
+        at += 4
+    while at < stop:
+        p = place(features, at, stride, block)
+        store(stored, p, fused(entry(values, at), change, load(stored, p)))
+        at += 1
+
+
+# ---------------------------------------------------------------------------------------- one UE
+@njit(forceinline=True)
+def shrink(stored, start, stop, factor):
+    """Multiply stored weights, a whole number of lanes, by a factor."""
+    for i in range(start, stop, LANES):
+        store(stored, i, factor * load(stored, i))
+
+
+@njit(forceinline=True)
+def pull_to_zero(stored, stop, amount):
+    """A step along the L1 penalty's subgradient."""
+    for i in range(stop):
+        stored[i] -= amount * np.sign(stored[i])
+
+
+@njit(forceinline=True)
+def draw_rows(key, first, size, count):
+    """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
+    drawn = np.empty(count, np.int64)
+    for i in range(count):
+        drawn[i] = first + below(key, i, size)
+    return drawn
+
+
+@njit(error_model="numpy", forceinline=True)
+def train_one(rows, drawn, scores, descent, step_size, signs, stored):
+    """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
+
+    The bias is not penalised, but scaled like the weights, so it is raised when they shrink.
+    """
+    # No views of arrays in these loops: counting references to them costs as much as a step.
+    features, values, starts, labels, unit = rows
+    penalty, batch, stride = descent.penalty, descent.batch, stride_of(scores.outputs)
+    bias = stored.size - stride
+    given = np.zeros(stride, np.float32)
+    slopes = np.zeros(batch * stride, np.float32)
+    scale = _ONE
+    kept = np.float32(1.0 - step_size * descent.penalty_weight) if penalty == L2 else _ONE
+    raised = _ONE / kept
+    step = np.float32(step_size / batch)
+    for s in range(0, drawn.size, batch):
+        for j in range(batch):  # all slopes at the same weights, before any of them moves
+            if s + j + AHEAD < drawn.size:
+                ask_for_row(rows, drawn[s + j + AHEAD])
+            row = drawn[s + j]
+            start, stop = starts[row], starts[row + 1]
+            for block in range(0, stride, LANES):
+                sums = score(stored, block, stride, features, values, start, stop)
+                store(given, block, scale * (unit * sums + load(stored, bias + block)))
+            find_slopes(scores, given, labels[row], signs, slopes, j * stride)
+        if penalty == L2:
+            if abs(scale * kept) < LEAST_SCALE:
+                shrink(stored, 0, bias, scale * kept)
+                shrink(stored, bias, stored.size, scale)
+                scale = _ONE
+            else:
+                shrink(stored, bias, stored.size, raised)
+                scale *= kept
+        elif penalty == L1:
+            pull_to_zero(stored, bias, np.float32(step_size * descent.penalty_weight))
+        for j in range(batch):
+            row = drawn[s + j]
+            start, stop = starts[row], starts[row + 1]
+            for block in range(0, stride, LANES):
+                change = -step * load(slopes, j * stride + block) / scale
+                if any_nonzero(change):
+                    store(stored, bias + block, load(stored, bias + block) + change)
+                    change = unit * change
+                    add(stored, block, stride, features, values, start, stop, change)
+    return scale
+
+
+# ----------------------------------------------------------------------------- what Python calls
+@kernel(nogil=True)
+def train(rows, offsets, scores, descent, now, ues, model, trained):
+    """``trained[i]``: the flat model of ``ues[i]`` after its local steps from ``model``.
+
+    The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
+    """
+    outputs = scores.outputs
+    signs = signs_of(outputs, max(2, outputs))
+    stored = padded(model.size, outputs)
+    round_key = subkey(now.key, now.t)
+    for i in range(ues.size):
+        ue = ues[i]
+        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        for row in drawn[:AHEAD]:
+            ask_for_row(rows, row)
+        pad(model, outputs, stored)
+        scale = train_one(rows, drawn, scores, descent, now.step_size, signs, stored)
+        trim(stored, outputs, scale, trained[i])
+
+
+@kernel(nogil=True)
+def measure(rows, scores, model, parts, losses, right):
+    """``losses[i]``: the sum over the rows from ``parts[i, 0]`` to ``parts[i, 1]``.
+
+    Adds to ``right[label]`` the samples of each class in these parts that are classified rightly.
+    """
+    features, values, starts, labels, unit = rows
+    outputs, stride = scores.outputs, stride_of(scores.outputs)
+    signs = signs_of(outputs, max(2, outputs))
+    stored = padded(model.size, outputs)
+    pad(model, outputs, stored)
+    bias = stored.size - stride
+    given, terms = np.zeros(stride, np.float32), np.zeros(stride, np.float32)
+    for part in range(losses.size):
+        loss = 0.0
+        for row in range(parts[part, 0], parts[part, 1]):
+            start, stop = starts[row], starts[row + 1]
+            for block in range(0, stride, LANES):
+                sums = score(stored, block, stride, features, values, start, stop)
+                store(given, block, unit * sums + load(stored, bias + block))
+            loss += find_loss(scores, given, labels[row], signs, terms)
+            right[labels[row]] += predict(given, outputs) == labels[row]
+        losses[part] = loss

@@ -1,0 +1,111 @@
+"""Checks of what comes in, and the proof of what goes out: each one pass over its arrays."""
+
+import numpy as np
+
+from agewise.core.jit import kernel
+
+_INFINITY_BITS = np.float64(np.inf).view(np.uint64)
+#: Relative rounding allowed when constraints are proven from the powers alone.
+_ROUNDING = 1e-9
+#: What `first_violation` found.
+SOUND, UNKNOWN_OWNER, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(6)
+
+
+@kernel
+def best_gains(gains):
+    """The best gain of each UE and that of all, which is NaN unless all gains are valid.
+
+    Non-negative doubles order like their bit patterns, and everything else (negative, also
+    negative zero, infinite, not a number) has a larger one than the largest double. One integer
+    maximum thus gives both the best gain and the proof that all are valid.
+    """
+    bits = gains.view(np.uint64)
+    best = np.empty(gains.shape[0], np.uint64)
+    largest = np.uint64(0)
+    for ue in range(bits.shape[0]):
+        row_best = np.uint64(0)
+        for subchannel in range(bits.shape[1]):
+            row_best = max(row_best, bits[ue, subchannel])
+        best[ue] = row_best
+        largest = max(largest, row_best)
+    values = best.view(np.float64)
+    if largest >= _INFINITY_BITS:
+        return values, np.nan
+    overall = 0.0
+    for value in values:
+        overall = max(overall, value)
+    return values, overall
+
+
+@kernel
+def first_invalid(values):
+    """The first entry that is negative, infinite or not a number; -1 if there is none."""
+    for i in range(values.size):
+        if not 0.0 <= values[i] < np.inf:
+            return i
+    return -1
+
+
+@kernel
+def first_repeated(order, count):
+    """The first entry of ``order`` that is out of 0..count-1 or was there before, or -1."""
+    seen = np.zeros(count, np.bool_)
+    for place in range(order.size):
+        ue = order[place]
+        if ue < 0 or ue >= count or seen[ue]:
+            return place
+        seen[ue] = True
+    return -1
+
+
+@kernel
+def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
+    """The first constraint of problem (3) that is violated, at which subchannel or UE, by what."""
+    for n in range(owner.size):
+        if owner[n] < -1 or owner[n] >= ues:
+            return UNKNOWN_OWNER, n, np.float64(owner[n])
+        if not (0.0 <= power[n] < np.inf and 0.0 <= gain[n] < np.inf):
+            return BAD_POWER, n, power[n]
+        if owner[n] < 0 and power[n] > 0.0:
+            return NO_OWNER, n, power[n]
+    spent, nats = np.zeros(ues), np.zeros(ues)
+    for n in range(owner.size):
+        if owner[n] >= 0:
+            spent[owner[n]] += power[n]
+            nats[owner[n]] += np.log1p(gain[n] * power[n])
+    for ue in owner:
+        if ue >= 0 and not spent[ue] <= power_budget * (1.0 + _ROUNDING):
+            return OVER_BUDGET, ue, spent[ue]
+    for ue in owner:
+        if ue >= 0:
+            rate = nats[ue] / (2.0 * np.log(2.0))
+            if not rate >= rate_threshold * (1.0 - _ROUNDING):
+                return BELOW_THRESHOLD, ue, rate
+    return SOUND, -1, 0.0
+
+
+@kernel
+def owners_gains(gains, owner):
+    """``gain[subchannel]`` of the owners in ``gains[ue, subchannel]``; 0 where there is none."""
+    gain = np.zeros(owner.size)
+    for n in range(owner.size):
+        if 0 <= owner[n] < gains.shape[0]:
+            gain[n] = gains[owner[n], n]
+    return gain
+
+
+@kernel
+def rates_of(owner, power, gain, ues):
+    """``rate[ue]``: the sum of ½ log2(1 + G P) over the subchannels of each UE."""
+    rate = np.zeros(ues)
+    for n in range(owner.size):
+        if owner[n] >= 0:
+            rate[owner[n]] += np.log1p(gain[n] * power[n]) / (2.0 * np.log(2.0))
+    return rate
+
+
+@kernel
+def first_violation_on(gains, owner, power, power_budget, rate_threshold):
+    """`first_violation` on the ``gains[ue, subchannel]`` of a round, whatever was said of them."""
+    gain = owners_gains(gains, owner)
+    return first_violation(owner, power, gain, gains.shape[0], power_budget, rate_threshold)

@@ -1,0 +1,69 @@
+"""Samples as the kernels read them: only what is not zero, row after row."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from agewise.core.jit import kernel
+from agewise.core.lanes import prefetch
+
+
+class Rows(NamedTuple):
+    """Row i has the pairs (``features[j]``, ``values[j]``), ``starts[i] <= j < starts[i + 1]``.
+
+    The value of a feature is its entry times ``unit``.
+    """
+
+    features: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+    labels: np.ndarray
+    unit: np.float32
+
+
+def rows_of(table: np.ndarray, labels: np.ndarray, unit: float, order: np.ndarray) -> Rows:
+    """The rows ``order`` of a table ``[sample, feature]``, in this order."""
+    table = np.ascontiguousarray(table)
+    starts = np.empty(order.size + 1, np.int64)
+    count_entries(table, order, starts)
+    small = table.shape[1] <= np.iinfo(np.uint16).max
+    features = np.empty(starts[-1], np.uint16 if small else np.uint32)
+    values = np.empty(starts[-1], table.dtype)
+    fill_entries(table, order, starts, features, values)
+    return Rows(features, values, starts, labels[order], np.float32(unit))
+
+
+@kernel
+def count_entries(table, order, starts):
+    """Where the entries of each row begin: row i holds the non-zeros of ``table[order[i]]``."""
+    starts[0] = 0
+    for row in range(order.size):
+        count = 0
+        for feature in range(table.shape[1]):
+            count += table[order[row], feature] != 0
+        starts[row + 1] = starts[row] + count
+
+
+@kernel
+def fill_entries(table, order, starts, features, values):
+    """The non-zeros of ``table[order[i]]`` as (feature, value) pairs."""
+    for row in range(order.size):
+        at = starts[row]
+        for feature in range(table.shape[1]):
+            value = table[order[row], feature]
+            if value != 0:
+                features[at] = feature
+                values[at] = value
+                at += 1
+
+
+@njit(forceinline=True)
+def ask_for_row(rows, row):
+    """Prefetch the label and the entries of a row, one request a cache line."""
+    start, stop = rows.starts[row], rows.starts[row + 1]
+    prefetch(rows.labels, row)
+    for at in range(start, stop, 64 // rows.features.itemsize):
+        prefetch(rows.features, at)
+    for at in range(start, stop, 64 // rows.values.itemsize):
+        prefetch(rows.values, at)

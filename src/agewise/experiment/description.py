@@ -1,0 +1,214 @@
+"""What a results folder says of itself: the content of experiment.json, sealed by a checksum."""
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agewise.experiment.runs import Plan, Variation, find_policy, variation_key
+from agewise.files import NO_CHECKSUM, seal, seal_holds
+from agewise.records import PolicyKey
+from agewise.scenario import Scenario
+from agewise.version import __version__
+
+#: The format that is written, and the oldest one that is still read.
+_FORMAT = 2
+_OLDEST = 2
+_PACKAGES = ("numpy", "numba", "polars", "scipy")
+_REMEDY = "put back the file as it was written, or give another folder"
+
+
+class FolderError(ValueError):
+    """A folder that cannot take these results; the message says why and what to do."""
+
+
+class _Content(BaseModel):
+    """The members of experiment.json and their types."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    format: int
+    agewise: str
+    scenario: dict[str, Any]
+    scenario_toml: str
+    variations: list[dict[str, Any]]
+    policies: list[dict[str, Any]]
+    seeds: list[int]
+    baseline: dict[str, Any] | None
+    command: str | None
+    python: str
+    packages: dict[str, str]
+    checksum: str
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """What experiment.json says: what the folder is to hold, and how it was made.
+
+    ``scenarios[variation]`` are the varied scenarios. ``baseline`` is ``None`` unless one was
+    given; ``scenario_toml`` is the SHA-256 of the file scenario.toml.
+    """
+
+    version: str
+    scenario: Scenario
+    variations: list[Variation]
+    scenarios: list[Scenario]
+    policies: list[PolicyKey]
+    seeds: list[int]
+    baseline: PolicyKey | None
+    scenario_toml: str
+    command: str | None
+    python: str
+    packages: Mapping[str, str]
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Description":
+        """What this plan, carried out here and now, is described by."""
+        return cls(
+            version=__version__,
+            scenario=plan.scenario,
+            variations=plan.variations,
+            scenarios=[plan.scenario.with_(**varied) for varied in plan.variations],
+            policies=plan.keys,
+            seeds=plan.seeds,
+            baseline=None,
+            scenario_toml=digest(plan.scenario.to_toml()),
+            command=_command(),
+            python=platform.python_version(),
+            packages={name: version(name) for name in _PACKAGES},
+        )
+
+    @classmethod
+    def from_bytes(cls, content: bytes, file: Path) -> "Description":
+        """What `to_bytes` gave; `FolderError` names the file and what is wrong with it."""
+        try:
+            values: object = json.loads(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
+        _require_format(values, file)
+        if not seal_holds(content):
+            raise FolderError(
+                f"{file}: changed since it was written (its checksum does not match): {_REMEDY}"
+            )
+        try:
+            return cls._read(_Content.model_validate(values))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise FolderError(f"{file}: damaged: {where}: {first['msg']}: {_REMEDY}") from error
+        except (ValueError, TypeError) as error:
+            reason = str(error).replace("\n", "; ")
+            raise FolderError(f"{file}: damaged: {reason}: {_REMEDY}") from error
+
+    @classmethod
+    def _read(cls, content: _Content) -> "Description":
+        scenario = Scenario.model_validate(content.scenario)
+        policies = [PolicyKey.from_json(values) for values in content.policies]
+        baseline = None
+        if content.baseline is not None:
+            baseline = find_policy(PolicyKey.from_json(content.baseline), policies)
+        return cls(
+            version=content.agewise,
+            scenario=scenario,
+            variations=list(content.variations),
+            scenarios=[scenario.with_(**varied) for varied in content.variations],
+            policies=policies,
+            seeds=content.seeds,
+            baseline=baseline,
+            scenario_toml=content.scenario_toml,
+            command=content.command,
+            python=content.python,
+            packages=content.packages,
+        )
+
+    def to_bytes(self) -> bytes:
+        """The content of experiment.json, sealed by a checksum."""
+        content = _Content(
+            format=_FORMAT,
+            agewise=self.version,
+            scenario=self.scenario.resolved(),
+            scenario_toml=self.scenario_toml,
+            variations=[dict(varied) for varied in self.variations],
+            policies=[key.to_json() for key in self.policies],
+            seeds=self.seeds,
+            baseline=None if self.baseline is None else self.baseline.to_json(),
+            command=self.command,
+            python=self.python,
+            packages=dict(self.packages),
+            checksum=NO_CHECKSUM,
+        )
+        return seal((json.dumps(content.model_dump(), indent=2) + "\n").encode())
+
+    def extended(self, new: "Description", path: Path) -> "Description":
+        """With the policies, seeds and variations of both; nothing else may differ."""
+        if self.version != new.version:
+            raise FolderError(
+                f"{path}: made with agewise {self.version}, this is {new.version}: give another "
+                "folder"
+            )
+        old_values, new_values = self.scenario.resolved(), new.scenario.resolved()
+        if old_values != new_values:
+            raise FolderError(
+                f"{path}: holds results of another scenario "
+                f"({difference(old_values, new_values)}): give another folder"
+            )
+        varied = {
+            variation_key(variation): (variation, scenario)
+            for one in (new, self)
+            for variation, scenario in zip(one.variations, one.scenarios, strict=True)
+        }
+        order = dict.fromkeys(map(variation_key, [*self.variations, *new.variations]))
+        return replace(
+            self,
+            variations=[varied[key][0] for key in order],
+            scenarios=[varied[key][1] for key in order],
+            policies=list(dict.fromkeys([*self.policies, *new.policies])),
+            seeds=list(dict.fromkeys([*self.seeds, *new.seeds])),
+        )
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The first value that differs, by its dotted name."""
+    before, after = _flat(old), _flat(new)
+    name = next((key for key in before | after if before.get(key) != after.get(key)), "")
+    return f"{name} is {before.get(name, 'absent')} there and {after.get(name, 'absent')} here"
+
+
+def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {path + key: value}
+    return flat
+
+
+def digest(content: bytes | str) -> str:
+    """The SHA-256 of a file's content."""
+    raw = content.encode() if isinstance(content, str) else content
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _require_format(values: object, file: Path) -> None:
+    number = values.get("format") if isinstance(values, dict) else None
+    if not isinstance(number, int):
+        raise FolderError(f"{file}: damaged: it does not describe an experiment: {_REMEDY}")
+    if number < _OLDEST:
+        raise FolderError(
+            f"{file}: written by an older version (format {number}); run it again in another folder"
+        )
+    if number > _FORMAT:
+        raise FolderError(
+            f"{file}: written by a newer version (format {number}); this one reads up to {_FORMAT}"
+        )
+
+
+def _command() -> str | None:
+    """The command that made the results; ``None`` from Python."""
+    called = Path(sys.argv[0]).name == "agewise"
+    return " ".join(["agewise", *sys.argv[1:]]) if called else None

@@ -1,0 +1,190 @@
+"""Runs: each of one policy, from one seed, under one variation of the scenario."""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agewise.checks import whole_number
+from agewise.policies import MaxPack, Policy, make_policy
+from agewise.records import PolicyKey, RoundRecord, plain_value
+from agewise.scenario import Scenario
+from agewise.simulation import simulate
+
+#: What a variation changes: dotted names of the scenario with their values.
+Variation = Mapping[str, Any]
+OnRound = Callable[[RoundRecord], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run: the scenario with its variation already made, under a policy, from a seed."""
+
+    scenario: Scenario
+    policy: Policy
+    seed: int
+    variation: Variation
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file that keeps it."""
+        return file_name(self.variation, self.policy.key, self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an experiment is to run: every policy from every seed under every variation."""
+
+    scenario: Scenario
+    policies: list[Policy]
+    seeds: list[int]
+    variations: list[Variation]
+    baseline: Policy | PolicyKey | str | None
+
+    @classmethod
+    def of(
+        cls,
+        scenario: Scenario,
+        policies: Sequence[Policy | str] | Policy | str,
+        seeds: int | Iterable[int],
+        variations: Iterable[Variation] = ({},),
+        baseline: Policy | PolicyKey | str | None = None,
+    ) -> "Plan":
+        """Policies by name or as objects, so many seeds from 0 on or these."""
+        plain: list[Variation] = [
+            {name: plain_value(value) for name, value in varied.items()} for varied in variations
+        ]
+        distinct = list({variation_key(varied): varied for varied in plain}.values())
+        return cls(scenario, as_policies(policies), as_seeds(seeds), distinct, baseline)
+
+    @property
+    def keys(self) -> list[PolicyKey]:
+        """Which policies these are."""
+        return [policy.key for policy in self.policies]
+
+    def runs(self) -> list[Run]:
+        """All combinations; those that share their samples stand together, to be prepared once."""
+        base = self.scenario
+        varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        return [
+            Run(scenario, policy, seed, variation)
+            for variation, scenario in varied
+            for seed in self.seeds
+            for policy in self.policies
+        ]
+
+
+def compute_all(
+    runs: Sequence[Run], on_round: OnRound | None = None
+) -> tuple[list[bytes], Exception | None]:
+    """Run one after the other: the contents of the files, and how the run after them failed."""
+    contents: list[bytes] = []
+    for run in runs:
+        try:
+            contents.append(simulate(run.scenario, run.policy, run.seed, on_round).to_bytes())
+        except Exception as error:
+            return contents, error
+    return contents, None
+
+
+def with_same_samples(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of one seed and variation together: one worker prepares their samples once."""
+    alike = itertools.groupby(runs, key=lambda run: (run.seed, run.scenario))
+    return [list(group) for _, group in alike]
+
+
+def file_name(variation: Variation, policy: PolicyKey, seed: int) -> str:
+    """Readable, the same for the same run, and different for others whatever their texts hold."""
+    words = [_readable(_written(variation)), _readable(policy.name, _written(policy.parameters))]
+    exact = json.dumps([_same(variation), _same(policy.to_json()), seed], sort_keys=True)
+    digest = hashlib.sha256(exact.encode()).hexdigest()[:12]
+    return "--".join([*filter(None, words), f"seed-{seed:04d}"[:40], f"{digest}.parquet"])
+
+
+def variation_key(variation: Variation) -> str:
+    """The same text for the same variation, whatever the order and spelling of its values."""
+    return json.dumps(_same(variation), sort_keys=True)
+
+
+def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]:
+    """Policies by name or as objects; each once."""
+    given = [policies] if isinstance(policies, Policy | str) else list(policies)
+    made: dict[PolicyKey, Policy] = {}
+    for policy in map(make_policy, given):
+        if policy.key in made:
+            raise ValueError(f"the policy {policy} is given twice")
+        made[policy.key] = policy
+    if not made:
+        raise ValueError("give at least one policy")
+    return list(made.values())
+
+
+def as_seeds(seeds: int | Iterable[int]) -> list[int]:
+    """So many seeds from 0 on, or these, each once."""
+    if isinstance(seeds, int):
+        return list(range(whole_number("seeds", seeds, least=1)))
+    return list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
+
+
+def product(vary: Mapping[str, Sequence[Any]]) -> list[Variation]:
+    """Every combination of the values."""
+    for name, values in vary.items():
+        if len(values) == 0:
+            raise ValueError(f"{name} needs at least one value")
+    return [
+        dict(zip(vary, combination, strict=True))
+        for combination in itertools.product(*vary.values())
+    ]
+
+
+def find_policy(policy: Policy | PolicyKey | str, policies: Sequence[PolicyKey]) -> PolicyKey:
+    """Which of the policies is meant; ``ValueError`` if it is none or may be several.
+
+    A text is a whole name as `str` gives it, a bare name that only one of them has, or a name with
+    parameters behind a colon.
+    """
+    if isinstance(policy, str):
+        found = [key for key in policies if str(key) == policy]
+        found = found or [key for key in policies if key.name == policy]
+        if not found and ":" in policy:
+            found = [key for key in policies if key == make_policy(policy).key]
+    else:
+        wanted = policy.key if isinstance(policy, Policy) else policy
+        found = [key for key in policies if key == wanted]
+    if len(found) == 1:
+        return found[0]
+    problem = "means several" if found else "is not one"
+    named = repr(policy) if isinstance(policy, str) else str(policy)
+    raise ValueError(f"{named} {problem} of the policies: {', '.join(map(str, policies))}")
+
+
+def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
+    """What the others are compared with if nobody says: max-pack, else the first of several."""
+    if len(policies) < 2:
+        return None
+    usual = MaxPack().key
+    packs = [key for key in policies if key.name == usual.name]
+    return usual if usual in packs else (packs or policies)[0]
+
+
+def _same(value: Any) -> Any:
+    """Data as JSON has it, with 2.0 and true as whole numbers: equal data is the same text."""
+    if isinstance(value, Mapping):
+        return {name: _same(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_same(inner) for inner in value]
+    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else value
+
+
+def _written(values: Mapping[str, Any]) -> str:
+    """Names, without the sections they are in, and values, in the order of the names."""
+    return ",".join(f"{name.split('.')[-1]}={_same(values[name])}" for name in sorted(values))
+
+
+def _readable(*texts: str) -> str:
+    """Text that any file system takes, and short."""
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", ",".join(texts)).strip("-")[:60]

@@ -1,0 +1,28 @@
+"""Packages that not every user needs, each behind an extra of this one."""
+
+from importlib import import_module
+from types import ModuleType
+
+_NEEDED_BY = {
+    "pandas": "pandas data frames need",
+    "plot": "figures need",
+    "ray": "the engine ray needs",
+}
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """The optional module; ``ModuleNotFoundError`` says how to install it if it is not there.
+
+    >>> require("json", "plot").__name__
+    'json'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise  # the package is there, and something that it needs itself is not
+        needed = _NEEDED_BY.get(extra, "this needs")
+        raise ModuleNotFoundError(
+            f"{needed} {package}: pip install 'agewise[{extra}]'", name=error.name
+        ) from error

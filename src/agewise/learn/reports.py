@@ -1,0 +1,38 @@
+"""What UEs report with their updates."""
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.core.aggregation import compare_updates
+from agewise.learn.base import Learner, Params
+from agewise.scheduling import Report
+
+
+def reports(
+    wanted: Collection[Report],
+    learner: Learner,
+    start: Params,
+    models: Params,
+    ues: NDArray[np.int64],
+) -> dict[Report, NDArray[np.float64]]:
+    """The wanted of ``losses``, ``update_norms`` and ``dissimilarities``: ``float64[len(ues)]``.
+
+    ``models[i]`` is what ``ues[i]`` made of ``start``. The loss is the mean over the UE's samples
+    of what ``start`` costs there; the dissimilarity is one minus the cosine between its update
+    and the sum of all of them, and 0 where either has no length.
+    """
+    found: dict[Report, NDArray[np.float64]] = {}
+    if "losses" in wanted:
+        found["losses"] = learner.losses(start, ues)
+    if "update_norms" in wanted or "dissimilarities" in wanted:
+        squares, inner, together = compare_updates(models, start)
+        norms = np.sqrt(squares)
+        lengths = norms * np.sqrt(together)
+        cosines = np.divide(inner, lengths, out=np.ones_like(norms), where=lengths > 0)
+        if "update_norms" in wanted:
+            found["update_norms"] = norms
+        if "dissimilarities" in wanted:
+            found["dissimilarities"] = 1.0 - np.clip(cosines, -1.0, 1.0)
+    return found

@@ -1,0 +1,105 @@
+"""Gains and ages of one round that a user brings, from CSV or NPZ files."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def read_gains(path: Path | str) -> NDArray[np.float64]:
+    """Gains ``[ue, subchannel]`` from a CSV (a row per UE) or the ``gains`` of an NPZ file."""
+    return _read(path, "gains")
+
+
+def read_ages(path: Path | str) -> NDArray[np.float64]:
+    """Ages ``[ue]`` from a CSV (one row or one column) or the ``ages`` of an NPZ file."""
+    table = _read(path, "ages")
+    if table.ndim == 2 and 1 in table.shape:
+        return table.ravel()
+    if table.ndim != 1:
+        raise ValueError(f"{path}: ages must be one row or one column, not shape {table.shape}")
+    return table
+
+
+def _read(path: Path | str, name: str) -> NDArray[np.float64]:
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path}: a folder, not a file")
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    try:
+        table = _read_npz(path, name) if zipfile.is_zipfile(path) else _read_csv(path)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if table.size == 0:
+        raise ValueError(f"{path}: the file has no numbers")
+    return table
+
+
+def _read_npz(path: Path, name: str) -> NDArray[np.float64]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if name not in archive:
+                held = ", ".join(archive.files) or "nothing"
+                raise ValueError(f"it has no array {name!r}; it holds {held}")
+            array = archive[name]
+    except OSError:
+        raise
+    except Exception as error:
+        # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
+        raise ValueError(f"{path}: not a readable NPZ file: {error}") from error
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"{path}: {name} must be real numbers, not {array.dtype}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _read_csv(path: Path) -> NDArray[np.float64]:
+    """Comma-separated numbers; lines that start with # and one line of names may lead."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: neither an NPZ file nor text: {error}") from error
+    rows: list[NDArray[np.float64]] = []
+    named = False
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split(",")]
+        if not rows and not named and all(_is_name(cell) for cell in cells):
+            named = True
+            continue
+        row = _numbers(cells, f"{path}, line {number}")
+        if rows and row.size != rows[0].size:
+            raise ValueError(
+                f"{path}, line {number}: {row.size} values where the lines before have "
+                f"{rows[0].size}"
+            )
+        rows.append(row)
+    return np.array(rows)
+
+
+def _numbers(cells: list[str], where: str) -> NDArray[np.float64]:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        bad = next(cell for cell in cells if not _is_number(cell))
+        hint = "; separate the numbers by commas" if _SEPARATORS.search(bad) else ""
+        raise ValueError(f"{where}: {bad!r} is not a number{hint}") from None
+
+
+_SEPARATORS = re.compile(r"[\d.][;\t ]+[\d.-]")
+
+
+def _is_name(cell: str) -> bool:
+    """Whether this is plainly a column's name: two letters or more, and not a number."""
+    return bool(re.match(r"[^\W\d]{2}", cell.strip("\"'"))) and not _is_number(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,150 @@
+"""The radio side of a scenario: the cell, its channel, and the rate that an upload needs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agewise.scenario.section import ByName, Section
+
+
+class Cell(Section):
+    """The access point's surroundings."""
+
+    ues: int = Field(ge=1, description="K, the number of UEs")
+    subchannels: int = Field(ge=1, description="N, the number of subchannels")
+    subchannel_bandwidth_hz: float | None = Field(
+        default=None,
+        gt=0,
+        description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
+    )
+
+
+class Disc(Section):
+    """UEs uniform by area in a disc around the access point."""
+
+    kind: Literal["disc"] = "disc"
+    radius_m: float = Field(gt=0, description="radius of the disc in metres")
+
+
+class PowerLaw(Section):
+    """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
+
+    kind: Literal["power-law"] = "power-law"
+    exponent: float = Field(gt=0, description="beta of the power law")
+    reference_distance_m: float = Field(
+        gt=0,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+
+
+class LogDistance(Section):
+    """A power law that starts from a known loss at the reference distance."""
+
+    kind: Literal["log-distance"] = "log-distance"
+    exponent: float = Field(gt=0, description="beta of the power law")
+    reference_distance_m: float = Field(
+        gt=0,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+    reference_loss_db: float = Field(description="path loss in dB at the reference distance")
+
+
+class Rayleigh(Section):
+    """Rayleigh block fading, independent over rounds, UEs and subchannels."""
+
+    kind: Literal["rayleigh"] = "rayleigh"
+
+
+class NoFading(Section):
+    """Gains stay at their means."""
+
+    kind: Literal["none"] = "none"
+
+
+class EdgeSnr(Section):
+    """Gains are scaled to give a mean SNR at the edge of the cell; power is in units of P_TX."""
+
+    kind: Literal["edge-snr"] = "edge-snr"
+    edge_snr_db: float = Field(
+        description="mean SNR in dB at the cell edge with all power on one subchannel"
+    )
+
+
+class LinkBudget(Section):
+    """Gains follow from path loss, transmit power and noise, in physical units."""
+
+    kind: Literal["budget"] = "budget"
+    transmit_power_dbm: float = Field(
+        description="P_TX in dBm, each UE's power over all subchannels"
+    )
+    noise_density_dbm_hz: float = Field(description="noise power density in dBm/Hz, -174 at 290 K")
+    noise_figure_db: float = Field(ge=0, description="noise figure of the access point in dB")
+
+
+class ModelledChannel(Section):
+    """A channel made of parts: where UEs are, path loss, fading, and the scale of the gains."""
+
+    kind: Literal["model"] = "model"
+    placement: Annotated[Disc, ByName] = Field(description="where the UEs are")
+    path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
+        description="how the mean gain falls with the distance"
+    )
+    fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
+        description="how gains vary around their means"
+    )
+    link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
+        description="what turns path loss into SNR"
+    )
+
+
+class TraceChannel(Section):
+    """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
+
+    kind: Literal["trace"] = "trace"
+    path: str = Field(description="an .npz with an array gains[round, ue, subchannel], or .parquet")
+    power_budget: float = Field(
+        default=1.0,
+        gt=0,
+        description="P_TX in the unit that makes gain times power an SNR; 1 if the gains are SNRs "
+        "with all power on one subchannel",
+    )
+
+
+class RateThreshold(Section):
+    """The rate that a scheduled UE must reach, as a number."""
+
+    kind: Literal["rate"] = "rate"
+    rate: float = Field(ge=0, description="R_s in bits per real channel use")
+
+
+class PayloadThreshold(Section):
+    """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
+
+    kind: Literal["payload"] = "payload"
+    payload_bits: float = Field(gt=0, description="size of one update in bits")
+    deadline_s: float = Field(gt=0, description="time for its upload in seconds")
+
+
+class NoTiming(Section):
+    """Local learning takes no time, and every upload of a scheduled UE arrives."""
+
+    kind: Literal["none"] = "none"
+
+
+class SlotTiming(Section):
+    """An update counts if it was computed and uploaded by a deadline; times are in slots.
+
+    An upload at exactly the rate threshold takes one slot.
+    """
+
+    kind: Literal["slots"] = "slots"
+    compute_slots: float = Field(ge=0, description="median time of local learning, in slots")
+    compute_sigma: float = Field(
+        ge=0, description="deviation of that time's logarithm across UEs; 0 makes them equally fast"
+    )
+    deadline_slots: float = Field(gt=0, description="an update that takes longer is lost")
+
+
+Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]
+Threshold = Annotated[RateThreshold | PayloadThreshold, Field(discriminator="kind"), ByName]
+Timing = Annotated[NoTiming | SlotTiming, Field(discriminator="kind"), ByName]

@@ -1,0 +1,206 @@
+"""The learning side of a scenario: the data, the model and local learning, what is measured."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agewise.scenario.section import ByName, Section
+
+
+class Mnist(Section):
+    """60,000 handwritten digits of 28 by 28 pixels, inside the package."""
+
+    kind: Literal["mnist"] = "mnist"
+
+
+class Synthetic(Section):
+    """A small fixed problem for quick trials: ten Gaussian clusters in 20 dimensions."""
+
+    kind: Literal["synthetic"] = "synthetic"
+
+
+class IdxFolder(Section):
+    """A folder of four IDX files as MNIST and its relatives come, gzipped or not."""
+
+    kind: Literal["idx"] = "idx"
+    path: str = Field(description="the folder")
+
+
+class NpzFile(Section):
+    """An .npz file with x_train, y_train, x_test and y_test."""
+
+    kind: Literal["npz"] = "npz"
+    path: str = Field(description="the file")
+
+
+class Table(Section):
+    """A .csv or .parquet table with a row per sample."""
+
+    kind: Literal["table"] = "table"
+    path: str = Field(description="the file")
+    label_column: str = Field(description="the column to predict")
+    test_fraction: float = Field(
+        gt=0, lt=1, description="the share of rows, the last ones, kept for testing"
+    )
+
+
+class AllClasses(Section):
+    """Tell all classes apart."""
+
+    kind: Literal["all"] = "all"
+
+
+class Parity(Section):
+    """Tell even classes from odd ones."""
+
+    kind: Literal["parity"] = "parity"
+
+
+class Pair(Section):
+    """Tell two classes apart; the samples of all others are left out."""
+
+    kind: Literal["pair"] = "pair"
+    classes: tuple[int, int] = Field(description="the two classes")
+
+
+class Iid(Section):
+    """Samples dealt at random."""
+
+    kind: Literal["iid"] = "iid"
+
+
+class Shards(Section):
+    """A fixed number of classes on every UE."""
+
+    kind: Literal["shards"] = "shards"
+    classes_per_ue: int = Field(ge=1, description="how many classes each UE holds")
+
+
+class Dirichlet(Section):
+    """Each class divided among the UEs by a draw from a Dirichlet distribution."""
+
+    kind: Literal["dirichlet"] = "dirichlet"
+    concentration: float = Field(gt=0, description="the lower, the less alike are the UEs")
+
+
+class EqualSizes(Section):
+    """Every UE has as many samples."""
+
+    kind: Literal["equal"] = "equal"
+
+
+class LogNormalSizes(Section):
+    """The number of samples varies log-normally across the UEs."""
+
+    kind: Literal["log-normal"] = "log-normal"
+    sigma: float = Field(gt=0, description="deviation of the logarithm of the number of samples")
+
+
+class Data(Section):
+    """What is learned from, and how it lies on the UEs."""
+
+    dataset: Annotated[
+        Mnist | Synthetic | IdxFolder | NpzFile | Table, Field(discriminator="kind"), ByName
+    ] = Field(description="where the samples are from")
+    task: Annotated[AllClasses | Parity | Pair, Field(discriminator="kind"), ByName] = Field(
+        description="what is told apart"
+    )
+    partition: Annotated[Iid | Shards | Dirichlet, Field(discriminator="kind"), ByName] = Field(
+        description="which classes lie on which UE"
+    )
+    sizes: Annotated[EqualSizes | LogNormalSizes, Field(discriminator="kind"), ByName] = Field(
+        description="how many samples a UE has"
+    )
+
+
+class Linear(Section):
+    """A linear model: one output per class, or one for two classes."""
+
+    kind: Literal["linear"] = "linear"
+    loss: Literal["hinge", "squared-hinge", "logistic", "multinomial", "squared-error"] = Field(
+        description="what a sample costs; hinge is the support vector machine"
+    )
+    initial_deviation: float = Field(ge=0, description="deviation of the random initial weights")
+
+
+class KMeans(Section):
+    """Cluster centres; the loss is half the squared distance to the nearest one."""
+
+    kind: Literal["k-means"] = "k-means"
+    clusters: int = Field(ge=1, description="the number of centres")
+    initial_deviation: float = Field(
+        ge=0, description="deviation of the initial centres from random training samples"
+    )
+
+
+class NoPenalty(Section):
+    """The objective has no penalty."""
+
+    kind: Literal["none"] = "none"
+
+
+class L2(Section):
+    """Half the squared length of the weights, without the bias."""
+
+    kind: Literal["l2"] = "l2"
+    weight: float = Field(ge=0, description="xi, the weight of the penalty")
+
+
+class L1(Section):
+    """The sum of the magnitudes of the weights, without the bias."""
+
+    kind: Literal["l1"] = "l1"
+    weight: float = Field(ge=0, description="xi, the weight of the penalty")
+
+
+class Learn(Section):
+    """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
+
+    model: Annotated[Linear | KMeans, Field(discriminator="kind"), ByName] = Field(
+        description="what is learned"
+    )
+    penalty: Annotated[NoPenalty | L2 | L1, Field(discriminator="kind"), ByName] = Field(
+        description="what large weights cost: r(w)"
+    )
+    local_steps: int = Field(ge=1, description="tau, steps of a scheduled UE in a round")
+    batch_size: int = Field(ge=1, description="samples of one step; the paper has 1")
+    step_size: float = Field(gt=0, description="eta in round 0")
+    step_decay: float = Field(
+        ge=0, description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant"
+    )
+
+    def step_of(self, t: int) -> float:
+        """The step size of round ``t``."""
+        return self.step_size / (1.0 + self.step_decay * t)
+
+
+class NoOptimum(Section):
+    """The optimum of problem (3) is not worked out."""
+
+    kind: Literal["never"] = "never"
+
+
+class SampledOptimum(Section):
+    """The optimum of problem (3) is worked out in some rounds, beside what the policy chose."""
+
+    kind: Literal["sampled"] = "sampled"
+    every: int = Field(ge=1, description="in every n-th round")
+    work_limit: int = Field(
+        ge=0, description="steps of the search in a round, about a million a second"
+    )
+
+
+class Measurement(Section):
+    """How long a run is, and what is measured on the way."""
+
+    rounds: int = Field(ge=1, description="T, communication rounds")
+    evaluate_every: int = Field(
+        ge=1, description="accuracy and test loss after every n-th round, and after the last"
+    )
+    objective_every: int = Field(
+        ge=0, description="P(w) on all training samples after every n-th round; 0 for never"
+    )
+    optimum: Annotated[NoOptimum | SampledOptimum, Field(discriminator="kind"), ByName] = Field(
+        description="the best that any policy could have scheduled"
+    )
+    age_alpha: float = Field(le=1, description="alpha of the recorded cost of the ages")

@@ -1,0 +1,179 @@
+"""The access point: who uploads in each round, and what is remembered of every UE."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agewise.age import check_ages, next_ages
+from agewise.random import Streams
+from agewise.scheduling.policy import Policy
+from agewise.scheduling.roster import Column, Roster
+from agewise.scheduling.view import Feedback, Report, RoundView, State
+from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+
+_REPORTS: tuple[Report, ...] = get_args(Report)
+#: What a new UE has in the columns of the roster.
+_FILLS: dict[str, float] = {
+    "ages": 0,
+    "participation": 0,
+    "data_sizes": 1,
+    "compute_slots": 0.0,
+} | dict.fromkeys(_REPORTS, math.nan)
+#: Before the names of the columns in which a policy's state is kept.
+_STATE = "state."
+
+
+class AccessPoint:
+    """Ages, policy state and feedback of a set of UEs; `plan` a round, then `receive` updates.
+
+    ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
+    back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
+    An update that is not there after ``deadline_slots`` is lost.
+
+    >>> from agewise.policies import AgeBased
+    >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
+    >>> uplink = Uplink(np.array([[9.0], [8.0], [7.0]]), power_budget=1.0, rate_threshold=1.0)
+    >>> for _ in range(3):
+    ...     allocation = access_point.plan(uplink)
+    ...     access_point.receive(np.flatnonzero(allocation.scheduled))
+    >>> access_point.ages
+    array([2, 1, 0])
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        ues: int | Iterable[Hashable],
+        streams: Streams,
+        *,
+        deadline_slots: float = math.inf,
+    ) -> None:
+        self.policy, self.streams, self.deadline_slots = policy, streams, deadline_slots
+        self.t = 0
+        state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
+        self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
+        self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
+
+    @property
+    def ids(self) -> Sequence[Hashable]:
+        """The ids of the present UEs, in the order of their rows."""
+        return self._roster.ids
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """T[t]: the ages of the present UEs."""
+        return self._roster.present("ages")
+
+    @property
+    def participation(self) -> NDArray[np.int64]:
+        """How many updates of each of the present UEs have arrived."""
+        return self._roster.present("participation")
+
+    @property
+    def feedback(self) -> Feedback:
+        """What the present UEs reported with their last updates."""
+        return Feedback(*(self._roster.present(name) for name in _REPORTS))
+
+    def set_present(self, ids: Iterable[Hashable]) -> None:
+        """Say which UEs are there from now on, in the order of the rows of the next uplink."""
+        self._roster.set_present(ids)
+
+    def describe(
+        self,
+        *,
+        ages: ArrayLike | None = None,
+        data_sizes: NDArray[np.int64] | None = None,
+        compute_slots: NDArray[np.float64] | None = None,
+        feedback: Feedback | None = None,
+    ) -> None:
+        """Set what is known of the present UEs, one number each; ``None`` leaves it as it is."""
+        known: dict[str, Column | None] = {"data_sizes": data_sizes, "compute_slots": compute_slots}
+        if feedback is not None:
+            known |= {name: getattr(feedback, name) for name in _REPORTS}
+        if ages is not None:
+            known["ages"] = check_ages(ages, len(self._roster))
+        for name, values in known.items():
+            if values is None:
+                continue
+            if values.shape != (len(self._roster),):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {len(self._roster)} UEs, not "
+                    f"shape {values.shape}"
+                )
+            self._roster.put(name, values)
+
+    def plan(self, uplink: Uplink) -> Allocation:
+        """Who uploads in this round: the policy's choice, proven against this very uplink."""
+        view = self._view(uplink)
+        allocation = self.policy.schedule(view, self.streams.policy(self.t))
+        try:
+            if not isinstance(allocation, Allocation):
+                raise InfeasibleAllocation(f"returned {allocation!r} instead of an Allocation")
+            allocation.validate(uplink)
+        except InfeasibleAllocation as error:
+            raise InfeasibleAllocation(f"{self.policy} in round {self.t}: {error}") from error
+        self._keep(view.state)
+        return allocation
+
+    def receive(
+        self,
+        ues: NDArray[np.int64],
+        reports: Mapping[Report, NDArray[np.float64]] | None = None,
+        update_ages: NDArray[np.int64] | int = 0,
+    ) -> None:
+        """Take the updates of these UEs, with what they reported, and go on to the next round.
+
+        Eq. 2: what is received resets an age, to 0 or to how old the update already was.
+        """
+        roster, rows = self._roster, self._roster.rows(ues)
+        roster.put_of_all("ages", next_ages(roster.of_all("ages"), rows, update_ages))
+        roster.put("participation", roster.of_all("participation")[rows] + 1, rows)
+        for name, values in (reports or {}).items():
+            roster.put(name, values, rows)
+        self.t += 1
+
+    def _view(self, uplink: Uplink) -> RoundView:
+        if uplink.ue_count != len(self._roster):
+            raise ValueError(
+                f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
+                "present"
+            )
+        present = self._roster.present
+        # Copies: a plan that fails leaves the state as it was.
+        per_ue = {name: present(_STATE + name).copy() for name in self.policy.state_per_ue}
+        return RoundView(
+            t=self.t,
+            uplink=uplink,
+            ages=self.ages,
+            data_sizes=present("data_sizes"),
+            compute_slots=present("compute_slots"),
+            deadline_slots=self.deadline_slots,
+            feedback=self.feedback,
+            state=State(per_ue, dict(self._scalars)),
+        )
+
+    def _keep(self, state: State) -> None:
+        """Take over what the policy left, if it is what the policy declares."""
+        if not self.policy.state_per_ue and not state.per_ue and not state.scalars:
+            return
+        for kept, declared in (
+            (state.per_ue, self.policy.state_per_ue),
+            (state.scalars, self.policy.state_scalars),
+        ):
+            if kept.keys() != declared.keys():
+                odd = min(kept.keys() ^ declared.keys())
+                raise ValueError(
+                    f"policy {self.policy} declares the state {', '.join(declared) or '(none)'}, "
+                    f"which does not agree with what it left of {odd!r}"
+                )
+        for name, values in state.per_ue.items():
+            if np.shape(values) != (len(self._roster),):
+                raise ValueError(
+                    f"policy {self.policy}: its state {name!r} must have one number for each of "
+                    f"the {len(self._roster)} UEs, not shape {np.shape(values)}"
+                )
+            self._roster.put(_STATE + name, values)
+        self._scalars = {name: float(value) for name, value in state.scalars.items()}

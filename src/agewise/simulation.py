@@ -1,0 +1,181 @@
+"""Algorithm 3: federated learning over the scheduled channel."""
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import data, learn
+from agewise.accounting import compute_slots, deadline_slots, upload_slots
+from agewise.age import f_alpha
+from agewise.policies import make_policy
+from agewise.radio import Channel, make_channel
+from agewise.random import Streams
+from agewise.records import History, RoundRecord, RunInfo
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario
+from agewise.scheduling import AccessPoint, Policy
+from agewise.spectrum import Allocation, Uplink, solve
+from agewise.version import __version__
+
+#: Data sets do not depend on the seed: runs of one process share them.
+_load = functools.lru_cache(maxsize=2)(data.load)
+
+
+class Diverged(ValueError):
+    """The model is no longer finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """The samples of one seed on their UEs: policies are compared on the same."""
+
+    learner: learn.Learner
+    label_counts: NDArray[np.int64]
+    class_names: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=2)
+def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> _Samples:
+    dataset = _load(source)
+    partition = data.divide(dataset.train.labels, source, ues, streams)
+    return _Samples(
+        learn.make_learner(dataset, partition, settings),
+        partition.label_counts(dataset.train.labels, dataset.class_count),
+        dataset.names,
+    )
+
+
+def simulate(
+    scenario: Scenario,
+    policy: Policy | str,
+    seed: int = 0,
+    on_round: Callable[[RoundRecord], object] | None = None,
+) -> History:
+    """Run the scenario with this policy and seed, and return what happened in every round.
+
+    The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
+    with the record of each round as it happens.
+    """
+    chosen, streams = make_policy(policy), Streams(seed)
+    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    channel = make_channel(scenario, streams)
+    records = []
+    for record in _rounds(scenario, chosen, streams, channel, samples.learner):
+        records.append(record)
+        if on_round is not None:
+            on_round(record)
+    info = RunInfo(
+        scenario=scenario.resolved(),
+        policy=chosen.key,
+        seed=streams.seed,
+        version=__version__,
+        positions_m=channel.block(0).positions_m,
+        label_counts=samples.label_counts,
+        class_names=samples.class_names,
+    )
+    return History.collect(info, records, scenario.run.age_alpha)
+
+
+def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
+    """The rounds of `simulate`, one at a time as they happen."""
+    streams = Streams(seed)
+    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    channel = make_channel(scenario, streams)
+    return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
+
+
+def _rounds(
+    scenario: Scenario, policy: Policy, streams: Streams, channel: Channel, learner: learn.Learner
+) -> Iterator[RoundRecord]:
+    """Algorithm 3, a round at a time."""
+    run, threshold = scenario.run, scenario.rate_threshold
+    computing = compute_slots(scenario.timing, channel.ue_count, streams)
+    deadline = deadline_slots(scenario.timing)
+    access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
+    access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
+    params = learner.init(streams)
+    for t in range(run.rounds):
+        # The access point sees the channel and says who uploads (Algorithms 1 and 2).
+        uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
+        ages, allocation = access_point.ages, access_point.plan(uplink)
+        scheduled = np.flatnonzero(allocation.scheduled)
+        rates = allocation.rate[scheduled]
+        received = scheduled
+        if deadline < math.inf:
+            taken = computing[scheduled] + upload_slots(rates, threshold)
+            received = scheduled[taken <= deadline]
+
+        # They learn locally from the same model, and what arrives makes the next one.
+        start, models = params, learner.train(params, received, t, streams)
+        sizes, factors = learner.sizes[received], allocation.factors_of(received)
+        params, diversity = learn.average(models, sizes, start, factors)
+        _require_finite(params, t, scenario.learn, allocation)
+
+        # What arrived is young again, everything else grows older (Eq. 2).
+        reports = learn.reports(policy.reads, learner, start, models, received)
+        access_point.receive(received, reports)
+
+        last = t + 1 == run.rounds
+        evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
+        weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
+        weight, optimum, optimum_bound = _beside_optimum(scenario, t, uplink, ages, scheduled)
+        yield RoundRecord(
+            t=t,
+            scheduled=scheduled,
+            received=received,
+            owner=allocation.owner,
+            power=allocation.power,
+            gain=allocation.gain,
+            rate=rates,
+            ages=access_point.ages,
+            participation=access_point.participation,
+            gradient_diversity=diversity,
+            accuracy=evaluation.accuracy if evaluation else None,
+            class_accuracy=evaluation.class_accuracy if evaluation else None,
+            test_loss=evaluation.loss if evaluation else None,
+            objective=learner.objective(params) if weighed else None,
+            weight=weight,
+            optimum=optimum,
+            optimum_bound=optimum_bound,
+        )
+
+
+def _is_due(t: int, every: int) -> bool:
+    return (t + 1) % every == 0
+
+
+def _beside_optimum(
+    scenario: Scenario,
+    t: int,
+    uplink: Uplink,
+    ages: NDArray[np.int64],
+    scheduled: NDArray[np.int64],
+) -> tuple[float | None, float | None, float | None]:
+    """The weight that was scheduled, the optimum of problem (3) and its bound, where asked for.
+
+    The search for the optimum has a limit, and the policy may have found better: then this is
+    the best known.
+    """
+    wanted = scenario.run.optimum
+    if not isinstance(wanted, SampledOptimum) or not _is_due(t, wanted.every):
+        return None, None, None
+    weights = f_alpha(ages, scenario.run.age_alpha)
+    weight = float(weights[scheduled].sum())
+    best = solve(uplink, weights, work_limit=wanted.work_limit)
+    return weight, max(weight, best.value), max(weight, best.bound)
+
+
+def _require_finite(params: learn.Params, t: int, settings: Learn, allocation: Allocation) -> None:
+    if learn.is_finite(params):
+        return
+    if allocation.aggregation is not None:
+        cause = f"are the policy's factors of the updates, up to {allocation.aggregation.max():g}"
+    else:
+        cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
+    raise Diverged(
+        f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
+        f"{cause}"
+    )

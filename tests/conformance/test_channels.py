@@ -1,0 +1,65 @@
+"""What every channel must do, however it is made."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from agewise import Scenario, Streams
+from agewise.radio import make_channel
+from tests.scenarios import tiny
+
+SHAPE = (8, 12, 5)
+
+
+@pytest.fixture(
+    params=["model", "unfaded", "physical", "npz", "parquet"],
+)
+def scenario(request, tmp_path):
+    if request.param == "model":
+        return tiny()
+    if request.param == "unfaded":
+        return tiny(**{"channel.fading": "none"})
+    if request.param == "physical":
+        return Scenario.preset("physical").with_(**{"cell.ues": 12, "cell.subchannels": 5})
+    gains = np.random.default_rng(0).exponential(size=SHAPE)
+    path = tmp_path / f"trace.{request.param}"
+    if request.param == "npz":
+        np.savez(path, gains=gains)
+    else:
+        t, ue, subchannel = (axis.ravel() for axis in np.indices(SHAPE))
+        columns = {"round": t, "ue": ue, "subchannel": subchannel, "gain": gains.ravel()}
+        pl.DataFrame(columns).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
+    return tiny(channel={"kind": "trace", "path": str(path), "power_budget": 2.0})
+
+
+def test_blocks_have_the_size_of_the_cell(scenario):
+    channel = make_channel(scenario, Streams(1))
+    assert (channel.ue_count, channel.subchannel_count) == (12, 5)
+    assert channel.power_budget > 0
+    for t in range(8):
+        block = channel.block(t)
+        for gains in (block.seen, block.true):
+            assert gains.shape == (12, 5)
+            assert gains.dtype == np.float64
+            assert gains.flags.c_contiguous
+            assert (np.isfinite(gains) & (gains >= 0)).all()
+        if block.positions_m is not None:
+            assert block.positions_m.shape == (12, 2)
+            assert np.isfinite(block.positions_m).all()
+
+
+def test_any_block_in_any_order(scenario):
+    forwards, backwards = (make_channel(scenario, Streams(5)) for _ in range(2))
+    first = {t: forwards.block(t) for t in (0, 1, 7)}
+    for t in (7, 1, 0, 0):
+        again = backwards.block(t)
+        np.testing.assert_array_equal(again.seen, first[t].seen)
+        np.testing.assert_array_equal(again.true, first[t].true)
+        if again.positions_m is not None:
+            np.testing.assert_array_equal(again.positions_m, first[t].positions_m)
+
+
+def test_the_seed_alone_decides(scenario):
+    one, other = (make_channel(scenario, Streams(seed)).block(0) for seed in (5, 6))
+    is_trace = scenario.channel.kind == "trace"
+    assert np.array_equal(one.true, other.true) == is_trace

@@ -1,0 +1,128 @@
+"""The access point: ages by Eq. 2, state that is declared, members that come and go."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from agewise import AccessPoint, Allocation, InfeasibleAllocation, Policy, Streams, Uplink
+from agewise.policies import AgeBased, MaxPack
+from agewise.spectrum import fill
+
+EASY = Uplink(np.full((4, 2), 10.0), 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Counting(Policy):
+    """Serves whoever it has seen least, and counts how often it saw each UE."""
+
+    name: ClassVar[str] = "counting"
+    state_per_ue: ClassVar[dict[str, float]] = {"seen": 10.0}
+    state_scalars: ClassVar[dict[str, float]] = {"rounds": 0.0}
+
+    def schedule(self, view, rng):
+        view.state.per_ue["seen"] += 1
+        view.state.scalars["rounds"] += 1
+        return fill(view.uplink, np.argsort(view.state.per_ue["seen"], kind="stable"))
+
+
+def test_received_not_scheduled_resets_an_age():
+    point = AccessPoint(AgeBased(ties="lowest-index"), 4, Streams(0))
+    assert np.flatnonzero(point.plan(EASY).scheduled).tolist() == [0, 1]
+    point.receive(np.array([0]))
+    assert (point.t, point.ages.tolist()) == (1, [0, 1, 1, 1])
+    assert np.flatnonzero(point.plan(EASY).scheduled).tolist() == [1, 2]
+    point.receive(np.array([1, 2]), update_ages=np.array([0, 3]))
+    assert point.ages.tolist() == [1, 0, 3, 2]
+    assert point.participation.tolist() == [1, 1, 1, 0]
+
+
+def test_state_follows_the_id_and_members_of_the_same_number_are_told_apart():
+    point = AccessPoint(Counting(), "abcd", Streams(0))
+    seen = []
+    for members in ("abcd", "abce", "ecba", "dcba"):
+        point.set_present(members)
+        point.plan(EASY)
+        point.receive(np.array([0]))
+        seen.append(dict(zip(point.ids, point._roster.present("state.seen"), strict=True)))
+    assert seen[1] == {"a": 12, "b": 12, "c": 12, "e": 11}
+    assert seen[2] == {"a": 13, "b": 13, "c": 13, "e": 12}
+    assert seen[3] == {"a": 14, "b": 14, "c": 14, "d": 12}  # not seen while it was away
+    ages = dict(zip(point.ids, point.ages.tolist(), strict=True))
+    assert ages == {"a": 2, "b": 4, "c": 4, "d": 0}  # a was away from nothing, d for two rounds
+
+
+def test_an_absent_ue_goes_on_ageing():
+    point = AccessPoint(MaxPack(), ["x", "y"], Streams(0))
+    for _ in range(3):
+        point.set_present(["x"])
+        point.plan(Uplink(np.ones((1, 1)), 1.0, 0.1))
+        point.receive(np.array([0]))
+    point.set_present(["y", "x"])
+    assert point.ages.tolist() == [3, 0]
+
+
+def test_a_plan_that_fails_leaves_the_state_as_it_was():
+    @dataclass(frozen=True)
+    class Cheat(Counting):
+        def schedule(self, view, rng):
+            honest = super().schedule(view, rng)
+            return Allocation.of(view.uplink, honest.owner, honest.power * 2)
+
+    point = AccessPoint(Cheat(), 4, Streams(0))
+    with pytest.raises(InfeasibleAllocation, match=r"counting in round 0: power constraint \(3c\)"):
+        point.plan(EASY)
+    assert point._roster.present("state.seen").tolist() == [10.0] * 4
+
+
+def test_feedback_is_that_of_the_last_update():
+    point = AccessPoint(MaxPack(), 3, Streams(0))
+    point.receive(np.array([2, 0]), {"losses": np.array([0.5, 0.25])})
+    point.receive(np.array([2]), {"losses": np.array([0.125])})
+    np.testing.assert_array_equal(point.feedback.losses, [0.25, np.nan, 0.125])
+    assert np.isnan(point.feedback.update_norms).all()
+
+
+def test_nothing_that_is_shown_can_be_changed():
+    point = AccessPoint(MaxPack(), 3, Streams(0))
+    for array in (point.ages, point.participation, point.feedback.losses):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@dataclass(frozen=True)
+class Undeclared(Counting):
+    def schedule(self, view, rng):
+        view.state.per_ue["more"] = view.ages
+        return super().schedule(view, rng)
+
+
+@dataclass(frozen=True)
+class Misshapen(Counting):
+    def schedule(self, view, rng):
+        allocation = super().schedule(view, rng)
+        view.state.per_ue["seen"] = np.zeros(2)
+        return allocation
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Undeclared(), "declares the state seen, which does not agree with what it left of 'more'"),
+        (Misshapen(), "its state 'seen' must have one number for each of the 4 UEs, not shape"),
+    ],
+)
+def test_state_that_is_not_as_declared(policy, message):
+    with pytest.raises(ValueError, match=message):
+        AccessPoint(policy, 4, Streams(0)).plan(EASY)
+
+
+def test_mistakes():
+    point = AccessPoint(MaxPack(), 3, Streams(0))
+    with pytest.raises(ValueError, match="gains of 4 UEs, but 3 are present"):
+        point.plan(EASY)
+    with pytest.raises(ValueError, match="ids of the UEs must differ"):
+        point.set_present(["a", "b", "a"])
+    with pytest.raises(ValueError, match="data_sizes must have one entry for each of the 3 UEs"):
+        point.describe(data_sizes=np.ones(2, np.int64))

@@ -1,0 +1,89 @@
+"""How long a round takes the UEs, and what becomes of those that are late."""
+
+import math
+
+import numpy as np
+import pytest
+
+from agewise import Allocation, Streams, Uplink
+from agewise.accounting import compute_slots, upload_slots
+from agewise.radio import make_channel
+from agewise.scenario import NoTiming, ScenarioError, SlotTiming
+from agewise.simulation import rounds
+from tests.scenarios import tiny
+
+HURRIED = {"kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5}
+
+
+def test_computing_times_follow_the_seed():
+    timing = SlotTiming(compute_slots=2.0, compute_sigma=0.5, deadline_slots=3.0)
+    first, again, other = (compute_slots(timing, 50, Streams(seed)) for seed in (4, 4, 5))
+    assert first.tolist() == again.tolist()
+    assert not np.isin(first, other).any()
+    assert np.unique(first).size == 50
+
+
+def test_computing_times_are_log_normal():
+    """The sample median of n normal draws has the standard error 1.2533 sigma / sqrt(n)."""
+    count, sigma = 20_000, 0.7
+    timing = SlotTiming(compute_slots=2.0, compute_sigma=sigma, deadline_slots=3.0)
+    logs = np.log(compute_slots(timing, count, Streams(1)))
+    assert abs(np.median(logs) - math.log(2.0)) < 4.5 * 1.2533 * sigma / math.sqrt(count)
+    assert abs(logs.std() - sigma) < 4.5 * sigma / math.sqrt(2 * count)
+
+
+def test_without_timing_and_without_spread():
+    assert compute_slots(NoTiming(), 3, Streams(0)).tolist() == [0.0, 0.0, 0.0]
+    alike = SlotTiming(compute_slots=2.0, compute_sigma=0.0, deadline_slots=3.0)
+    assert compute_slots(alike, 3, Streams(0)).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_an_upload_at_the_threshold_takes_one_slot():
+    assert upload_slots(np.array([2.0, 4.0, 1.0]), 2.0).tolist() == [1.0, 0.5, 2.0]
+    assert upload_slots(np.array([3.0]), 0.0).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 4.0])
+def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold):
+    scenario, seed = tiny(timing=HURRIED, **{"run.rounds": 20, "threshold.rate": threshold}), 2
+    streams = Streams(seed)
+    channel = make_channel(scenario, streams)
+    computing = compute_slots(scenario.timing, 12, streams)
+    ages, counts, late = np.zeros(12, int), np.zeros(12, int), 0
+    for t, record in enumerate(rounds(scenario, "max-pack", seed)):
+        uplink = Uplink(channel.block(t).true, channel.power_budget, threshold)
+        rate = Allocation.of(uplink, record.owner, record.power).rate
+        in_time = [ue for ue in record.scheduled if computing[ue] + threshold / rate[ue] <= 1.5]
+        assert record.received.tolist() == in_time
+        late += record.scheduled.size - len(in_time)
+        counts[in_time] += 1
+        ages += 1
+        ages[in_time] = 0
+        assert record.ages.tolist() == ages.tolist()
+        assert record.participation.tolist() == counts.tolist()
+    assert late > 0
+    assert counts.sum() > 0
+
+
+def test_a_deadline_that_nobody_meets_leaves_the_model_as_it_was():
+    hopeless = HURRIED | {"compute_slots": 100.0, "compute_sigma": 0.0}
+    records = list(rounds(tiny(timing=hopeless), "round-robin"))
+    assert all(record.received.size == 0 < record.scheduled.size for record in records)
+    assert len({(record.accuracy, record.test_loss) for record in records}) == 1
+    assert records[-1].ages.tolist() == [8] * 12
+
+
+def test_a_generous_deadline_changes_nothing():
+    generous = HURRIED | {"deadline_slots": 1e9}
+    for timed, plain in zip(
+        rounds(tiny(timing=generous), "age-based", 1), rounds(tiny(), "age-based", 1),
+        strict=True,
+    ):  # fmt: skip
+        assert timed.received.tolist() == plain.received.tolist()
+        assert timed.test_loss == plain.test_loss
+
+
+@pytest.mark.parametrize("change", [{"deadline_slots": 0.0}, {"compute_sigma": -1.0}])
+def test_times_that_cannot_be(change):
+    with pytest.raises(ScenarioError, match=f"timing.{next(iter(change))}"):
+        tiny(timing=HURRIED | change)
