@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import Scenario, Streams
-from agewise.age import f_alpha, next_ages
-from agewise.radio import CellChannel, power_budget
-from agewise.spectrum import Uplink, pack
+from agewise.age import f_alpha
+from agewise.policies import AgeBased
+from agewise.radio import make_channel
+from agewise.scheduling import AccessPoint
+from agewise.spectrum import Uplink
 
 Round = tuple[int, Uplink, NDArray[np.float64], NDArray[np.int64]]
 
@@ -17,15 +19,15 @@ def aged_rounds(
     snr_db: float, threshold: float, seeds: Iterable[int], wanted: tuple[int, ...]
 ) -> Iterator[Round]:
     """The wanted rounds of each seed: round, uplink, weights f_0.5(age), rank among equals."""
-    changes = {"channel.edge_snr_db": snr_db, "channel.rate_threshold": threshold}
+    changes = {"channel.link.edge_snr_db": snr_db, "threshold.rate": threshold}
     scenario = Scenario.preset("paper").with_(**changes)
     for seed in seeds:
         streams = Streams(seed)
-        channel = CellChannel.of(scenario.cell, scenario.channel, streams)
-        ages = np.zeros(scenario.cell.ues, np.int64)
+        channel = make_channel(scenario, streams)
+        access_point = AccessPoint(AgeBased(alpha=0.5), channel.ue_count, streams)
         for t in range(max(wanted) + 1):
-            uplink = Uplink(channel.gains(t), power_budget(scenario.channel), threshold)
-            weights, rank = f_alpha(ages, 0.5), streams.policy(t).permutation(ages.size)
+            uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
             if t in wanted:
-                yield t, uplink, weights, rank
-            ages = next_ages(ages, pack(uplink, weights, rank).scheduled)
+                rank = streams.policy(t).permutation(channel.ue_count)
+                yield t, uplink, f_alpha(access_point.ages, 0.5), rank
+            access_point.receive(np.flatnonzero(access_point.plan(uplink).scheduled))

@@ -6,171 +6,241 @@ scheduling, records and evaluation; the plain loop has neither scheduling nor re
 """
 
 import itertools
+import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from numba.core.dispatcher import Dispatcher
 from rich.console import Console
 from rich.table import Table
 
-from agewise import learn
 from agewise.data import mnist
+from agewise.learn import set_threads
 from agewise.policies import AgeBased, Random
 from agewise.scenario import Scenario
-from agewise.simulate import rounds, simulate
+from agewise.simulation import rounds, simulate
 from benchmarks.plain_loop import PlainLoop
 
 UES, CHOSEN, EVERY, STEP, SHRINKAGE = 100, 10, 10, 0.01, 1e-4
 WORKLOADS = {"W": (50, 1), "W32": (20, 32)}
+PROCESSES = 2
+#: Turns of both contestants, and seconds of each turn.
+TURNS, TURN_S = 6, 1.0
 
 
-def scenario(steps: int, batch: int, count: int, **run: Any) -> Scenario:
+def scenario(steps: int, batch: int, count: int) -> Scenario:
     """The workload as a scenario: ten subchannels and no threshold schedule ten UEs a round."""
-    return Scenario.model_validate(
+    return Scenario.read(
         {
-            "cell": {"ues": UES, "subchannels": CHOSEN, "radius_m": 100.0},
+            "cell": {"ues": UES, "subchannels": CHOSEN},
             "channel": {
-                "path_loss_exponent": 3.5, "reference_distance_m": 1.0, "edge_snr_db": 10.0,
-                "rate_threshold": 0.0,
+                "kind": "model",
+                "placement": {"kind": "disc", "radius_m": 100.0},
+                "path_loss": {"kind": "power-law", "exponent": 3.5, "reference_distance_m": 1.0},
+                "fading": "rayleigh",
+                "link": {"kind": "edge-snr", "edge_snr_db": 10.0},
             },
+            "threshold": {"kind": "rate", "rate": 0.0},
+            "timing": "none",
             "data": {"dataset": "mnist", "task": "all", "partition": "iid", "sizes": "equal"},
             "learn": {
-                "loss": "hinge", "penalty": "l2", "penalty_weight": SHRINKAGE,
-                "local_steps": steps, "batch_size": batch, "step_size": STEP, "step_decay": 0.0,
-                "initial_deviation": 0.01,
+                "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
+                "penalty": {"kind": "l2", "weight": SHRINKAGE},
+                "local_steps": steps,
+                "batch_size": batch,
+                "step_size": STEP,
+                "step_decay": 0.0,
             },
-            "run": {"rounds": count, "evaluate_every": EVERY, "age_alpha": 0.5} | run,
+            "run": {
+                "rounds": count,
+                "evaluate_every": EVERY,
+                "objective_every": 0,
+                "optimum": "never",
+                "age_alpha": 0.5,
+            },
         }
-    )  # fmt: skip
+    )
 
 
-def blocks_in_turn(
-    contestants: dict[str, Callable[[], object]], seconds: float, block: int
-) -> dict[str, list[float]]:
-    """Seconds a round of blocks of rounds, the contestants taking turns."""
-    took: dict[str, list[float]] = {name: [] for name in contestants}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for name, one_round in contestants.items():
-            time.sleep(0.02)  # OpenMP's threads spin on for a while after a parallel loop
-            start = time.perf_counter()
-            for _ in range(block):
-                one_round()
-            took[name].append((time.perf_counter() - start) / block)
-    return took
+# ------------------------------------------------------------------------ throughput of a sweep
+class Turn(NamedTuple):
+    """What one process did in one turn."""
+
+    who: str
+    rounds: int
+    wall_s: float
+    cpu_s: float
+    accuracy: float
 
 
-def against_plain_loop() -> Table:
-    """Rounds a second of Agewise and of the plain Numba loop, block by block in one run."""
-    table = Table(title="Rounds a second, medians (best) of blocks in turn")
-    for heading in ("workload", "Agewise", "plain Numba loop", "ratio", "accuracies"):
-        table.add_column(heading, justify="right")
+def contestants(workload: str, seed: int) -> dict[str, Callable[[], float]]:
+    """One round of each; what it returns is the accuracy where the round has been evaluated."""
+    steps, batch = WORKLOADS[workload]
+    stream = rounds(scenario(steps, batch, 1_000_000), Random(), seed)
     data = mnist()
     parts = [(part.values(), part.labels) for part in (data.train, data.test)]
-    for name, (steps, batch) in WORKLOADS.items():
-        stream = itertools.chain.from_iterable(
-            rounds(scenario(steps, batch, 1_000_000), Random(), seed) for seed in itertools.count()
-        )
-        plain = PlainLoop(parts[0], parts[1], UES, CHOSEN, steps, batch, STEP, SHRINKAGE)
-        accuracy = {"agewise": 0.0, "plain": 0.0}
-        done = itertools.count(1)
+    plain = PlainLoop(parts[0], parts[1], UES, CHOSEN, steps, batch, STEP, SHRINKAGE)
+    done = itertools.count(1)
 
-        def ours(stream: Any = stream, accuracy: dict[str, float] = accuracy) -> None:
-            record = next(stream)
-            accuracy["agewise"] = record.accuracy or accuracy["agewise"]
+    def plain_round() -> float:
+        plain.round()
+        return float(plain.accuracy()) if next(done) % EVERY == 0 else 0.0
 
-        def theirs(
-            plain: Any = plain, accuracy: dict[str, float] = accuracy, done: Any = done
-        ) -> None:
-            plain.round()
-            if next(done) % EVERY == 0:
-                accuracy["plain"] = plain.accuracy()
+    return {"agewise": lambda: next(stream).accuracy or 0.0, "plain": plain_round}
 
+
+def take_turns(workload: str, seed: int, barrier: Any, results: Any) -> None:
+    """One process of the sweep: all processes run the same contestant at the same time."""
+    set_threads(1)
+    racing = contestants(workload, seed)
+    for one_round in racing.values():
         for _ in range(2 * EVERY):
-            ours()
-            theirs()
-        took = blocks_in_turn({"agewise": ours, "plain": theirs}, 8.0, 5 * EVERY)
-        ratio = statistics.median(
-            b / a for a, b in zip(took["agewise"], took["plain"], strict=True)
-        )
-        table.add_row(
-            name,
-            *(
-                f"{1 / statistics.median(took[who]):,.0f} ({1 / min(took[who]):,.0f})"
-                for who in ("agewise", "plain")
-            ),
-            f"{ratio:.2f}x",
-            " / ".join(f"{value:.3f}" for value in accuracy.values()),
-        )
+            one_round()
+    turns = []
+    for _ in range(TURNS):
+        for who, one_round in racing.items():
+            barrier.wait()
+            count, accuracy = 0, 0.0
+            wall, cpu = time.perf_counter(), time.process_time()
+            while time.perf_counter() - wall < TURN_S:
+                for _ in range(EVERY):
+                    accuracy = one_round() or accuracy
+                count += EVERY
+            spent = time.perf_counter() - wall, time.process_time() - cpu
+            turns.append(Turn(who, count, *spent, accuracy))
+    results.put(turns)
+
+
+def sweep(workload: str) -> list[Turn]:
+    """What independent runs in processes of one thread each did, and the plain loop likewise."""
+    os.environ["NUMBA_NUM_THREADS"] = "1"  # the plain loop's threads, in processes started below
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(PROCESSES), context.Queue()
+    workers = [
+        context.Process(target=take_turns, args=(workload, seed, barrier, results))
+        for seed in range(PROCESSES)
+    ]
+    for worker in workers:
+        worker.start()
+    turns = [turn for _ in workers for turn in results.get()]
+    for worker in workers:
+        worker.join()
+    return turns
+
+
+def throughput() -> Table:
+    """A sweep on all cores against the plain loop run the same way, taking turns."""
+    table = Table(title=f"Throughput: {PROCESSES} processes of one thread, medians of turns")
+    for heading in ("workload", "", "CPU us a round", "rounds a second", "ratio", "accuracy"):
+        table.add_column(heading, justify="right")
+    for workload in WORKLOADS:
+        turns = sweep(workload)
+        cost, rate, accuracy = {}, {}, {}
+        for who in ("agewise", "plain"):
+            own = [turn for turn in turns if turn.who == who]
+            cost[who] = statistics.median(turn.cpu_s / turn.rounds for turn in own) * 1e6
+            rate[who] = PROCESSES * statistics.median(turn.rounds / turn.wall_s for turn in own)
+            accuracy[who] = own[-1].accuracy
+        for who in cost:
+            ratio = f"{cost['plain'] / cost['agewise']:.2f}x" if who == "agewise" else ""
+            table.add_row(
+                workload if who == "agewise" else "", who, f"{cost[who]:,.0f}",
+                f"{rate[who]:,.0f}", ratio, f"{accuracy[who]:.3f}",
+            )  # fmt: skip
     return table
 
 
-def split_of_a_round() -> Table:
-    """Where the time of a round goes, by the functions that Algorithm 3 calls."""
-    table = Table(title="Time of a round (W), microseconds")
+# ------------------------------------------------------------------- where a round's time goes
+#: Kernels by module of `agewise.core` and name; what is not listed schedules.
+PARTS = {
+    "linear.train": "local SGD of 10 UEs",
+    "linear.measure": "evaluation, every 10th round",
+    "aggregation.combine": "average and diversity",
+    "aggregation.is_finite": "average and diversity",
+}
+
+
+@contextmanager
+def timed_kernels(spent: dict[str, float]) -> Iterator[None]:
+    """Add up the CPU seconds in every kernel that Python calls; all must be compiled already."""
+
+    def timed(kernel: Any, label: str) -> Callable[..., Any]:
+        def wrapper(*arguments: Any) -> Any:
+            start = time.process_time()
+            answer = kernel(*arguments)
+            spent[label] += time.process_time() - start
+            return answer
+
+        return wrapper
+
+    replaced = []
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("agewise"):
+            continue
+        for attribute, kernel in list(vars(module).items()):
+            if isinstance(kernel, Dispatcher):
+                home = kernel.py_func.__module__.removeprefix("agewise.core.")
+                part = PARTS.get(f"{home}.{attribute}", "kernels of channel and schedule")
+                replaced.append((module, attribute, kernel))
+                setattr(module, attribute, timed(kernel, part))
+    try:
+        yield
+    finally:
+        for module, attribute, kernel in replaced:
+            setattr(module, attribute, kernel)
+
+
+def split_of_a_round(workload: str, blocks: int = 20, count: int = 50) -> Table:
+    """Kernels and the rest of a round in one thread, in the fastest of some blocks of rounds."""
+    table = Table(title=f"CPU time of a round ({workload}), microseconds")
     for heading in ("part", "mean", "share"):
         table.add_column(heading, justify="right")
-    spent: dict[str, float] = defaultdict(float)
-
-    def timed(owner: Any, attribute: str, label: str) -> Callable[[], None]:
-        original = getattr(owner, attribute)
-
-        def wrapper(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return original(*arguments, **options)
-            finally:
-                spent[label] += time.perf_counter() - start
-
-        setattr(owner, attribute, wrapper)
-        return lambda: setattr(owner, attribute, original)
-
-    from agewise.radio import CellChannel
-
-    count = 1000
-    restore = [
-        timed(learn.LinearLearner, "train", "local SGD of 10 UEs"),
-        timed(learn.LinearLearner, "evaluate", "evaluation, every 10th round"),
-        timed(learn, "average", "average and diversity"),
-        timed(CellChannel, "gains", "channel"),
-        timed(Random, "schedule", "schedule"),
-    ]
-    stream = rounds(scenario(50, 1, count + 20), Random(), 0)
-    for _ in range(20):
-        next(stream)
-    spent.clear()
-    start = time.perf_counter()
+    set_threads(1)
+    stream = rounds(scenario(*WORKLOADS[workload], (blocks + 1) * count), Random(), 0)
     for _ in range(count):
         next(stream)
-    whole = time.perf_counter() - start
-    for undo in restore:
-        undo()
-    spent["checks, proof, records, the rest"] = whole - sum(spent.values())
+    splits = []
+    for _ in range(blocks):
+        spent: dict[str, float] = defaultdict(float)
+        with timed_kernels(spent):
+            start = time.process_time()
+            for _ in range(count):
+                next(stream)
+            whole = time.process_time() - start
+        spent["Python: checks, views, records, the rest"] = whole - sum(spent.values())
+        splits.append((whole, spent))
+    whole, spent = min(splits, key=lambda split: split[0])
     for label, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         table.add_row(label, f"{seconds / count * 1e6:.0f}", f"{seconds / whole:.0%}")
     return table
 
 
+# ------------------------------------------------------------------------------------ whole runs
 def whole_runs() -> Table:
     """A run of the paper's size, and a cold process."""
     table = Table(title="Whole runs")
     for heading in ("what", "result"):
         table.add_column(heading, justify="right")
-    paper = scenario(50, 1, 100, evaluate_every=1).model_dump(exclude_none=True)
-    paper["cell"]["subchannels"] = 20
-    paper["channel"]["rate_threshold"] = 4.0
-    paper_size = Scenario.model_validate(paper)
-    simulate(paper_size, AgeBased(), 0)
-    start = time.perf_counter()
-    history = simulate(paper_size, AgeBased(), 1)
-    seconds = time.perf_counter() - start
-    served = history.participation.sum() / len(history)
-    table.add_row(f"100 rounds, {served:.0f} UEs a round, all evaluated", f"{seconds:.2f} s")
+    paper_size = scenario(50, 1, 100).with_(
+        **{"cell.subchannels": 20, "threshold.rate": 4.0, "run.evaluate_every": 1}
+    )
+    for threads in (1, len(os.sched_getaffinity(0))):
+        set_threads(threads)
+        simulate(paper_size, AgeBased(), 0)
+        start = time.perf_counter()
+        history = simulate(paper_size, AgeBased(), 1)
+        seconds = time.perf_counter() - start
+        served = history.participation.sum() / len(history)
+        what = f"100 rounds, {served:.0f} UEs a round, all evaluated, {threads} thread(s)"
+        table.add_row(what, f"{seconds:.2f} s")
     code = "from benchmarks.learning import first_result; first_result()"
     start = time.perf_counter()
     memory = subprocess.run(  # noqa: S603
@@ -191,8 +261,10 @@ def first_result() -> None:
 def main() -> None:
     """Print the tables."""
     console = Console(width=110)
-    for table in (against_plain_loop(), split_of_a_round(), whole_runs()):
-        console.print(table)
+    console.print(throughput())
+    for workload in WORKLOADS:
+        console.print(split_of_a_round(workload))
+    console.print(whole_runs())
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from agewise import Uplink, schedule
-from agewise.core.proof import best_gains
 from agewise.core.pack import pack_lazily
+from agewise.core.proof import best_gains
 from benchmarks.clock import best_seconds
 from benchmarks.eager import pack_eagerly
 from tests import reference

@@ -20,10 +20,10 @@ from agewise.core.traffic import (
     receive,
     serve,
 )
+from agewise.radio import ModelledChannel, make_channel
 from agewise.random import Streams
 from agewise.scenario import Scenario
 from agewise.traffic import schedule_traffic
-from agewise.traffic.setting import Setting
 
 #: Slots of one measurement, a few milliseconds: short enough to fall between disturbances.
 BLOCK = 500
@@ -52,18 +52,18 @@ def keep_books(slots, keys, chances, rank, ledger, owner):
 def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], object]]:
     """A block of slots as a whole, and its parts on their own, each from a given slot on."""
     streams = Streams(0)
-    setting = Setting.of(scenario, None, None, None, streams)
-    means = setting.channel.mean_gains  # type: ignore[attr-defined]
+    channel = make_channel(scenario, streams)
+    assert isinstance(channel, ModelledChannel)
+    ues, subchannels, means = channel.ue_count, channel.subchannel_count, channel.mean_gains
+    chances = np.ones(ues)
     keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)
-    cell = TrafficCell(
-        means, setting.chances, setting.subchannels, setting.power, setting.rate_threshold
-    )
-    books = [Ledger.opened(setting.ues).with_room_for(2 * BLOCK * BLOCKS) for _ in range(2)]
+    cell = TrafficCell(means, chances, subchannels, channel.power_budget, scenario.rate_threshold)
+    books = [Ledger.opened(ues).with_room_for(2 * BLOCK * BLOCKS) for _ in range(2)]
     ages = np.arange(books[0].age_counts.size)
     weight_of = f_alpha(ages, ALPHA) if policy == "age-based" else np.ones(ages.size)
-    gains, best_gains = np.empty((setting.ues, setting.subchannels)), np.empty(setting.ues)
-    rank = np.empty(setting.ues, np.int64)
-    served = np.arange(setting.subchannels) * (setting.ues // setting.subchannels)
+    gains, best_gains = np.empty((ues, subchannels)), np.empty(ues)
+    rank = np.empty(ues, np.int64)
+    served = np.arange(subchannels) * (ues // subchannels)
 
     def whole(first: int) -> None:
         serve((first, first + BLOCK), keys, cell, weight_of, True, books[0])
@@ -72,7 +72,7 @@ def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], ob
         draw((first, first + BLOCK), keys.fading, means, gains, best_gains)
 
     def books_only(first: int) -> None:
-        keep_books((first, first + BLOCK), keys, setting.chances, rank, books[1], served)
+        keep_books((first, first + BLOCK), keys, chances, rank, books[1], served)
 
     return {"all": whole, "draw": drawing, "books": books_only}
 

@@ -39,6 +39,12 @@ TINY = Scenario.read(
 )
 
 
+#: Changes under which the model diverges.
+DIVERGING = {
+    "learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200,
+}  # fmt: skip
+
+
 def tiny(**changes):
     """The tiny scenario with changes by dotted name, such as ``**{"run.rounds": 3}``."""
     return TINY.with_(**changes)

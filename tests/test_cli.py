@@ -1,5 +1,6 @@
 """The command line as a user meets it: output, exit codes, one sentence for a mistake."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise.cli import app
+from agewise.cli.options import split_values, variations_of
+from tests.scenarios import tiny
 
 
 @pytest.fixture
@@ -122,8 +126,6 @@ def test_version():
 
 @pytest.fixture
 def scenario_file(tmp_path):
-    from tests.scenarios import tiny
-
     path = tmp_path / "tiny.toml"
     path.write_text(tiny(**{"run.rounds": 12}).to_toml())
     return path
@@ -154,12 +156,15 @@ def test_compare_show_and_sweep(scenario_file):
     assert "round 12" in shown.stdout
     assert "\x1b" not in shown.stdout
     swept = agewise_command(
-        "sweep", "tiny.toml", "--vary", "channel.rate_threshold=1,4", "--vary",
+        "sweep", "tiny.toml", "--vary", "threshold.rate=1,4", "--vary",
         "data.partition=iid,shards", "--policy", "random", "--seeds", "1", "--out", "swept",
         "--engine", "inline", "--set", "run.rounds=2", "--json", cwd=folder,
     )  # fmt: skip
     assert swept.returncode == 0, swept.stderr
     assert json.loads(swept.stdout)["finished"] == 4
+    based = agewise_command("show", "mine", "--baseline", "age-based", cwd=folder)
+    assert "gain over age-based, p-value" in based.stdout
+    assert "gain over max-pack, p-value" in shown.stdout
     one = agewise_command(
         "run", "tiny.toml", "--policy", "random", "--out", "one", "--workers", "1", "--quiet",
         "--set", "run.rounds=2", cwd=folder,
@@ -175,7 +180,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         cwd=scenario_file.parent,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "1. ABS reaches a higher accuracy than MaxPack: " in run.stdout
+    assert "1. age-based (ABS) reaches a higher accuracy than max-pack: " in run.stdout
     assert "3. gradient diversity explains the gain: " in run.stdout
     assert (scenario_file.parent / "r" / "accuracy.pdf").exists()
 
@@ -192,6 +197,13 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("compare", "tiny.toml", "--engine", "slurm"), "unknown engine 'slurm'"),
         (("compare", "tiny.toml", "--seeds", "0"), "seeds must be a whole number"),
         (("show", "."), "not a results folder"),
+        (("run", "tiny.toml", "--set", "channel.rate_threshold=2"), "is now threshold.rate"),
+        (("run", "tiny.toml", "--set", "timing={kind=none}"), "{kind=none} is not valid TOML"),
+        (("sweep", "tiny.toml", "--vary", "data.pair=1,2"), "data.pair is now data.task.classes"),
+        (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
+        (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
+        (("run", "tiny.toml", "--live", "--engine", "local"), "runs in this process"),
+        (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
     ],
 )
 def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments, sentence):
@@ -202,16 +214,71 @@ def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments,
     assert not (scenario_file.parent / "runs").exists()
 
 
+def test_changes_are_made_together_in_any_order(scenario_file):
+    """A field of a kind may be set before the kind is, and a section as a table."""
+    np.savez(scenario_file.parent / "gains.npz", gains=np.ones((12, 12, 5)))
+    changes = (
+        "data.partition.concentration=0.5", "data.partition=dirichlet",
+        'channel={kind="trace", path="gains.npz"}', "timing.deadline_slots=2",
+        "timing.compute_slots=1", "timing.compute_sigma=0", "timing=slots",
+    )  # fmt: skip
+    options = [part for change in changes for part in ("--set", change)]
+    run = agewise_command("scenario", "tiny.toml", *options, cwd=scenario_file.parent)
+    assert run.returncode == 0, run.stderr
+    (scenario_file.parent / "changed.toml").write_text(run.stdout)
+    assert agewise.Scenario.load(scenario_file.parent / "changed.toml") == tiny(
+        **{
+            "run.rounds": 12,
+            "data.partition": {"kind": "dirichlet", "concentration": 0.5},
+            "channel": {"kind": "trace", "path": "gains.npz"},
+            "timing": {"kind": "slots", "compute_slots": 1, "compute_sigma": 0,
+                       "deadline_slots": 2},
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,2.5, x", ["1", "2.5", "x"]),
+        ("[1, 2],[3, 4]", ["[1, 2]", "[3, 4]"]),
+        ('{kind="a,b", x=[1, {y=2}]},iid', ['{kind="a,b", x=[1, {y=2}]}', "iid"]),
+        ("'a, \"', \"b,'\"", ["'a, \"'", '"b,\'"']),
+        ("", [""]),
+    ],
+)
+def test_values_are_split_outside_of_brackets_and_quotes(text, values):
+    assert split_values(text) == values
+
+
+def test_sections_are_varied_by_name_or_as_tables(scenario_file):
+    vary = 'data.partition=iid,{kind="shards", classes_per_ue=1}'
+    assert variations_of([vary]) == {
+        "data.partition": ["iid", {"kind": "shards", "classes_per_ue": 1}]
+    }
+    arguments = (
+        "sweep", "tiny.toml", "--vary", vary, "--seeds", "1", "--set", "run.rounds=2", "--engine",
+        "inline", "--out", "s",
+    )  # fmt: skip
+    run = agewise_command(*arguments, cwd=scenario_file.parent)
+    assert run.returncode == 0, run.stderr
+    assert "partition=shards" in run.stdout
+    said = json.loads(agewise_command("show", "s", "--json", cwd=scenario_file.parent).stdout)
+    assert [row["data.partition"] for row in said["rows"]][::2] == [
+        "iid", "shards(classes_per_ue=1)",
+    ]  # fmt: skip
+
+
 def test_gap_says_what_policies_lose(scenario_file):
     arguments = (
         "gap", scenario_file.name, "--policy", "age-based", "--policy", "random", "--seeds", "2",
-        "--every", "3", "--set", "run.rounds=6", "--vary", "channel.rate_threshold=2,4",
+        "--every", "3", "--set", "run.rounds=6", "--vary", "threshold.rate=2,4",
         "--engine", "inline", "--out", "g",
     )  # fmt: skip
     run = agewise_command(*arguments, cwd=scenario_file.parent)
     assert run.returncode == 0, run.stderr
     assert "The optimum is proven in 16 of 16 rounds." in run.stdout
-    assert "Regimes: channel.rate_threshold." in run.stdout
+    assert "Regimes: threshold.rate." in run.stdout
     said = json.loads(agewise_command(*arguments, "--json", cwd=scenario_file.parent).stdout)
     assert len(said["rows"]) == 4
     for row in said["rows"]:
@@ -250,7 +317,7 @@ def test_benchmark_ranks_and_writes_its_page(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("benchmark", "--scenario", "papers"), "the suite has no scenario 'papers'; there are "),
+        (("benchmark", "--scenario", "papers"), "benchmark has no scenario 'papers'; there are "),
         (("gap", "--policy", "agebased"), "unknown policy 'agebased'; did you mean age-based"),
         (("traffic", "--arrivals", "2"), "arrivals must be "),
         (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
@@ -265,3 +332,98 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
     assert run.stderr.count("\n") == 1
     assert sentence in run.stderr
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+TWINS = {
+    "scenario": [agewise.Scenario.with_],
+    "policies": [agewise.policies.names],
+    "run": [agewise.run],
+    "compare": [agewise.compare],
+    "sweep": [agewise.sweep],
+    "show": [agewise.Result.open],
+    "report": [agewise.Result.open, agewise.write_page],
+    "figure": [agewise.Result.open, agewise.draw_figure],
+    "traffic": [agewise.schedule_traffic],
+    "schedule": [agewise.schedule],
+    "reproduce": [agewise.reproduce, agewise.reproduce_map],
+    "gap": [agewise.gap],
+    "benchmark": [agewise.benchmark],
+}
+#: What an option is called in Python, where that differs; None for what only a command needs.
+IN_PYTHON = {
+    "as_json": None,  # what the twin returns is printed, for eyes or for machines
+    "source": "scenario",
+    "changes": "scenario",  # scenario.with_(...)
+    "folder": "path",
+    "live": "on_round",
+    "alpha": "parameters",
+    "form": "parameters",
+    "ties": "parameters",
+    "scenario source": None,  # Scenario.preset or Scenario.load
+    "scenario changes": "changes",
+    "reproduce whole_map": None,  # one of two functions
+    "traffic source": "channel",
+    "traffic changes": "channel",
+    "traffic quiet": "progress",
+}
+#: Options with another default, and why.
+OTHER_DEFAULTS = {
+    "source": "the command takes the paper's scenario, Python asks for one",
+    "changes": "a scenario of Python is changed before",
+    "out": "a command always has a folder; compare, sweep and run of Python keep results in memory",
+    "live": "on_round is a function, and progress likewise",
+    "traffic quiet": "likewise",
+    "alpha": "any parameter of the policy",
+    "form": "any parameter of the policy",
+    "ties": "any parameter of the policy",
+    "sweep policies": "Python has what is varied behind them, so they must be given",
+    "gap policies": "none stands for Python's default",
+    "benchmark policies": "none stands for Python's default",
+}
+#: Parameters that a command has no option for.
+PYTHON_ONLY = {
+    "report": {"result"},  # Result.open gives it
+    "figure": {"result"},
+    "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
+}
+
+
+@pytest.mark.parametrize("command", app.registered_commands, ids=lambda command: command.name)
+def test_every_command_and_its_twin_have_the_same_options(command):
+    options = inspect.signature(command.callback).parameters
+    names = {
+        name: IN_PYTHON.get(f"{command.name} {name}", IN_PYTHON.get(name, name)) for name in options
+    }
+    twins = {}
+    for twin in TWINS[command.name]:
+        twins |= inspect.signature(twin).parameters
+    python_only = PYTHON_ONLY.get(command.name, set()) | {"self"}
+    assert set(names.values()) - {None} == set(twins) - python_only
+    for name, option in options.items():
+        if names[name] and not {name, f"{command.name} {name}"} & OTHER_DEFAULTS.keys():
+            default = twins[names[name]].default
+            wanted = list(default) if isinstance(default, tuple) else default
+            assert option.default == wanted, name
+
+
+def test_commands_and_studies_use_the_same_folders(monkeypatch):
+    """Without --out a command fills the folder that its twin fills."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(*given, **_):
+        raise Stop(given)
+
+    for command, name, place in (
+        (["reproduce"], "reproduce", 2),
+        (["reproduce", "--map"], "reproduce_map", 2),
+        (["gap"], "gap", 4),
+        (["benchmark"], "benchmark", 3),
+    ):
+        twin = getattr(agewise, name)
+        expected = inspect.signature(twin).parameters["out"].default
+        monkeypatch.setattr(agewise, name, stop, raising=False)
+        with pytest.raises(Stop) as stopped:
+            app(command, standalone_mode=False)
+        assert str(stopped.value.args[0][place]) == expected

@@ -105,9 +105,7 @@ def test_nobody_scheduled_leaves_the_model_and_ages_everyone():
 
 @pytest.mark.parametrize("loss", ["squared-error", "squared-hinge"])
 def test_a_diverging_model_stops_with_the_round_and_the_cause(loss):
-    scenario = tiny(
-        **{"learn.model.loss": loss, "learn.step_size": 50.0, "learn.local_steps": 200}
-    )
+    scenario = tiny(**{"learn.model.loss": loss, "learn.step_size": 50.0, "learn.local_steps": 200})
     with pytest.raises(Diverged, match=r"diverged in round \d.*too large: lower learn.step_size"):
         simulate(scenario, "random")
 

@@ -24,9 +24,7 @@ FIELDS = ("mean_age", "peak_age", "oldest", "deliveries", "age_counts", "subchan
 
 
 def in_regime(edge_snr_db, threshold, **changes):
-    return tiny(
-        **{"channel.link.edge_snr_db": edge_snr_db, "threshold.rate": threshold}, **changes
-    )
+    return tiny(**{"channel.link.edge_snr_db": edge_snr_db, "threshold.rate": threshold}, **changes)
 
 
 def word(key, t, ue):
@@ -199,7 +197,7 @@ def test_without_a_threshold_the_ages_go_round(policy):
     Only the start differs, as all ages are 0 before it: those served in slot 1 begin with
     1, 0, 1, 2 and end with 0, 1, one less in sum than whole cycles.
     """
-    scenario = in_regime(10.0, 0.0, subchannels=4)
+    scenario = in_regime(10.0, 0.0, **{"cell.subchannels": 4})
     traffic = schedule_traffic(scenario, policy, 750)
     assert traffic.deliveries.tolist() == [250] * 12
     assert sorted(traffic.mean_age) == [749 / 750] * 4 + [1.0] * 8
@@ -219,7 +217,7 @@ def test_served_in_every_slot_the_age_is_geometric(policy):
     the variance (1 - p) / p^2 (2 / p - 1) / n.
     """
     chances, n = np.array([0.05, 0.3, 0.5, 0.9, 1.0] * 2), 40_000
-    scenario = in_regime(10.0, 0.0, ues=10, subchannels=10)
+    scenario = in_regime(10.0, 0.0, **{"cell.ues": 10, "cell.subchannels": 10})
     traffic = schedule_traffic(scenario, policy, n, arrivals=chances)
     deviation = np.sqrt((1 - chances) / chances**2 * (2 / chances - 1) / n)
     assert (abs(traffic.mean_age - (1 - chances) / chances) <= 4 * deviation + 1 / n).all()

@@ -13,7 +13,8 @@ def fresh_state(ues, **per_ue):
     state = State({}, {})
     for name in policies.names():
         policy = policies.policy_class(name)
-        state.per_ue |= {key: np.full(ues, float(fill)) for key, fill in policy.state_per_ue.items()}
+        for key, fill in policy.state_per_ue.items():
+            state.per_ue[key] = np.full(ues, float(fill))
         state.scalars |= policy.state_scalars
     state.per_ue |= per_ue
     return state
@@ -28,6 +29,4 @@ def view_of(uplink, ages, state=None, **known):
 def feedback_of(ues, **known):
     """Feedback of which only these quantities are known."""
     none = Feedback.none(ues)
-    return Feedback(
-        *(np.array(known.get(name, getattr(none, name)), float) for name in vars(none))
-    )
+    return Feedback(*(np.array(known.get(name, getattr(none, name)), float) for name in vars(none)))

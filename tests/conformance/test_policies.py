@@ -282,7 +282,11 @@ class ChanceByName:
         self._rng, self._rows, self._everyone = rng, [everyone.index(n) for n in names], everyone
 
     def random(self, size=None):
-        return self._rng.random() if size is None else self._rng.random(len(self._everyone))[self._rows]
+        return (
+            self._rng.random()
+            if size is None
+            else self._rng.random(len(self._everyone))[self._rows]
+        )
 
     def permutation(self, _):
         return self._rng.permutation(len(self._everyone))[self._rows]
@@ -309,7 +313,9 @@ def test_ages_and_state_follow_the_id_when_devices_come_and_go(name):
     visits = ["abcde", "abcdefg", "bcdefg", "abcdfg", "ahijbc", "abcdefghij", "ijab", "abcdefghij"]
     policy, rng = policies.make_policy(name), np.random.default_rng(3)
     # Optima may be shared by several sets of UEs, so that orders may matter: one is enough there.
-    points = [AccessPoint(policy, visits[0], StreamsByName(0)) for _ in range(1 + (name not in VALUES))]
+    points = [
+        AccessPoint(policy, visits[0], StreamsByName(0)) for _ in range(1 + (name not in VALUES))
+    ]
     ages: dict[str, int] = {}
     for t, members in enumerate(visits):
         gains = draw_gains(np.random.default_rng([5, t]), 10, 4, 10.0)

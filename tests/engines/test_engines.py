@@ -18,7 +18,7 @@ from agewise.simulation import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
 from tests.experiment.watch import ROOT, children, files, runs, times, until
-from tests.scenarios import tiny
+from tests.scenarios import DIVERGING, tiny
 
 SCENARIO = tiny(**{"run.rounds": 3})
 POLICIES = ["age-based", "max-pack", "round-robin"]
@@ -76,7 +76,7 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
             import numpy as np
             import agewise
             from agewise.spectrum import pack
-            from tests.scenarios import tiny
+            from tests.scenarios import DIVERGING, tiny
 
             @dataclass(frozen=True)
             class LowestIndex(agewise.Policy):
@@ -124,7 +124,7 @@ def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_
 
 
 def test_a_diverging_model_stops_the_run(tmp_path):
-    wild = tiny(**{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200})
+    wild = tiny(**DIVERGING)
     with pytest.raises(Diverged, match=r"^the model diverged in round \d"):
         agewise.compare(wild, ["random"], 1, tmp_path / "out", workers=1, quiet=True)
 

@@ -7,7 +7,7 @@ from tests.scenarios import tiny
 
 #: About a tenth of a second a run, so that a signal finds some finished and some at work.
 SCENARIO = tiny(**{"learn.local_steps": 20000, "run.rounds": 8})
-VARY = {"channel.rate_threshold": [3.0, 4.0]}
+VARY = {"threshold.rate": [3.0, 4.0]}
 COUNT = 16
 
 

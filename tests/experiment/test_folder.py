@@ -86,23 +86,23 @@ def test_more_seeds_and_policies_extend_the_folder(out, tmp_path):
 
 
 def test_a_sweep_extends_and_keeps_variations_apart(out):
-    vary, computed = {"channel.rate_threshold": [2.0, 3.0]}, Counting()
+    vary, computed = {"threshold.rate": [2.0, 3.0]}, Counting()
     result = agewise.sweep(SCENARIO, ["max-pack"], vary, 2, out, engine=computed, quiet=True)
     assert len(computed) == 4
     assert [dict(v) for v in result.variations] == [
-        {}, {"channel.rate_threshold": 2.0}, {"channel.rate_threshold": 3.0}
+        {}, {"threshold.rate": 2.0}, {"threshold.rate": 3.0}
     ]  # fmt: skip
     assert len(result.entries) == 10
-    rounds = result.history("max-pack", 1, {"channel.rate_threshold": 2.0})
-    assert rounds.info.scenario["channel"]["rate_threshold"] == 2.0
+    rounds = result.history("max-pack", 1, {"threshold.rate": 2.0})
+    assert rounds.info.scenario["threshold"]["rate"] == 2.0
 
 
 def test_the_same_sweep_in_other_words_is_finished(tmp_path):
     out, computed = tmp_path / "out", Counting()
-    vary = {"channel.rate_threshold": [2.0, 3.0], "learn.local_steps": [5]}
+    vary = {"threshold.rate": [2.0, 3.0], "learn.local_steps": [5]}
     agewise.sweep(SCENARIO, ["age-based:alpha=1"], vary, 2, out, engine=computed, quiet=True)
     assert len(computed) == 4
-    other = {"learn.local_steps": [5, 5], "channel.rate_threshold": [3, 2]}
+    other = {"learn.local_steps": [5, 5], "threshold.rate": [3, 2]}
     policy = AgeBased(alpha=1)
     result = agewise.sweep(SCENARIO, [policy], other, [1, 0, 1], out, engine=computed, quiet=True)
     assert len(computed) == 4
@@ -113,16 +113,16 @@ def test_the_same_sweep_in_other_words_is_finished(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "difference"),
     [
-        ({"channel": {"rate_threshold": 4.5}},
-         r"channel.rate_threshold is 4.0 there and 4.5 here"),
-        ({"learn": {"local_steps": 11}}, r"learn.local_steps is 10 there and 11 here"),
-        ({"run": {"rounds": 3, "objective_every": 2}},
-         r"run.objective_every is absent there and 2 here"),
+        ({"threshold.rate": 4.5}, r"threshold.rate is 4.0 there and 4.5 here"),
+        ({"learn.local_steps": 11}, r"learn.local_steps is 10 there and 11 here"),
+        ({"run.objective_every": 2}, r"run.objective_every is 0 there and 2 here"),
+        ({"timing": {"kind": "slots", "compute_slots": 1, "compute_sigma": 0, "deadline_slots": 9}},
+         r"timing.kind is none there and slots here"),
     ],
 )  # fmt: skip
 def test_another_scenario_is_refused_and_changes_nothing(changes, difference, out):
     before = everything(out)
-    other = tiny(**{"run": {"rounds": 3}, **changes})
+    other = SCENARIO.with_(**changes)
     with pytest.raises(FolderError, match=rf"another scenario \({difference}\): give another"):
         compare(out, ["random"], scenario=other)
     assert everything(out) == before

@@ -13,9 +13,11 @@ from agewise.experiment.result import HistoryCache
 from agewise.experiment.runs import file_name, find_policy
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random
 from agewise.records import PolicyKey
-from tests.scenarios import tiny
+from tests.scenarios import DIVERGING, tiny
 
 POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index"]
+
+SHARDS = {"kind": "shards", "classes_per_ue": 1}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def test_all_rounds_as_one_frame(result):
 
 
 def test_sweep_varies_what_it_says(tmp_path):
-    vary = {"channel.rate_threshold": [1.0, 4.0], "data.partition": ["iid", "shards"]}
+    vary = {"threshold.rate": [1.0, 4.0], "data.partition": ["iid", SHARDS]}
     result = agewise.sweep(
         tiny(**{"run.rounds": 3}), ["random", "max-pack"], vary, seeds=2, out=tmp_path / "sweep",
         engine="inline", quiet=True,
@@ -92,16 +94,14 @@ def test_sweep_varies_what_it_says(tmp_path):
     assert len(result.entries) == result.expected == 16
     for variation in result.variations:
         for history in result.histories("random", variation).values():
-            assert (
-                history.info.scenario["channel"]["rate_threshold"]
-                == (variation["channel.rate_threshold"])
+            assert history.info.scenario["threshold"]["rate"] == variation["threshold.rate"]
+            partition = history.info.scenario["data"]["partition"]
+            assert partition == (
+                SHARDS if variation["data.partition"] == SHARDS else {"kind": "iid"}
             )
-            assert history.info.scenario["data"]["partition"] == variation["data.partition"]
     rows = result.table().to_dicts()
     assert len(rows) == 8
-    assert {(r["channel.rate_threshold"], r["data.partition"]) for r in rows} == {
-        (t, p) for t in (1.0, 4.0) for p in ("iid", "shards")
-    }
+    assert len({(r["threshold.rate"], str(r["data.partition"])) for r in rows}) == 4
     again = Result.open(tmp_path / "sweep")
     assert again.table().equals(result.table())
 
@@ -184,7 +184,7 @@ def test_the_baseline_is_kept_in_the_folder(tmp_path):
     assert compare(["age-based"], baseline="max-pack:ties=lowest-index").baseline == indexed.key
     assert Result.open(out).baseline == indexed.key
     swept = agewise.sweep(
-        scenario, ["random", "age-based"], {"channel.rate_threshold": [1.0]}, 1,
+        scenario, ["random", "age-based"], {"threshold.rate": [1.0]}, 1,
         engine="inline", quiet=True, baseline=AgeBased(),
     )  # fmt: skip
     assert swept.baseline == AgeBased().key
@@ -201,14 +201,14 @@ def test_a_policy_by_its_parts_whatever_its_texts_hold():
 
 
 def test_names_of_files_tell_runs_apart():
-    scenario, key = {"channel.rate_threshold": 2.0}, AgeBased().key
+    scenario, key = {"threshold.rate": 2.0}, AgeBased().key
     assert file_name(scenario, key, 3).startswith(
-        "rate_threshold=2--age-based-alpha=0.5-form=paper-ties=random--seed-0003--"
+        "rate=2--age-based-alpha=0.5-form=paper-ties=random--seed-0003--"
     )
     runs = [
         ({}, key, 3), (scenario, key, 3), (scenario, key, 4),
         (scenario, AgeBased(alpha=0.6).key, 3),
-        ({"channel.rate_threshold": 3.0}, key, 3), ({"data.rate_threshold": 2.0}, key, 3),
+        ({"threshold.rate": 3.0}, key, 3), ({"data.rate": 2.0}, key, 3),
         ({}, PolicyKey("a/b", {}), 3), ({}, PolicyKey("a-b", {}), 3), ({}, PolicyKey("A-b", {}), 3),
         ({}, PolicyKey("a", {"b": "1,c=2"}), 3), ({}, PolicyKey("a", {"b": 1, "c": 2}), 3),
         ({}, PolicyKey("x" * 300, {}), 10**40), ({}, PolicyKey("x" * 300, {}), 10**40 + 1),
@@ -258,12 +258,12 @@ def test_histories_in_memory_are_bounded_by_their_bytes(result):
 def test_rounds_of_a_comparison_and_a_sweep_in_one_frame(tmp_path):
     out, scenario = tmp_path / "out", tiny(**{"run.rounds": 2})
     agewise.compare(scenario, ["random"], 1, out, engine="inline", quiet=True)
-    vary = {"channel.rate_threshold": np.linspace(2, 3, 2), "data.classes_per_ue": [np.int64(1)]}
+    vary = {"threshold.rate": np.linspace(2, 3, 2), "data.partition.classes_per_ue": [np.int64(1)]}
     result = agewise.sweep(scenario, ["random"], vary, 1, out, engine="inline", quiet=True)
     frame = result.to_polars()
-    assert frame["channel.rate_threshold"].to_list() == [None, None, 2.0, 2.0, 3.0, 3.0]
+    assert frame["threshold.rate"].to_list() == [None, None, 2.0, 2.0, 3.0, 3.0]
     for classes in (1, 1.0):
-        variation = {"data.classes_per_ue": classes, "channel.rate_threshold": 2}
+        variation = {"data.partition.classes_per_ue": classes, "threshold.rate": 2}
         assert len(result.histories("random", variation)) == 1
 
 
@@ -276,9 +276,9 @@ def test_mistakes(tmp_path):
     with pytest.raises(ValueError, match="seeds must be a whole number of at least 1"):
         agewise.compare(scenario, ["random"], seeds=0, out=tmp_path / "x")
     with pytest.raises(ValueError, match="needs at least one value"):
-        agewise.sweep(scenario, ["random"], {"channel.rate_threshold": []}, out=tmp_path / "x")
-    with pytest.raises(ValueError, match="did you mean rate_threshold"):
-        agewise.sweep(scenario, ["random"], {"channel.rate_treshold": [1]}, out=tmp_path / "x")
+        agewise.sweep(scenario, ["random"], {"threshold.rate": []}, out=tmp_path / "x")
+    with pytest.raises(ValueError, match="did you mean rate"):
+        agewise.sweep(scenario, ["random"], {"threshold.rat": [1]}, out=tmp_path / "x")
     assert not (tmp_path / "x").exists()
     with pytest.raises(FolderError, match="not a results folder"):
         Result.open(tmp_path)
@@ -301,7 +301,7 @@ def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
     assert result.history("random").accuracy.size == 2
     del result
     gc.collect()
-    diverging = tiny(**{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200})
+    diverging = tiny(**DIVERGING)
     with pytest.raises(ValueError, match="diverged"):
         agewise.run(diverging, "random", engine="inline")
     assert list(tmp_path.iterdir()) == []

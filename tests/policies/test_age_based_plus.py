@@ -8,8 +8,8 @@ from agewise.age import f_alpha, next_ages
 from agewise.policies import AgeBased, AgeBasedPlus
 from agewise.spectrum import auction
 from tests.cells import draw_gains
-from tests.views import view_of
 from tests.scenarios import tiny
+from tests.views import view_of
 
 
 def test_it_weighs_ages_as_age_based_does():

@@ -20,9 +20,9 @@ from agewise.policies import (
     Whittle,
     make_policy,
 )
+from agewise.policies._estimates import chances_of_reach
 from agewise.policies.importance_channel import probabilities
 from agewise.policies.markov import chance_to_send
-from agewise.policies._estimates import chances_of_reach
 from agewise.policies.whittle import whittle_index
 from agewise.spectrum import fill, pack
 from agewise.spectrum.reach import needs

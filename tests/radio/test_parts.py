@@ -46,7 +46,8 @@ def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
 def test_without_fading_gains_stay_at_their_means():
     channel = make_channel(SMALL.with_(**{"channel.fading": "none"}), Streams(3))
     for t in (0, 5):
-        np.testing.assert_array_equal(channel.block(t).true, channel.mean_gains[:, None].repeat(20, 1))
+        expected = np.repeat(channel.mean_gains[:, None], 20, axis=1)
+        np.testing.assert_array_equal(channel.block(t).true, expected)
 
 
 def test_edge_snr_is_met_at_the_edge():

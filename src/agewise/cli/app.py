@@ -17,8 +17,6 @@ app = typer.Typer(
     "learning over wireless channels.",
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
 
 def _version(wanted: bool) -> None:
     if wanted:

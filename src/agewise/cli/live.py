@@ -2,15 +2,17 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 from rich.live import Live as Screen
 from rich.panel import Panel
 from rich.text import Text
 
-from agewise.records import RoundRecord
+if TYPE_CHECKING:
+    from agewise.records import RoundRecord
 
 #: Rounds are computed faster than anybody can see: in a terminal each is shown at least so long.
 _SHOWN_S = 0.1
@@ -42,7 +44,7 @@ class Live:
         if self.shown == 0:
             typer.echo("Nothing to watch: these rounds are finished; --out FOLDER runs them anew.")
 
-    def __call__(self, record: RoundRecord) -> None:
+    def __call__(self, record: "RoundRecord") -> None:
         """Show this round."""
         self.shown += 1
         if record.t == 0:
@@ -58,7 +60,7 @@ class Live:
         typer.echo(f"round {record.t + 1} of {self.count}: {_facts(record)}{measured}")
 
 
-def picture(record: RoundRecord, accuracies: list[float], title: str, count: int) -> Panel:
+def picture(record: "RoundRecord", accuracies: list[float], title: str, count: int) -> Panel:
     """One round as a panel of text."""
     text = Text(f"round {record.t + 1} of {count}: {_facts(record)}\n\n")
     uploads = " ".join(map(str, record.scheduled.tolist())) or "nobody"
@@ -70,11 +72,12 @@ def picture(record: RoundRecord, accuracies: list[float], title: str, count: int
     return Panel(text, title=Text(title), title_align="left", width=90)
 
 
-def age_histogram(record: RoundRecord, bins: int = 20) -> tuple[str, str]:
+def age_histogram(record: "RoundRecord", bins: int = 20) -> tuple[str, str]:
     """How many UEs have which age, as small bars, and what the bars span."""
     peak = int(record.ages.max())
-    counts, _ = np.histogram(record.ages, bins=min(bins, peak + 1), range=(0, peak + 1))
-    return sparkline(counts.tolist(), zero=True), f"0 to {peak}"
+    bins = min(bins, peak + 1)
+    counts = Counter(age * bins // (peak + 1) for age in record.ages.tolist())
+    return sparkline([counts[place] for place in range(bins)], zero=True), f"0 to {peak}"
 
 
 def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
@@ -96,7 +99,7 @@ def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
     )
 
 
-def _facts(record: RoundRecord) -> str:
+def _facts(record: "RoundRecord") -> str:
     return (
         f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
         f"{record.owner.size} subchannels, {int((record.participation > 0).sum())} heard so far, "

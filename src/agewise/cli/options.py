@@ -1,29 +1,55 @@
 """Options that several commands share, and what they mean."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from agewise.engines import Engine
-    from agewise.scenario import Scenario
+import agewise
 
 Source = Annotated[
     str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Change a value by its dotted name: learn.local_steps=20."),
+    typer.Option(
+        "--set",
+        help="Change a field by its dotted name: learn.local_steps=20; a section by the name of a "
+        "kind, data.partition=iid, or as a table, 'timing={kind=\"none\"}'. May be repeated.",
+    ),
 ]
 Vary = Annotated[
     list[str],
-    typer.Option(help="Values of a field: channel.rate_threshold=1,2,4; may be repeated."),
+    typer.Option(
+        help="Values of a field: threshold.rate=1,2,4, or of a section, data.partition=iid,shards. "
+        "May be repeated, which gives every combination."
+    ),
 ]
+Folder = Annotated[Path, typer.Argument(help="A results folder, finished or still running.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Results folder; one that is partly filled is continued.")
+    Path | None,
+    typer.Option(
+        help="Results folder, runs/COMMAND-SCENARIO by default; one that is partly filled is "
+        "continued."
+    ),
 ]
 Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
+OnePolicy = Annotated[
+    str, typer.Option(help="Name, with parameters behind a colon: age-based:alpha=0.25.")
+]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy",
+        help="Name, with parameters behind a colon: max-pack:ties=lowest-index. May be repeated.",
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        help="The policy that the others are compared with; max-pack by default, else the first."
+    ),
+]
 EngineName = Annotated[
     str, typer.Option(help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]).")
 ]
@@ -32,24 +58,39 @@ Workers = Annotated[
 ]
 Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Policies = Annotated[
-    list[str],
-    typer.Option(
-        "--policy", help="Name, with parameters behind a colon: max-pack:ties=lowest-index."
-    ),
-]
+Every = Annotated[int, typer.Option(min=1, help="Solve every so many rounds to optimality.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def scenario_of(source: str, changes: list[str] | None) -> "Scenario":
-    """The scenario of this preset or file, with the changes."""
-    from agewise.scenario import Scenario, presets, toml
+def scenario_of(source: "str | agewise.Scenario", changes: list[str] | None) -> "agewise.Scenario":
+    """The scenario of this preset or file with the changes, which are made together."""
+    base = named_scenario(source) if isinstance(source, str) else source
+    written = dict(assignment(text, "--set") for text in changes or [])
+    return base.with_(**{name: value_of(text, "--set") for name, text in written.items()})
 
-    is_preset = source in presets() or not (source.endswith(".toml") or Path(source).exists())
-    chosen = Scenario.preset(source) if is_preset else Scenario.load(source)
-    for text in changes or []:
-        name, value = assignment(text, "--set")
-        chosen = chosen.with_(**{name: toml.value(value)})
-    return chosen
+
+def named_scenario(source: str) -> "agewise.Scenario":
+    """The preset of this name, or the scenario in this file."""
+    known = source in agewise.scenario.presets()
+    if known or not (source.endswith(".toml") or Path(source).exists()):
+        return agewise.Scenario.preset(source)
+    return agewise.Scenario.load(source)
+
+
+def default_out(command: str, source: str) -> Path:
+    """The results folder of a command without ``--out``."""
+    return Path("runs") / f"{command}-{Path(source).stem}"
+
+
+def variations_of(texts: list[str]) -> dict[str, list[Any]]:
+    """The values of each field, from ``name=value,value`` texts."""
+    varied: dict[str, list[Any]] = {}
+    for text in texts:
+        name, values = assignment(text, "--vary")
+        if name in varied:
+            raise ValueError(f"--vary {name} is given twice: write all its values behind one")
+        varied[name] = [value_of(value, "--vary") for value in split_values(values)]
+    return varied
 
 
 def assignment(text: str, option: str) -> tuple[str, str]:
@@ -60,24 +101,32 @@ def assignment(text: str, option: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def engine_of(name: str, workers: int | None, address: str | None) -> "Engine":
-    """Where runs happen."""
-    from agewise.engines import make_engine
-
-    return make_engine(name, workers, address)
-
-
-def default_out(command: str, source: str) -> Path:
-    """The results folder of a command without ``--out``."""
-    return Path("runs") / f"{command}-{Path(source).stem}"
+def value_of(text: str, option: str) -> Any:
+    """A value as it is written in TOML; a plain word is text."""
+    value = agewise.scenario.toml.value(text)
+    if value == text and text.startswith(("{", "[", '"', "'")):
+        raise ValueError(f"{option}: {text} is not valid TOML")
+    return value
 
 
-def varied_of(texts: list[str]) -> dict[str, list[Any]]:
-    """The values of each field, from ``name=value,value`` texts."""
-    from agewise.scenario import toml
+def split_values(text: str) -> list[str]:
+    """Values between commas; commas in brackets, braces and quotes belong to a value.
 
-    varied = {}
-    for text in texts:
-        name, values = assignment(text, "--vary")
-        varied[name] = [toml.value(value) for value in values.split(",")]
-    return varied
+    >>> split_values('iid, {kind = "shards", classes_per_ue = 1}, "a, b"')
+    ['iid', '{kind = "shards", classes_per_ue = 1}', '"a, b"']
+    """
+    values, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "[{":
+            depth += 1
+        elif character in "]}":
+            depth -= 1
+        if character == "," and depth == 0 and not quote:
+            values.append("")
+        else:
+            values[-1] += character
+    return [value.strip() for value in values]

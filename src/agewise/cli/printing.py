@@ -1,19 +1,46 @@
 """Results as tables for eyes, or as JSON."""
 
+import json
 import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
-from agewise.cli.tables import console, number, print_json, stars, table
+import agewise
 
 if TYPE_CHECKING:
-    from agewise.experiment import Result
-    from agewise.reproduction import MapResult, Reproduction
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from agewise.studies import Benchmark, Gap, MapResult, Reproduction
+    from agewise.traffic import Traffic
 
 
-def print_result(result: "Result", *, as_json: bool) -> None:
-    """The table of a result, and what is missing in it."""
+def print_json(value: object) -> None:
+    """For machines."""
+    typer.echo(json.dumps(value, indent=2, default=str))
+
+
+def print_list(lines: Mapping[str, str]) -> None:
+    """Names, each with a line of text."""
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        typer.echo(f"{name:<{width}}  {line}")
+
+
+def print_page(page: Path, *, to_stderr: bool = False) -> None:
+    """Where the page is."""
+    typer.echo(f"Page: {page}", err=to_stderr)
+
+
+def print_result(result: "agewise.Result", *, as_json: bool) -> None:
+    """The tables of a result, and what is missing in it."""
     if as_json:
         print_json(_described(result))
         return
@@ -24,99 +51,231 @@ def print_result(result: "Result", *, as_json: bool) -> None:
     _print_state(result)
 
 
-def print_reproduction(made: "Reproduction", *, as_json: bool) -> None:
-    """The verdict: the table, then the claims in plain words."""
-    claims = [vars(claim) for claim in made.claims]
-    figures = [str(file) for file in made.figures]
+def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
+    """The verdict: the tables, then the claims in plain words."""
+    figures = [str(file) for file in study.figures]
     if as_json:
-        print_json(_described(made.result) | {"claims": claims, "figures": figures})
+        claims = [asdict(claim) for claim in study.claims]
+        print_json(_described(study.result) | {"claims": claims, "figures": figures})
         return
-    _print_tables(made.result)
-    typer.echo("What the paper says of ABS against MaxPack (ties at random), and what holds here:")
-    for place, claim in enumerate(made.claims, start=1):
-        typer.echo(f"  {place}. {claim.claim}: {claim.verdict.upper()}")
+    _print_tables(study.result)
+    typer.echo("What the paper says, and what holds here (both with ties at random):")
+    for number, claim in enumerate(study.claims, start=1):
+        typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         typer.echo(f"     {claim.evidence}")
     typer.echo(f"Figure: {', '.join(figures)}")
-    _print_state(made.result)
+    _print_state(study.result)
 
 
-def print_map(drawn: "MapResult", *, as_json: bool) -> None:
+def print_map(study: "MapResult", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
-    figures = [str(file) for file in drawn.figures]
-    wins, ties, losses = drawn.counts()
+    text = agewise.report.text
+    figures = [str(file) for file in study.figures]
+    wins, ties, losses = study.counts()
     if as_json:
         print_json(
             {
-                "alphas": drawn.alphas,
-                "likeness": drawn.likeness,
-                "thresholds": drawn.thresholds,
-                "gains": drawn.gains.tolist(),
-                "p_values": drawn.p_values.tolist(),
-                "wins": wins, "ties": ties, "losses": losses, "figures": figures,
+                "alphas": study.alphas,
+                "likeness": study.likeness,
+                "thresholds": study.thresholds,
+                "gains": study.gains.tolist(),
+                "p_values": study.p_values.tolist(),
+                "wins": wins,
+                "ties": ties,
+                "losses": losses,
+                "figures": figures,
             }
-        )  # fmt: skip
+        )
         return
-    for layer, alpha in enumerate(drawn.alphas):
-        shown = table(f"ABS (alpha={alpha:g}) over MaxPack, percentage points")
-        shown.add_column("data of a UE")
-        for threshold in drawn.thresholds:
-            shown.add_column(f"R_s = {threshold:g}", justify="right")
-        for row, likeness in enumerate(drawn.likeness):
-            squares = zip(drawn.gains[layer, row], drawn.p_values[layer, row], strict=True)
-            shown.add_row(likeness, *(f"{100 * gain:+.1f}{stars(p):<3}" for gain, p in squares))
-        console().print(shown)
+    for layer, alpha in enumerate(study.alphas):
+        table = _table(f"age-based (alpha={alpha:g}) over max-pack, percentage points")
+        _columns(table, ["data of a UE"], [f"R_s = {rate:g}" for rate in study.thresholds])
+        for row, likeness in enumerate(study.likeness):
+            squares = zip(study.gains[layer, row], study.p_values[layer, row], strict=True)
+            entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
+            table.add_row(likeness, *entries)
+        _show(table)
     typer.echo(
-        f"ABS wins in {wins}, ties in {ties} and loses in {losses} of {drawn.gains.size} squares "
-        "(5% level, corrected for all of them; * p < 0.05, ** p < 0.01, *** p < 0.001)."
+        f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
+        f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
     )
     typer.echo(f"Figure: {', '.join(figures)}")
-    _print_state(drawn.result)
+    _print_state(study.result)
 
 
-def _print_tables(result: "Result") -> None:
-    """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
-    rows = result.table().to_dicts()
-    varied = [name for name in rows[0] if "." in name]
-    points = [name.split("@")[1] for name in rows[0] if name.startswith("accuracy@")]
-    who = table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
-    heads = ["setting", "policy"] if varied else ["policy"]
-    for name in heads:
-        who.add_column(name, no_wrap=True)
-    for name in ("seeds", "UEs", "distinct", "age", "peak", "diversity"):
-        who.add_column(name, justify="right")
-    what = table("Accuracy after so many rounds (95% interval); gain over the baseline, p")
-    for name in heads:
-        what.add_column(name, no_wrap=True)
-    for point in points:
-        what.add_column(f"round {point}", justify="right")
+def print_gap(study: "Gap", *, as_json: bool) -> None:
+    """For every regime what each policy lost against the optimum."""
+    text, result = agewise.report.text, study.result
+    rows, figures = study.table.to_dicts(), [str(file) for file in study.figures]
+    if as_json:
+        print_json({"path": str(result.path), "rows": rows, "figures": figures})
+        return
+    names = _names(result.policies)
+    varied = [name for name in _varied(result) if name in rows[0]]
+    table = _table("Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
+    _columns(table, ["regime", "policy"], ["of a round", "of the run", "age cost", "unproven"])
+    before = None
     for row in rows:
-        setting = "\n".join(
-            f"{name.split('.')[-1]}={row[name]}" for name in varied if row[name] is not None
+        regime = ", ".join(text.value_text(row[name]) for name in varied)
+        table.add_row(
+            "" if regime == before else regime,
+            names[row["policy"]],
+            text.with_interval(row, "loss_per_round", ".2f"),
+            _number(100 * row["loss_over_run"], ".2f"),
+            f"{row['age_cost']:.1f}",
+            str(row["unproven"] or "-"),
         )
-        head = [setting, _short(row["policy"])] if varied else [_short(row["policy"])]
+        before = regime
+    _show(table)
+    if varied:
+        typer.echo(f"Regimes: {', '.join(varied)}.")
+    unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
+    typer.echo(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
+    typer.echo(f"Figure: {', '.join(figures)}")
+    _print_state(result)
+
+
+def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
+    """The ranking over all scenarios, and the scores in each."""
+    text, rows = agewise.report.text, study.ranking().to_dicts()
+    tables = {name: study.table(name).to_dicts() for name in study.measures}
+    if as_json:
+        print_json({"ranking": rows, "scenarios": tables})
+        return
+    names = _names(study.policies)
+    table = _table(
+        "Score: mean accuracy over scenarios and checkpoints, % (95% interval)\n"
+        "gain over the baseline, mean age, Jain's fairness, % lost to the optimum"
+    )
+    _columns(table, ["policy"], ["score", "rank", "gain", "p-value", "age", "fair", "loss"])
+    each = _table("Score in each scenario, %")
+    _columns(each, ["policy"], [name.replace("-", "-\n") for name in tables])
+    scores = {(name, row["policy"]): row["score"] for name, own in tables.items() for row in own}
+    for row in rows:
+        policy = row["policy"]
+        table.add_row(
+            names[policy],
+            text.with_interval(row, "score"),
+            f"{row['rank']:.1f}",
+            "-" if row["gain"] is None else text.points_text(row["gain"]),
+            text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
+            f"{row['age']:.1f}",
+            f"{row['fairness']:.2f}",
+            _number(100 * row["loss"], ".1f"),
+        )
+        each.add_row(names[policy], *(f"{100 * scores[name, policy]:.1f}" for name in tables))
+    _show(table)
+    _show(each)
+
+
+def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
+    """What came of a schedule over many slots."""
+    if as_json:
+        print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
+        return
+    table = _table(f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+    _columns(table, ["what"], ["value"])
+    for what, value in (
+        ("updates received per slot", f"{traffic.throughput:.3f}"),
+        ("subchannels used, on average", f"{traffic.subchannels_used:.2f}"),
+        ("slots that served nobody", f"{traffic.empty_share:.2%}"),
+        ("Jain's fairness of the deliveries", _number(traffic.fairness, ".3f")),
+        ("mean age", f"{traffic.mean_age.mean():.2f}"),
+        ("95th percentile of the ages", f"{traffic.age_quantile(0.95)}"),
+        ("oldest age", f"{traffic.oldest.max()}"),
+        (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
+    ):
+        table.add_row(what, value)
+    _show(table)
+
+
+def described_allocation(
+    allocation: "agewise.Allocation", policy: "agewise.Policy", seed: int
+) -> dict[str, Any]:
+    """One round's schedule as plain data."""
+    return {
+        "agewise": agewise.__version__,
+        "policy": policy.name,
+        "parameters": policy.parameters,
+        "seed": seed,
+        "power_budget": allocation.power_budget,
+        "rate_threshold": allocation.rate_threshold,
+        "owner": allocation.owner.tolist(),
+        "power": allocation.power.tolist(),
+        "scheduled": allocation.scheduled.tolist(),
+        "rate": allocation.rate.tolist(),
+    }
+
+
+def print_allocation(
+    allocation: "agewise.Allocation",
+    ages: "NDArray[np.float64]",
+    policy: "agewise.Policy",
+    seed: int,
+) -> None:
+    """Who transmits in one round, with what power and rate."""
+    served, rate = allocation.scheduled.nonzero()[0], allocation.rate
+    table = _table()
+    _columns(table, [], ["UE", "age", "rate (bit)"])
+    table.add_column("subchannel: power")
+    for ue in served.tolist():
+        held = "  ".join(f"{n}: {allocation.power[n]:.4g}" for n in allocation.subchannels_of(ue))
+        table.add_row(str(ue), f"{ages[ue]:g}", f"{rate[ue]:.3f}", held)
+    if served.size:
+        _show(table)
+    typer.echo(
+        f"{served.size} of {allocation.ue_count} UEs scheduled on "
+        f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
+        f"seed {seed}{'' if served.size else ': no UE reaches the rate threshold'}"
+    )
+
+
+def _print_tables(result: "agewise.Result") -> None:
+    """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
+    rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
+    points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
+    heads = ["setting", "policy"] if varied else ["policy"]
+    who = _table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    _columns(who, heads, ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
+    against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
+    what = _table(f"Accuracy after so many rounds, % (95% interval){against}")
+    _columns(what, heads, [f"round {point}" for point in points])
+    for row in rows:
+        head = [_setting(row, varied), names[row["policy"]]] if varied else [names[row["policy"]]]
         who.add_row(
-            *head, str(row["seeds"]), f"{row['ues_per_round']:.1f}", f"{row['distinct_ues']:.1f}",
-            f"{row['age_mean']:.1f}", f"{row['age_peak']:.1f}", number(row["diversity"], "{:.2f}"),
-        )  # fmt: skip
+            *head,
+            str(row["seeds"]),
+            f"{row['ues_per_round']:.1f}",
+            f"{row['distinct_ues']:.1f}",
+            f"{row['age_mean']:.1f}",
+            f"{row['age_peak']:.1f}",
+            _number(row["diversity"], ".2f"),
+        )
         what.add_row(*head, *(_accuracy(row, point) for point in points))
-    console().print(who)
-    console().print(what)
+    _show(who)
+    _show(what)
+    typer.echo(f"Policies: {'; '.join(map(str, result.policies))}")
 
 
-def _accuracy(row: dict[str, Any], point: str) -> str:
-    if row.get(f"accuracy@{point}") is None:
+def _accuracy(row: Mapping[str, Any], point: str) -> str:
+    """The accuracy at a point, and below it the gain over the baseline."""
+    text, mean = agewise.report.text, row.get(f"accuracy@{point}")
+    if mean is None:
         return "-"
-    half = (row[f"high@{point}"] - row[f"low@{point}"]) / 2
-    text = f"{100 * row[f'accuracy@{point}']:.1f}"
-    text += f" ± {100 * half:.1f}" if math.isfinite(half) else ""
-    gain, p = row[f"gain@{point}"], row[f"p@{point}"]
+    interval = {"mean": mean, "mean_low": row[f"low@{point}"], "mean_high": row[f"high@{point}"]}
+    gain = row[f"gain@{point}"]
+    lines = [text.with_interval(interval, "mean")]
     if gain is not None:
-        chance = "" if p is None else " p<.001" if p < 0.001 else f" p={p:.3f}".replace("0.", ".")
-        text += f"\n{100 * gain:+.1f}{chance}"
-    return text
+        lines += [text.points_text(gain), text.p_text(row[f"p@{point}"])]
+    return "\n".join(filter(None, lines))
 
 
-def _print_state(result: "Result") -> None:
+def _setting(row: Mapping[str, Any], varied: list[str]) -> str:
+    known = {name: row[name] for name in varied if row[name] is not None}
+    return agewise.report.text.variation_text(known).replace(", ", "\n")
+
+
+def _print_state(result: "agewise.Result") -> None:
     if len(result.entries) < result.expected:
         typer.echo(f"{len(result.entries)} of {result.expected} runs are finished.")
     for problem in result.damaged:
@@ -124,17 +283,52 @@ def _print_state(result: "Result") -> None:
     typer.echo(f"Results: {result.path}")
 
 
-def _described(result: "Result") -> dict[str, Any]:
+def _described(result: "agewise.Result") -> dict[str, Any]:
     return {
         "path": str(result.path),
         "finished": len(result.entries),
         "expected": result.expected,
+        "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
         "rows": result.table().to_dicts() if result.entries else [],
     }
 
 
-def _short(policy: str) -> str:
-    """A policy's full name over several short lines."""
-    name, _, inside = policy.partition("(")
-    return "\n".join([name, *(f" {part}" for part in inside.rstrip(")").split(", ") if part)])
+def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
+    """Short names by what tables hold."""
+    return {str(key): name for key, name in agewise.report.text.short_names(policies).items()}
+
+
+def _varied(result: "agewise.Result") -> list[str]:
+    """The fields that a sweep varies."""
+    return list(dict.fromkeys(name for variation in result.variations for name in variation))
+
+
+def _table(title: str | None = None) -> Table:
+    """An empty table that reads well without colours."""
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        collapse_padding=True,
+    )
+
+
+def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
+    for name in words:
+        table.add_column(name)
+    for name in numbers:
+        width = max(map(len, name.split("\n")))
+        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+
+
+def _show(table: Table) -> None:
+    Console(highlight=False, markup=False).print(table)
+
+
+def _number(value: float | None, form: str) -> str:
+    """The number in this form, or a dash if there is none."""
+    return "-" if value is None or math.isnan(value) else f"{value:{form}}"

@@ -22,20 +22,22 @@ def is_finite(params):
 
 
 @kernel
-def combine(models, factors, start, rest, average):
-    """``rest * start`` plus the sum of ``factors[i] * models[i]``, and how far these moved.
+def combine(models, factors, whole, start, rest, average):
+    """``rest * start`` plus the sum of ``factors[i] / whole * models[i]``.
 
-    Returns the sum of the squared lengths of the moves from ``start`` and the squared length of
-    their sum.
+    ``whole`` is the sum of the factors where it is given as 0. Returns the sum of the squared
+    lengths of the moves from ``start`` and the squared length of their sum.
     """
     size = start.size
-    weights = factors.astype(np.float32)
+    if whole == 0.0:
+        whole = factors.sum()
+    weights = (factors / whole).astype(np.float32)
     kept = np.float32(rest)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
     one = spread(1.0)
-    whole = size - size % LANES
-    for i in range(0, whole, LANES):
+    last = size - size % LANES
+    for i in range(0, last, LANES):
         mean = spread(0.0)
         moved = spread(0.0)
         squared = spread(0.0)
@@ -51,7 +53,7 @@ def combine(models, factors, start, rest, average):
         store(average, i, mean)
         add_products(apart, 0, squared, one)
         add_products(together, 0, moved, moved)
-    for i in range(whole, size):
+    for i in range(last, size):
         mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
         for k in range(weights.size):
             move = np.float64(flat[k * size + i]) - start[i]

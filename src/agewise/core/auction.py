@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.proof import owners_gains
 from agewise.core.jit import kernel, njit
 from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
+from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
     FillScratch,
     Link,

@@ -6,9 +6,8 @@ kernels.
 """
 
 import numpy as np
-from numba import njit
 
-from agewise.core.jit import kernel
+from agewise.core.jit import kernel, njit
 from agewise.core.linear import L1, L2, draw_rows
 from agewise.core.random import subkey
 

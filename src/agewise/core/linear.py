@@ -15,9 +15,8 @@ depends on how the UEs and the samples are divided among threads.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from agewise.core.jit import kernel
+from agewise.core.jit import inlined, kernel
 from agewise.core.lanes import (
     LANES,
     any_nonzero,
@@ -62,7 +61,7 @@ class Round(NamedTuple):
 
 
 # ------------------------------------------------------------------------ a model in padded form
-@njit(forceinline=True)
+@inlined
 def padded(size, outputs):
     """Memory for the padded form of a model of this size.
 
@@ -74,7 +73,7 @@ def padded(size, outputs):
     return memory[first : first + length]
 
 
-@njit(forceinline=True)
+@inlined
 def pad(model, outputs, stored):
     """Spread a flat model ``[feature][output]`` over whole lanes; the padding becomes 0."""
     stride = stride_of(outputs)
@@ -91,7 +90,7 @@ def pad(model, outputs, stored):
                 stored[row * stride + i] = model[row * outputs + i] if inside else _ZERO
 
 
-@njit(forceinline=True)
+@inlined
 def trim(stored, outputs, scale, model):
     """The flat model of ``scale * stored``: the reverse of `pad`."""
     stride = stride_of(outputs)
@@ -107,13 +106,13 @@ def trim(stored, outputs, scale, model):
 
 
 # ------------------------------------------------------------------------- a sample and a model
-@njit(forceinline=True)
+@inlined
 def place(features, at, stride, block):
     """Where the weights of the feature of entry ``at`` are, from output ``block`` on."""
     return np.int64(entry(features, at)) * stride + block
 
 
-@njit(forceinline=True)
+@inlined
 def score(stored, block, stride, features, values, start, stop):
     """16 sums of value * stored weights over the entries of one sample, from ``block`` on."""
     # Four sums at a time, because each has to wait for its own last addition.
@@ -135,7 +134,7 @@ def score(stored, block, stride, features, values, start, stop):
     return (a + b) + (c + d)
 
 
-@njit(forceinline=True)
+@inlined
 def add(stored, block, stride, features, values, start, stop, change):
     """Add value * ``change`` (16 lanes) to the weights that `score` reads."""
     at = start
@@ -161,21 +160,21 @@ def add(stored, block, stride, features, values, start, stop, change):
 
 
 # ---------------------------------------------------------------------------------------- one UE
-@njit(forceinline=True)
+@inlined
 def shrink(stored, start, stop, factor):
     """Multiply stored weights, a whole number of lanes, by a factor."""
     for i in range(start, stop, LANES):
         store(stored, i, factor * load(stored, i))
 
 
-@njit(forceinline=True)
+@inlined
 def pull_to_zero(stored, stop, amount):
     """A step along the L1 penalty's subgradient."""
     for i in range(stop):
         stored[i] -= amount * np.sign(stored[i])
 
 
-@njit(forceinline=True)
+@inlined
 def draw_rows(key, first, size, count):
     """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
     drawn = np.empty(count, np.int64)
@@ -184,7 +183,7 @@ def draw_rows(key, first, size, count):
     return drawn
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
 def train_one(rows, drawn, scores, descent, step_size, signs, stored):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 

@@ -6,8 +6,8 @@ Scores and slopes are padded to whole lanes of 16 floats (`agewise.core.linear`)
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from agewise.core.jit import inlined
 from agewise.core.lanes import LANES, load, store, where_positive
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
@@ -22,13 +22,13 @@ class Scores(NamedTuple):
     loss: int
 
 
-@njit(forceinline=True)
+@inlined
 def stride_of(outputs):
     """The number of scores with the padding."""
     return (outputs + LANES - 1) // LANES * LANES
 
 
-@njit(forceinline=True)
+@inlined
 def signs_of(outputs, classes):
     """``[class * stride + output]``: +1 for a class's own output, -1 for others, 0 for padding.
 
@@ -43,7 +43,7 @@ def signs_of(outputs, classes):
     return signs
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
 def find_slopes(scores, given, label, signs, slopes, at):
     """The derivatives of a sample's loss by its scores ``given`` go to ``slopes[at:]``.
 
@@ -75,7 +75,7 @@ def find_slopes(scores, given, label, signs, slopes, at):
             store(slopes, at + block, slope)
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
 def find_loss(scores, given, label, signs, terms):
     """The loss of a sample with the scores ``given``; ``terms`` is memory for as many floats."""
     own = label * given.size
@@ -103,7 +103,7 @@ def find_loss(scores, given, label, signs, terms):
     return loss
 
 
-@njit(forceinline=True)
+@inlined
 def _largest(given, outputs):
     top = given[0]
     for i in range(1, outputs):
@@ -111,7 +111,7 @@ def _largest(given, outputs):
     return top
 
 
-@njit(forceinline=True)
+@inlined
 def _exponentials(given, outputs, powers, at):
     """``exp(given[i] - top)`` into ``powers[at:]``; returns their sum."""
     top, whole = _largest(given, outputs), _ZERO
@@ -121,7 +121,7 @@ def _exponentials(given, outputs, powers, at):
     return whole
 
 
-@njit(forceinline=True)
+@inlined
 def predict(given, outputs):
     """The class of these scores; the first one among equals."""
     if outputs == 1:

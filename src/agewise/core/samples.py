@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from agewise.core.jit import kernel
+from agewise.core.jit import inlined, kernel
 from agewise.core.lanes import prefetch
 
 
@@ -58,7 +57,7 @@ def fill_entries(table, order, starts, features, values):
                 at += 1
 
 
-@njit(forceinline=True)
+@inlined
 def ask_for_row(rows, row):
     """Prefetch the label and the entries of a row, one request a cache line."""
     start, stop = rows.starts[row], rows.starts[row + 1]

@@ -85,11 +85,11 @@ def read_npz(path: Path) -> Dataset:
 
 def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
-    readers = {".csv": pl.read_csv, ".parquet": pl.read_parquet}
-    if path.suffix not in readers:
+    if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
     with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
-        table = readers[path.suffix](io.BytesIO(path.read_bytes()))
+        content = io.BytesIO(path.read_bytes())
+        table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
     if label_column not in table.columns:
         raise ValueError(
             f"{path}: there is no column {label_column!r}; its columns are "

@@ -14,6 +14,8 @@ def make_engine(
 ) -> Engine:
     """An engine by name, or an engine object as it is."""
     if not isinstance(engine, str):
+        if workers is not None or address is not None:
+            raise ValueError("workers and an address go with an engine by name, not an object")
         return engine
     if engine not in NAMES:
         raise ValueError(f"unknown engine {engine!r}; there are {', '.join(NAMES)}")

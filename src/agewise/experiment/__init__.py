@@ -4,7 +4,14 @@ from agewise.experiment.description import Description, FolderError
 from agewise.experiment.execute import compare, execute, run, sweep
 from agewise.experiment.folder import Folder
 from agewise.experiment.result import Entry, Result
-from agewise.experiment.runs import Plan, Run, default_baseline, product
+from agewise.experiment.runs import (
+    Plan,
+    Run,
+    as_columns,
+    default_baseline,
+    find_policy,
+    product,
+)
 from agewise.experiment.summary import Measured, checkpoints
 
 __all__ = [
@@ -16,10 +23,12 @@ __all__ = [
     "Plan",
     "Result",
     "Run",
+    "as_columns",
     "checkpoints",
     "compare",
     "default_baseline",
     "execute",
+    "find_policy",
     "product",
     "run",
     "sweep",

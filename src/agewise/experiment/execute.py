@@ -18,6 +18,9 @@ from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, wi
 from agewise.policies import Policy
 from agewise.scenario import Scenario
 
+#: What is compared if nobody says: the paper's two policies.
+PAIR = ("age-based", "max-pack")
+
 
 class _Work(NamedTuple):
     """How runs are carried out."""
@@ -36,6 +39,7 @@ def run(
     on_round: OnRound | None = None,
     engine: str | Engine | None = None,
     workers: int | None = None,
+    address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
 ) -> Result:
@@ -44,7 +48,8 @@ def run(
     ``on_round(record)`` is called after every round, for which the runs happen in this process,
     one after the other; without it they happen on the engine local by default.
     """
-    chosen = make_engine(engine or ("local" if on_round is None else "inline"), workers)
+    usual = "local" if on_round is None else "inline"
+    chosen = make_engine(engine or usual, workers, address)
     if on_round is not None and not isinstance(chosen, Inline):
         raise ValueError(
             "on_round needs the runs in this process: leave out engine, or give inline"
@@ -55,23 +60,26 @@ def run(
 
 def compare(
     scenario: Scenario,
-    policies: Sequence[Policy | str],
+    policies: Sequence[Policy | str] = PAIR,
     seeds: int | Iterable[int] = 20,
     out: Path | str | None = None,
     *,
     engine: str | Engine = "local",
     workers: int | None = None,
+    address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
 ) -> Result:
     """Policies on the same channels, samples and initial models, over several seeds.
 
-    ``out`` is a results folder: one that holds part of these results is continued; without one
-    the results last as long as the returned object. ``baseline`` is the policy that the others
-    are compared with: max-pack by default, or the first where that is not among them.
+    ``out`` is a results folder: one that holds part of these results is continued. Without one
+    the results last as long as the returned object, while the command always has a folder,
+    ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
+    with: max-pack by default, or the first where that is not among them. ``engine`` says where
+    the runs happen, with so many ``workers`` if it is local and at an ``address`` if it is ray.
     """
     plan = Plan.of(scenario, policies, seeds, baseline=baseline)
-    return execute(plan, out, make_engine(engine, workers), quiet=quiet)
+    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
 
 
 def sweep(
@@ -83,12 +91,16 @@ def sweep(
     *,
     engine: str | Engine = "local",
     workers: int | None = None,
+    address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
 ) -> Result:
-    """`compare` for every combination of values: ``vary={"channel.rate_threshold": [1, 2]}``."""
+    """`compare` for every combination of values: ``vary={"threshold.rate": [1, 2]}``.
+
+    A section that comes in kinds takes names of kinds, or mappings with their fields.
+    """
     plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
-    return execute(plan, out, make_engine(engine, workers), quiet=quiet)
+    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
 
 
 def execute(

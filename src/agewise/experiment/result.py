@@ -16,6 +16,7 @@ from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder, Identity, strays
 from agewise.experiment.runs import (
     Variation,
+    as_columns,
     default_baseline,
     file_name,
     find_policy,
@@ -141,7 +142,7 @@ class Result:
             _histories.load(entry.file).frame.select(
                 pl.lit(str(entry.policy)).alias("policy"),
                 pl.lit(entry.seed).alias("seed"),
-                *(pl.lit(entry.variation.get(name)).alias(name) for name in names),
+                *(pl.lit(as_columns(entry.variation).get(name)).alias(name) for name in names),
                 pl.all(),
             )
             for entry in self.entries

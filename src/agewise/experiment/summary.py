@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.experiment.runs import as_columns
 from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def summarise(result: "Result") -> pl.DataFrame:
         for policy, runs in measured.items():
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
-                rows.append(dict(variation) | _row(policy, runs, against, rounds))
+                rows.append(as_columns(variation) | _row(policy, runs, against, rounds))
     table = pl.DataFrame(rows, infer_schema_length=None)
     for name in [column for column in table.columns if column.startswith("p@")]:
         corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())

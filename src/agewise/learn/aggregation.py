@@ -27,9 +27,12 @@ def average(
     if len(models) == 0:
         return start, None
     result = np.empty_like(start)
-    rest = 0.0 if factors is None else 1.0 - float(factors.sum())
-    shares = sizes / sizes.sum() if factors is None else factors
-    apart, together = aggregation.combine(models, shares, start, rest, result)
+    if factors is None:
+        shares = sizes.astype(np.float64)
+        apart, together = aggregation.combine(models, shares, 0.0, start, 0.0, result)
+    else:
+        rest = 1.0 - float(factors.sum())
+        apart, together = aggregation.combine(models, factors, 1.0, start, rest, result)
     diversity = apart / together if together > 0 else math.inf
     return result, diversity if math.isfinite(diversity) else None
 

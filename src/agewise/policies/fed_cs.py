@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from agewise.accounting import upload_slots
 from agewise.policies._parameters import Ties, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
-from agewise.accounting import upload_slots
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ def _read(path: Path, *_stamp: int) -> NDArray[np.float64]:
     """The gains in a file, read once as long as it stays what it is."""
     if path.suffix not in (".npz", ".parquet"):
         raise ValueError(f"{path}: a trace is an .npz or a .parquet file")
+    if path.suffix == ".npz" and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: not a readable trace: it is no NPZ file")
     try:
         gains = _from_npz(path) if path.suffix == ".npz" else _from_parquet(path)
     except ValueError as error:

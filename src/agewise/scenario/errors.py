@@ -98,11 +98,10 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     if mistake["type"] == "missing":
         return f"{name} is missing"
     if mistake["type"] == "union_tag_not_found":
-        kinds = ", ".join(filter(None, map(kind_of, _kinds_at(steps, scenario))))
-        return f"{name}.kind is missing; there are {kinds}"
+        return f"{name}.kind is missing; there are {', '.join(_kinds(name, scenario))}"
     if mistake["type"] == "union_tag_invalid":
-        kinds = [kind for kind in map(kind_of, _kinds_at(steps, scenario)) if kind]
-        return f"{name}.kind = {mistake['ctx']['tag']!r}: {nearest(mistake['ctx']['tag'], kinds)}"
+        tag = mistake["ctx"]["tag"]
+        return f"{name}.kind = {tag!r}: {nearest(tag, _kinds(name, scenario))}"
     text = mistake["msg"].removeprefix("Value error, ")
     text = text[0].lower() + text[1:]
     if mistake["type"] == "value_error":
@@ -126,5 +125,5 @@ def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], li
     return named, inside
 
 
-def _kinds_at(steps: Sequence[str], scenario: type[Section]) -> list[type[Section]]:
-    return require_known(".".join(steps), scenario)
+def _kinds(name: str, scenario: type[Section]) -> list[str]:
+    return [kind for kind in map(kind_of, require_known(name, scenario)) if kind]

@@ -108,13 +108,14 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        channel = self.channel
-        budget = isinstance(channel, ModelledChannel) and isinstance(channel.link, LinkBudget)
-        if budget and isinstance(channel.path_loss, PowerLaw):
-            raise ValueError(
-                "channel.link: a budget needs a path loss with a scale, and power-law has only a "
-                'shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
-            )
+        budget = False
+        if isinstance(self.channel, ModelledChannel):
+            budget = isinstance(self.channel.link, LinkBudget)
+            if budget and isinstance(self.channel.path_loss, PowerLaw):
+                raise ValueError(
+                    "channel.link: a budget needs a path loss with a scale, and power-law has only "
+                    'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
+                )
         for needs, section in (
             (budget, "channel.link.kind = budget"),
             (isinstance(self.threshold, PayloadThreshold), "threshold.kind = payload"),

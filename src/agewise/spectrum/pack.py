@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import whole_number
 from agewise.core.auction import Bidders, pack_by_auction
-from agewise.core.proof import first_invalid, first_repeated
 from agewise.core.pack import fill_in_order, pack_lazily
+from agewise.core.proof import first_invalid, first_repeated
 from agewise.spectrum.allocation import Allocation
 from agewise.spectrum.uplink import Uplink
 

@@ -42,8 +42,8 @@ class _Setting:
 
 def schedule_traffic(
     channel: Channel | Scenario,
-    policy: Policy | str,
-    rounds: int,
+    policy: Policy | str = "age-based",
+    rounds: int = 100_000,
     *,
     arrivals: ArrayLike | None = None,
     rate_threshold: float | None = None,

@@ -15,10 +15,10 @@ CHECKPOINTS: Final = (10, 20, 40, 60)
 
 
 @dataclass(frozen=True)
-class SuiteScenario:
-    """A scenario of the suite: the paper's with changes, and an accuracy to be reached."""
+class BenchmarkScenario:
+    """The paper's scenario with changes, and an accuracy to be reached."""
 
-    what: str
+    summary: str
     target: float
     changes: dict[str, Any] = field(default_factory=dict)
 
@@ -29,45 +29,45 @@ class SuiteScenario:
 
 
 SCENARIOS: Final = {
-    "paper": SuiteScenario("the paper's: 10 dB at the edge, 4 bit, two digits per UE", 0.80),
-    "low-rate": SuiteScenario(
+    "paper": BenchmarkScenario("the paper's: 10 dB at the edge, 4 bit, two digits per UE", 0.80),
+    "low-rate": BenchmarkScenario(
         "1 bit: one subchannel is enough for most; Dirichlet(0.5) data",
         0.85,
         {
-            "channel.rate_threshold": 1.0,
-            "data.partition": "dirichlet",
-            "data.concentration": 0.5,
+            "threshold.rate": 1.0,
+            "data.partition": {"kind": "dirichlet", "concentration": 0.5},
         },
     ),
-    "one-digit": SuiteScenario(
+    "one-digit": BenchmarkScenario(
         "6 bit and one digit per UE: the hardest data and a high rate",
         0.70,
-        {"channel.rate_threshold": 6.0, "data.classes_per_ue": 1},
+        {"threshold.rate": 6.0, "data.partition.classes_per_ue": 1},
     ),
-    "weak-uneven": SuiteScenario(
+    "weak-uneven": BenchmarkScenario(
         "0 dB at the edge; Dirichlet(0.3) data of very different amounts",
         0.80,
         {
-            "channel.edge_snr_db": 0.0,
-            "data.partition": "dirichlet",
-            "data.concentration": 0.3,
-            "data.sizes": "log-normal",
-            "data.size_sigma": 1.0,
+            "channel.link.edge_snr_db": 0.0,
+            "data.partition": {"kind": "dirichlet", "concentration": 0.3},
+            "data.sizes": {"kind": "log-normal", "sigma": 1.0},
         },
     ),
-    "large": SuiteScenario(
+    "large": BenchmarkScenario(
         "400 UEs on 40 subchannels, two digits per UE",
         0.80,
         {"cell.ues": 400, "cell.subchannels": 40},
     ),
-    "deadline": SuiteScenario(
+    "deadline": BenchmarkScenario(
         "UEs compute at different speeds, and updates after the deadline are lost, which most "
         "policies do not look at",
         0.80,
         {
-            "timing.compute_slots": 1.0,
-            "timing.compute_sigma": 0.5,
-            "timing.deadline_slots": 2.0,
+            "timing": {
+                "kind": "slots",
+                "compute_slots": 1.0,
+                "compute_sigma": 0.5,
+                "deadline_slots": 2.0,
+            }
         },
     ),
 }

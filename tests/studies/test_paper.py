@@ -1,5 +1,6 @@
-"""The verdict follows from the numbers, in every direction."""
+"""The paper's figure, claims and map: the verdict follows from the numbers, in every direction."""
 
+import importlib
 import json
 
 import matplotlib as mpl
@@ -8,11 +9,13 @@ import pytest
 
 import agewise
 from agewise.experiment import Measured
-from agewise.reproduction import judge
-from agewise.reproduction import map as map_module
+from agewise.policies import AgeBased, MaxPack
+from agewise.report.claims import judge
+from agewise.studies import map_scenario
 from tests.scenarios import tiny
 
 mpl.use("Agg")
+map_module = importlib.import_module("agewise.studies.map")
 
 
 def measured(gain_early, gain_late, diversity, spread, seed=0):
@@ -89,20 +92,43 @@ def test_reproduce_runs_judges_and_draws(tmp_path):
     assert json.loads((tmp_path / "small" / "experiment.json").read_text())["seeds"] == [0, 1, 2]
 
 
+def test_fewer_seeds_than_the_folder_holds(tmp_path):
+    """A comparison that was stopped may have left more seeds of one policy than of another."""
+    scenario, options = tiny(**{"run.rounds": 3}), {"engine": "inline", "quiet": True}
+    agewise.compare(scenario, [MaxPack()], 4, tmp_path, **options)
+    made = agewise.reproduce(scenario, 2, tmp_path, **options)
+    assert len(made.claims) == 3
+    assert len(made.result.accuracy(MaxPack())) == 4
+    assert len(made.result.accuracy(AgeBased())) == 2
+
+
 def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
     monkeypatch.setattr(map_module, "THRESHOLDS", (2.0, 5.0))
+    one_class = {"data.partition": "shards", "data.partition.classes_per_ue": 1}
     monkeypatch.setattr(
-        map_module, "LIKENESS",
-        {"all alike": {"data.partition": "iid"}, "2 classes": {"data.partition": "shards"}},
-    )  # fmt: skip
+        map_module, "LIKENESS", {"all alike": {"data.partition": "iid"}, "1 class": one_class}
+    )
     monkeypatch.setattr(map_module, "ALPHAS", (0.0, 1.0))
     drawn = agewise.reproduce_map(
         tiny(**{"run.rounds": 4}), 3, tmp_path / "map", engine="inline", quiet=True
     )
     assert drawn.gains.shape == drawn.p_values.shape == (2, 2, 2)
-    variation = {"channel.rate_threshold": 5.0, "data.partition": "shards"}
-    aged = drawn.result.accuracy("age-based(alpha=1.0, ties=random, form=paper)", variation)
-    packed = drawn.result.accuracy("max-pack(ties=random)", variation)
-    assert drawn.gains[1, 1, 1] == pytest.approx((aged - packed).mean())
+    for layer, alpha in enumerate((0.0, 1.0)):
+        for row, likeness in enumerate(({"data.partition": "iid"}, one_class)):
+            for column, threshold in enumerate((2.0, 5.0)):
+                variation = {"threshold.rate": threshold, **likeness}
+                aged = drawn.result.accuracy(AgeBased(alpha=alpha), variation)
+                packed = drawn.result.accuracy(MaxPack(), variation)
+                expected = (aged - packed).mean()
+                assert drawn.gains[layer, row, column] == pytest.approx(expected)
     assert sum(drawn.counts()) == 8
     assert all(file.exists() for file in drawn.figures)
+
+
+def test_every_square_of_the_whole_map_is_a_scenario():
+    base = map_scenario()
+    assert base == agewise.Scenario.preset("paper").with_(**{"run.rounds": 40})
+    kinds = [base.with_(**likeness).data.partition for likeness in map_module.LIKENESS.values()]
+    assert [kind.kind for kind in kinds] == ["iid", "dirichlet", "shards", "shards"]
+    assert kinds[1].concentration == 0.5
+    assert [kind.classes_per_ue for kind in kinds[2:]] == [2, 1]

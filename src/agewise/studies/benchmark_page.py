@@ -6,26 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agewise.files import write_whole
-from agewise.report.names import short_names
-from agewise.report.words import with_interval
-from agewise.suite.scenarios import CHECKPOINTS, SCENARIOS, VERSION
+from agewise.report.text import and_list, p_text, points_text, short_names, with_interval
+from agewise.studies.benchmark_scenarios import CHECKPOINTS, SCENARIOS, VERSION
 from agewise.version import __version__
 
 if TYPE_CHECKING:
-    from agewise.suite.run import Benchmark
+    from agewise.studies.ranking import Benchmark
 
 _Row = Mapping[str, Any]
+_Columns = Mapping[str, Callable[[_Row], str]]
 
 _INTRODUCTION = """\
 # Benchmark
 
-{policies} policies on {scenarios} scenarios of the suite (version {suite}), with Agewise \
+{policies} on {scenarios} scenarios of the benchmark (version {benchmark}), with Agewise \
 {version} and {seeds} of each. `make benchmark` writes this page for all policies with their \
 default parameters; it keeps what is finished and goes on from there. All policies meet the same \
 places, channels, samples and initial models, so differences are paired over the seeds.
 
-*Score* is the mean test accuracy after {points} rounds, *rank* the mean rank by score. *Gain* is \
-the paired difference in score from {baseline}, with a p-value corrected (Holm) over the policies. \
+*Score* is the mean test accuracy after {points} rounds, *rank* the mean rank by score. {gain}\
 Intervals are 95% over the seeds, around means over the scenarios. *UEs* are updates that arrived \
 in a round, *arrived* is their share of those scheduled (only deadlines lose any). *Age* is the \
 mean over UEs and rounds, *fairness* Jain's index of how often each UE's updates arrived, *used* \
@@ -34,40 +33,32 @@ f(age) over the scheduled UEs, whether they arrive or not, that a round left (pr
 in sampled rounds{unproven}); policies that weigh something else than age are not meant to make \
 it small.
 """
+_GAIN = """\
+*Gain* is the paired difference in score from {0}, with a p-value corrected (Holm) over the \
+policies. """
 _DESCRIPTION = """\
 {0}. The target is an accuracy of {1:.0%}: the median rounds to it, and in how many runs it was \
 reached.
 """
 
 
-def write_markdown(made: "Benchmark", path: Path | str) -> Path:
+def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
     """Write the page of this benchmark."""
-    first = next(iter(made.measures.values()))
-    seeds = len(next(iter(first.values())).seeds)
-    names = short_names(list(first))
-    ranks = made.ranking().to_dicts()
-    baseline = next(row["policy"] for row in ranks if row["gain"] is None)
-    unproven = sum(row["unproven"] for row in ranks)
+    policies = benchmark.policies
+    names = {str(policy): name for policy, name in short_names(policies).items()}
+    ranks = benchmark.ranking().to_dicts()
     parts = [
-        _INTRODUCTION.format(
-            suite=VERSION,
-            version=__version__,
-            policies=len(ranks),
-            scenarios=f"{len(made.measures)} of {len(SCENARIOS)}",
-            seeds=f"{seeds} seeds" if seeds > 1 else "one seed",
-            points=", ".join(map(str, CHECKPOINTS[:-1])) + f" and {CHECKPOINTS[-1]}",
-            baseline=names[baseline],
-            unproven=f"; {unproven} of them to within a bound" if unproven else "",
-        ),
+        _introduction(benchmark, names, sum(row["unproven"] for row in ranks)),
         "## All scenarios\n",
         _table(ranks, _OVERALL, names),
     ]
-    for name in made.measures:
+    for name in benchmark.measures:
         described = SCENARIOS[name]
+        summary = described.summary[0].upper() + described.summary[1:]
         parts += [
             f"## {name}\n",
-            _DESCRIPTION.format(described.what[0].upper() + described.what[1:], described.target),
-            _table(made.table(name).to_dicts(), _BY_SCENARIO, names),
+            _DESCRIPTION.format(summary, described.target),
+            _table(benchmark.table(name).to_dicts(), _BY_SCENARIO, names),
         ]
     file = Path(path)
     with write_whole(file) as temporary:
@@ -75,16 +66,29 @@ def write_markdown(made: "Benchmark", path: Path | str) -> Path:
     return file
 
 
-def _table(
-    rows: Sequence[_Row], columns: Mapping[str, Callable[[_Row], str]], names: Mapping[str, str]
-) -> str:
+def _introduction(benchmark: "Benchmark", names: Mapping[str, str], unproven: int) -> str:
+    seeds = len(next(iter(next(iter(benchmark.measures.values())).values())).seeds)
+    baseline = benchmark.baseline
+    return _INTRODUCTION.format(
+        benchmark=VERSION,
+        version=__version__,
+        policies=f"{len(names)} policies" if len(names) > 1 else "One policy",
+        scenarios=f"{len(benchmark.measures)} of {len(SCENARIOS)}",
+        seeds=f"{seeds} seeds" if seeds > 1 else "one seed",
+        points=and_list(CHECKPOINTS),
+        gain="" if baseline is None else _GAIN.format(names[str(baseline)]),
+        unproven=f"; {unproven} of them to within a bound" if unproven else "",
+    )
+
+
+def _table(rows: Sequence[_Row], columns: _Columns, names: Mapping[str, str]) -> str:
     lines = [
         "| | policy | " + " | ".join(columns) + " |",
         "|---:|---|" + "---:|" * len(columns),
     ]
     for place, row in enumerate(rows, start=1):
-        cells = [str(place), names[row["policy"]], *(say(row) for say in columns.values())]
-        lines.append("| " + " | ".join(cells) + " |")
+        entries = [str(place), names[row["policy"]], *(text(row) for text in columns.values())]
+        lines.append("| " + " | ".join(entries) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -95,12 +99,11 @@ def _accuracy(point: int) -> Callable[[_Row], str]:
 def _gain(row: _Row) -> str:
     if row["gain"] is None:
         return "baseline"
+    gain = points_text(row["gain"])
     if math.isnan(row["gain_low"]):
-        return f"{100 * row['gain']:+.1f}"
-    p = row["p"]
-    chance = "" if p is None else ", p < 0.001" if p < 0.001 else f", p = {p:.3f}"
-    gain, low, high = (100 * row[name] for name in ("gain", "gain_low", "gain_high"))
-    return f"{gain:+.1f} ({low:+.1f} to {high:+.1f}{chance})"
+        return gain
+    interval = f"{points_text(row['gain_low'])} to {points_text(row['gain_high'])}"
+    return f"{gain} ({', '.join(filter(None, (interval, p_text(row['p']))))})"
 
 
 def _to_target(row: _Row) -> str:
@@ -109,7 +112,7 @@ def _to_target(row: _Row) -> str:
     return f"{median} ({row['reached']}/{row['seeds']})"
 
 
-_COMMON: dict[str, Callable[[_Row], str]] = {
+_COMMON: _Columns = {
     "UEs": lambda row: f"{row['ues']:.1f}",
     "arrived %": lambda row: f"{100 * row['arrived']:.0f}",
     "age": lambda row: f"{row['age']:.1f}",
@@ -117,13 +120,13 @@ _COMMON: dict[str, Callable[[_Row], str]] = {
     "used": lambda row: f"{row['subchannels']:.1f}",
     "loss %": lambda row: f"{100 * row['loss']:.1f}",
 }
-_OVERALL = {
+_OVERALL: _Columns = {
     "score %": lambda row: with_interval(row, "score"),
     "rank": lambda row: with_interval(row, "rank", scale=1),
     "gain, points": _gain,
     **_COMMON,
 }
-_BY_SCENARIO = {
+_BY_SCENARIO: _Columns = {
     "score %": lambda row: with_interval(row, "score"),
     "gain, points": _gain,
     **{f"round {point}": _accuracy(point) for point in CHECKPOINTS},

@@ -1,58 +1,58 @@
-"""The benchmark: its suite, what it measures, its ranking and its page."""
+"""The benchmark: its scenarios, what it measures, its ranking and its page."""
+
+import importlib
 
 import numpy as np
 import pytest
 
-from agewise import benchmark, statistics, suite
-from agewise.policies import Random
-from agewise.scenario import Scenario
-from agewise.suite import scenarios
-from agewise.suite.page import write_markdown
+from agewise import Scenario, benchmark, statistics
+from agewise.policies import AgeBased, MaxPack, Random
+from agewise.scenario import SampledOptimum, SlotTiming
+from agewise.studies import benchmark_scenarios
+from agewise.studies.benchmark_page import write_benchmark_page
 from tests.scenarios import tiny
 
 POLICIES = ["random", "max-pack", "age-based"]
-RANDOM = Random().key
+RANDOM, MAX_PACK, AGE_BASED = Random().key, MaxPack().key, AgeBased().key
 
 
-class Small(scenarios.SuiteScenario):
-    """A scenario of the suite on small synthetic data."""
+class Small(benchmark_scenarios.BenchmarkScenario):
+    """A scenario of the benchmark on small synthetic data."""
 
     @property
     def scenario(self):
         return tiny(**{"run.rounds": 60, "channel.link.edge_snr_db": 5.0}).with_(**self.changes)
 
 
-DEADLINE = {"compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
+DEADLINE = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
 FEW = {
     "plain": Small("a small cell", 0.3),
-    "late": Small(
-        "updates after the deadline are lost",
-        0.99,
-        {f"timing.{name}": value for name, value in DEADLINE.items()},
-    ),
+    "late": Small("updates after the deadline are lost", 0.99, {"timing": DEADLINE}),
 }
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A benchmark of two small scenarios in place of the suite's."""
+    """A benchmark of two small scenarios in place of the usual ones."""
     with pytest.MonkeyPatch.context() as patched:
-        for name in ("agewise.suite.run", "agewise.suite.page"):
-            patched.setattr(f"{name}.SCENARIOS", FEW)
+        for name in ("benchmark", "benchmark_page"):
+            patched.setattr(importlib.import_module(f"agewise.studies.{name}"), "SCENARIOS", FEW)
         out = tmp_path_factory.mktemp("benchmark")
         yield benchmark(POLICIES, seeds=3, out=out, engine="inline", quiet=True)
 
 
-def test_the_suite_covers_the_regimes():
+def test_the_scenarios_cover_the_regimes():
     """Threshold, heterogeneity, size and deadlines; a change of any of it is another version."""
-    assert suite.VERSION == 1
-    made = {name: one.scenario for name, one in suite.SCENARIOS.items()}
+    assert benchmark_scenarios.VERSION == 1
+    made = {name: one.scenario for name, one in benchmark_scenarios.SCENARIOS.items()}
     assert len(made) == 6
     assert all(isinstance(one, Scenario) and one.run.rounds == 60 for one in made.values())
-    assert len({one.channel.rate_threshold for one in made.values()}) >= 3
-    assert len({one.data.partition for one in made.values()}) >= 2
+    assert len({one.rate_threshold for one in made.values()}) >= 3
+    assert len({one.data.partition.kind for one in made.values()}) >= 2
     assert len({one.cell.ues for one in made.values()}) >= 2
-    assert any(one.timing for one in made.values())
+    assert isinstance(made["deadline"].timing, SlotTiming)
+    assert made["one-digit"].data.partition.classes_per_ue == 1
+    assert made["weak-uneven"].data.sizes.sigma == 1.0
 
 
 def test_measures_are_those_of_the_histories(made):
@@ -66,6 +66,10 @@ def test_measures_are_those_of_the_histories(made):
     np.testing.assert_allclose(own.ages, [h.ages.mean() for h in histories])
     np.testing.assert_allclose(own.fairness, [statistics.jain(h.participation) for h in histories])
     np.testing.assert_allclose(own.subchannels, [(h.owner >= 0).sum() / 60 for h in histories])
+    weights, optima = (np.array([h.numbers(name) for h in histories])[:, [29, 59]]
+                       for name in ("weight", "optimum"))  # fmt: skip
+    np.testing.assert_allclose(own.loss, (1 - weights / optima).mean(axis=1))
+    assert result.scenario.run.optimum == SampledOptimum(every=30, work_limit=1_000_000)
     late = [made.results["late"].history("random", seed) for seed in range(3)]
     arrived = [h.frame["received"].list.len().sum() for h in late]
     assert sum(arrived) < sum(h.frame["scheduled"].list.len().sum() for h in late)
@@ -75,24 +79,25 @@ def test_measures_are_those_of_the_histories(made):
 def test_the_ranking_pairs_the_seeds(made):
     table = made.ranking()
     assert table["score"].to_list() == sorted(table["score"], reverse=True)
-    rows = {row["policy"].split("(")[0]: row for row in table.to_dicts()}
+    rows = {row["policy"]: row for row in table.to_dicts()}
     scores = {
-        policy.name: np.mean([of[policy].score for of in made.measures.values()], axis=0)
-        for policy in made.measures["plain"]
+        policy: np.mean([of[policy].score for of in made.measures.values()], axis=0)
+        for policy in (RANDOM, MAX_PACK, AGE_BASED)
     }
-    for name, row in rows.items():
-        assert row["score"] == pytest.approx(scores[name].mean())
-        assert 1 <= row["rank"] <= 3
+    for policy, score in scores.items():
+        assert rows[str(policy)]["score"] == pytest.approx(score.mean())
+        assert 1 <= rows[str(policy)]["rank"] <= 3
     assert sum(row["rank"] for row in rows.values()) == pytest.approx(6)
-    assert rows["max-pack"]["gain"] is None
-    paired = statistics.paired_difference(scores["age-based"], scores["max-pack"])
-    assert rows["age-based"]["gain"] == pytest.approx(paired.difference)
-    raw = [
-        statistics.paired_difference(scores[name], scores["max-pack"]).p_value
-        for name in ("age-based", "random")
+    assert made.baseline == MAX_PACK
+    assert rows[str(MAX_PACK)]["gain"] is None
+    paired = [
+        statistics.paired_difference(scores[policy], scores[MAX_PACK])
+        for policy in (AGE_BASED, RANDOM)
     ]
+    assert rows[str(AGE_BASED)]["gain"] == pytest.approx(paired[0].difference)
     np.testing.assert_allclose(
-        [rows[name]["p"] for name in ("age-based", "random")], statistics.holm(raw)
+        [rows[str(policy)]["p"] for policy in (AGE_BASED, RANDOM)],
+        statistics.holm([one.p_value for one in paired]),
     )
 
 
@@ -108,11 +113,14 @@ def test_rounds_to_the_target(made):
 def test_it_goes_on_where_it_was_and_takes_more(made):
     out = made.results["plain"].path.parent
     before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
-    solved = {file: file.stat().st_mtime_ns for file in out.rglob("optimum/*.json")}
-    assert len(before) == len(solved) == 18
-    more = benchmark([*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True)
+    assert len(before) == 18
+    more = benchmark(
+        [*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True, baseline="random"
+    )
     assert len(more.ranking()) == 4
-    for file, then in (before | solved).items():
+    assert more.baseline == RANDOM
+    assert [row["policy"] for row in more.ranking().to_dicts() if row["gain"] is None] == ["random"]
+    for file, then in before.items():
         assert file.stat().st_mtime_ns == then
     fewer = benchmark(POLICIES[:2], seeds=2, out=out, engine="inline", quiet=True)
     assert len(fewer.ranking()) == 2
@@ -120,11 +128,12 @@ def test_it_goes_on_where_it_was_and_takes_more(made):
 
 
 def test_the_page(made, tmp_path):
-    text = write_markdown(made, tmp_path / "page.md").read_text(encoding="utf-8")
+    text = write_benchmark_page(made, tmp_path / "page.md").read_text(encoding="utf-8")
     assert "3 policies on 2 of 2 scenarios" in text
     assert "3 seeds of each" in text
     assert "after 10, 20, 40 and 60 rounds" in text
     assert text.count("| baseline |") == 3
+    assert "difference in score from max-pack, " in text
     for heading in ("## All scenarios", "## plain", "## late"):
         assert heading in text
     best = made.ranking().row(0, named=True)

@@ -1,0 +1,308 @@
+"""Commands: each calls its Python twin and prints what that returns."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import agewise
+from agewise.cli import printing
+from agewise.cli.app import app
+from agewise.cli.live import Live
+from agewise.cli.options import (
+    Address,
+    AsJson,
+    Baseline,
+    Changes,
+    EngineName,
+    Folder,
+    OnePolicy,
+    Out,
+    Policies,
+    Quiet,
+    Seeds,
+    Source,
+    Vary,
+    Workers,
+    assignment,
+    default_out,
+    scenario_of,
+    value_of,
+    variations_of,
+)
+
+
+@app.command("scenario")
+def scenario_command(
+    source: Annotated[
+        str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
+    ] = None,
+    changes: Changes = None,
+) -> None:
+    """Print a complete, commented scenario file, or list the presets.
+
+    Example: agewise scenario paper > my.toml
+    """
+    if source is None:
+        if changes:
+            raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
+        names = agewise.scenario.presets()
+        printing.print_list({name: agewise.scenario.summary(name) for name in names})
+    else:
+        typer.echo(scenario_of(source, changes).to_toml(), nl=False)
+
+
+@app.command("policies")
+def policies_command(as_json: AsJson = False) -> None:
+    """List the scheduling policies, one line each."""
+    lines = {name: agewise.policies.summary(name) for name in agewise.policies.names()}
+    if as_json:
+        printing.print_json(lines)
+    else:
+        printing.print_list(lines)
+
+
+@app.command("run")
+def run_command(
+    source: Source = "paper",
+    policy: OnePolicy = "age-based",
+    seeds: Seeds = 1,
+    out: Out = None,
+    changes: Changes = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show every round as it happens, in this process.")
+    ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]); local by "
+            "default, inline with --live."
+        ),
+    ] = None,
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    baseline: Baseline = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one policy.
+
+    Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
+    """
+    scenario = scenario_of(source, changes)
+    with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
+        result = agewise.run(
+            scenario,
+            policy,
+            seeds,
+            out or default_out("run", source),
+            on_round=watch,
+            engine=engine,
+            workers=workers,
+            address=address,
+            quiet=quiet or live,
+            baseline=baseline,
+        )
+    printing.print_result(result, as_json=as_json)
+
+
+@app.command("compare")
+def compare_command(
+    source: Source = "paper",
+    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
+    seeds: Seeds = 20,
+    out: Out = None,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    baseline: Baseline = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare policies on the same channels, samples and initial models, and write the page.
+
+    Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
+    """
+    result = agewise.compare(
+        scenario_of(source, changes),
+        policies,
+        seeds,
+        out or default_out("compare", source),
+        engine=engine,
+        workers=workers,
+        address=address,
+        quiet=quiet,
+        baseline=baseline,
+    )
+    printing.print_result(result, as_json=as_json)
+    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+
+
+@app.command("sweep")
+def sweep_command(
+    vary: Vary,
+    source: Source = "paper",
+    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
+    seeds: Seeds = 10,
+    out: Out = None,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    baseline: Baseline = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare policies for every combination of values, and write the page.
+
+    Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
+    """
+    result = agewise.sweep(
+        scenario_of(source, changes),
+        policies,
+        variations_of(vary),
+        seeds,
+        out or default_out("sweep", source),
+        engine=engine,
+        workers=workers,
+        address=address,
+        quiet=quiet,
+        baseline=baseline,
+    )
+    printing.print_result(result, as_json=as_json)
+    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+
+
+@app.command("show")
+def show_command(folder: Folder, baseline: Baseline = None, as_json: AsJson = False) -> None:
+    """Print the tables of a results folder."""
+    printing.print_result(agewise.Result.open(folder, baseline), as_json=as_json)
+
+
+@app.command("report")
+def report_command(
+    folder: Folder,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
+    ] = None,
+    baseline: Baseline = None,
+) -> None:
+    """Write one self-contained HTML page that shows what each policy did.
+
+    Example: agewise report runs/reproduce-paper
+    """
+    printing.print_page(agewise.write_page(agewise.Result.open(folder, baseline), output))
+
+
+@app.command("figure")
+def figure_command(
+    folder: Folder,
+    kind: Annotated[
+        str,
+        typer.Argument(help="accuracy, reached, ages, distance, diversity, labels or map."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file: .pdf, .svg, .eps or .png.")
+    ],
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="Which setting of a sweep: threshold.rate=4; the first if not given."),
+    ] = None,
+    baseline: Baseline = None,
+) -> None:
+    """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
+
+    Example: agewise figure runs/reproduce-paper accuracy -o accuracy.pdf
+    """
+    result = agewise.Result.open(folder, baseline)
+    written = dict(assignment(text, "--at") for text in at or [])
+    setting = {name: value_of(text, "--at") for name, text in written.items()}
+    typer.echo(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+
+
+@app.command("traffic")
+def traffic_command(
+    source: Source = "paper",
+    policy: OnePolicy = "age-based",
+    rounds: Annotated[int, typer.Option(min=1, help="Slots to schedule.")] = 100_000,
+    arrivals: Annotated[
+        float | None,
+        typer.Option(help="Probability of a new update per UE and slot; without it, always one."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of channels and arrivals.")] = 0,
+    changes: Changes = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule many slots without learning: ages, throughput, fairness.
+
+    Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
+    """
+    scenario = scenario_of(source, changes)
+    with agewise.experiment.progress.progress(rounds, quiet=quiet, what="slots") as shown:
+
+        def count(done: int) -> None:
+            shown.rounds = shown.done = done
+
+        traffic = agewise.schedule_traffic(
+            scenario, policy, rounds, arrivals=arrivals, seed=seed, progress=count
+        )
+    printing.print_traffic(traffic, scenario.run.age_alpha, as_json=as_json)
+
+
+@app.command("schedule")
+def schedule_command(
+    gains: Annotated[
+        Path,
+        typer.Argument(
+            help="Gains, SNR per unit of power: a CSV with a row per UE and a column per "
+            "subchannel (no column of names), or an NPZ with an array 'gains'."
+        ),
+    ],
+    ages: Annotated[
+        Path,
+        typer.Option(
+            help="Rounds since each UE's last received update: a CSV with one row or one column, "
+            "or an NPZ with an array 'ages'."
+        ),
+    ],
+    power: Annotated[float, typer.Option(help="Each UE's power budget.")],
+    rate_threshold: Annotated[
+        float, typer.Option(help="Bits per real channel use that a scheduled UE must reach.")
+    ],
+    policy: OnePolicy = "age-based",
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option(help="Of the weight of ages: paper, or continuous for any alpha.")
+    ] = None,
+    ties: Annotated[
+        str | None, typer.Option(help="Who goes first among equals: random or lowest-index.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides what the policy leaves to chance.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule one round: who transmits on which subchannels with what power.
+
+    Example: agewise schedule gains.csv --ages ages.csv --power 10 --rate-threshold 4
+    """
+    options = {"alpha": alpha, "form": form, "ties": ties}
+    parameters = {name: value for name, value in options.items() if value is not None}
+    chosen = agewise.policies.make_policy(policy, **parameters)
+    age = agewise.radio.read_ages(ages)
+    allocation = agewise.schedule(
+        agewise.radio.read_gains(gains),
+        age,
+        power=power,
+        rate_threshold=rate_threshold,
+        policy=chosen,
+        seed=seed,
+    )
+    if as_json:
+        printing.print_json(printing.described_allocation(allocation, chosen, seed))
+    else:
+        printing.print_allocation(allocation, age, chosen, seed)

@@ -1,0 +1,179 @@
+"""Commands that run studies: the paper's claims, the gap to the optimum, the benchmark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import agewise
+from agewise.cli import printing
+from agewise.cli.app import app
+from agewise.cli.options import (
+    Address,
+    AsJson,
+    Baseline,
+    Changes,
+    EngineName,
+    Every,
+    Out,
+    Policies,
+    Quiet,
+    Seeds,
+    Workers,
+    default_out,
+    scenario_of,
+    variations_of,
+)
+
+
+@app.command("reproduce")
+def reproduce_command(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            help="A preset or a TOML file; the paper's by default, with 40 rounds for the map."
+        ),
+    ] = None,
+    seeds: Seeds = 20,
+    out: Out = None,
+    changes: Changes = None,
+    whole_map: Annotated[
+        bool,
+        typer.Option(
+            "--map",
+            help="Instead, where age-based scheduling wins: threshold, likeness of data, alpha.",
+        ),
+    ] = False,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the paper's figure and say which of its claims hold.
+
+    Example: agewise reproduce --seeds 5
+    """
+    folder = out or default_out("map" if whole_map else "reproduce", source or "paper")
+    if whole_map:
+        gains = agewise.reproduce_map(
+            scenario_of(source or agewise.studies.map_scenario(), changes),
+            seeds,
+            folder,
+            engine=engine,
+            workers=workers,
+            address=address,
+            quiet=quiet,
+        )
+        printing.print_map(gains, as_json=as_json)
+        result = gains.result
+    else:
+        study = agewise.reproduce(
+            scenario_of(source or "paper", changes),
+            seeds,
+            folder,
+            engine=engine,
+            workers=workers,
+            address=address,
+            quiet=quiet,
+        )
+        printing.print_reproduction(study, as_json=as_json)
+        result = study.result
+    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+
+
+@app.command("gap")
+def gap_command(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="A preset or a TOML file; the paper's with 50 rounds by default."),
+    ] = None,
+    policies: Policies = [],  # noqa: B006 (typer copies it)
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The regimes: threshold.rate=1,2,4; may be repeated. By default edge SNRs of -10, "
+            "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit."
+        ),
+    ] = None,
+    seeds: Seeds = 5,
+    out: Out = None,
+    every: Every = 10,
+    work_limit: Annotated[
+        int, typer.Option(min=0, help="Steps of the search in a round, about a million a second.")
+    ] = 3_000_000,
+    changes: Changes = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what policies lose against the optimum of problem (3), over regimes.
+
+    Without --policy: age-based, age-based-plus, max-pack, proportional-fair, round-robin, random.
+
+    Example: agewise gap --policy age-based --policy max-pack --vary threshold.rate=2,4
+    """
+    study = agewise.gap(
+        scenario_of(source or agewise.studies.gap_scenario(), changes),
+        policies or agewise.studies.GAP_POLICIES,
+        variations_of(vary) if vary else None,
+        seeds,
+        out or default_out("gap", source or "paper"),
+        every=every,
+        work_limit=work_limit,
+        engine=engine,
+        workers=workers,
+        address=address,
+        quiet=quiet,
+    )
+    printing.print_gap(study, as_json=as_json)
+
+
+@app.command("benchmark")
+def benchmark_command(
+    policies: Policies = [],  # noqa: B006 (typer copies it)
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scenario",
+            help="paper, low-rate, one-digit, weak-uneven, large or deadline; may be repeated. All "
+            "by default.",
+        ),
+    ] = None,
+    seeds: Seeds = 10,
+    out: Annotated[
+        Path, typer.Option(help="Results folder; one that is partly filled is continued.")
+    ] = Path("runs/benchmark"),
+    every: Every = 30,
+    write: Annotated[Path | None, typer.Option(help="Write a Markdown page here.")] = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    baseline: Baseline = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every policy on the benchmark's fixed scenarios, and rank them.
+
+    A benchmark that was stopped goes on where it was.
+
+    Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
+    """
+    study = agewise.benchmark(
+        policies or None,
+        scenarios or None,
+        seeds,
+        out,
+        every=every,
+        write=write,
+        engine=engine,
+        workers=workers,
+        address=address,
+        quiet=quiet,
+        baseline=baseline,
+    )
+    printing.print_benchmark(study, as_json=as_json)
+    if write is not None:
+        printing.print_page(write, to_stderr=as_json)

@@ -1,0 +1,23 @@
+"""The paper's figure and claims, where they hold, the gap to the optimum, the benchmark."""
+
+from agewise.studies.map import MapResult, map_scenario, reproduce_map
+from agewise.studies.optimality import POLICIES as GAP_POLICIES
+from agewise.studies.optimality import Gap, Losses, gap, gap_scenario, losses_of
+from agewise.studies.paper import Reproduction, reproduce
+from agewise.studies.ranking import Benchmark, benchmark
+
+__all__ = [
+    "GAP_POLICIES",
+    "Benchmark",
+    "Gap",
+    "Losses",
+    "MapResult",
+    "Reproduction",
+    "benchmark",
+    "gap",
+    "gap_scenario",
+    "losses_of",
+    "map_scenario",
+    "reproduce",
+    "reproduce_map",
+]

@@ -1,0 +1,126 @@
+"""Where age-based scheduling wins, ties or loses: over threshold, likeness of data and alpha."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import statistics
+from agewise.engines import Engine, make_engine
+from agewise.experiment import Plan, Result, execute
+from agewise.policies import AgeBased, MaxPack
+from agewise.report import gain_map, paper_style, save
+from agewise.report.figures import PAGE_IN
+from agewise.scenario import Scenario
+from agewise.scheduling import Policy
+
+THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
+LIKENESS: dict[str, dict[str, Any]] = {
+    "all alike": {"data.partition": "iid"},
+    "Dirichlet 0.5": {"data.partition": "dirichlet", "data.partition.concentration": 0.5},
+    "2 classes": {"data.partition": "shards", "data.partition.classes_per_ue": 2},
+    "1 class": {"data.partition": "shards", "data.partition.classes_per_ue": 1},
+}
+ALPHAS = (0.0, 0.5, 1.0)
+ROUNDS = 40
+MAX_PACK = MaxPack()
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """``gains[alpha, likeness, threshold]`` in accuracy over max-pack, with their p-values.
+
+    The gain is the mean over the rounds of a run; ``p_values``, of the same shape, are corrected
+    (Holm) over all squares of the map.
+    """
+
+    result: Result
+    gains: NDArray[np.float64]
+    p_values: NDArray[np.float64]
+    alphas: tuple[float, ...]
+    likeness: list[str]
+    thresholds: tuple[float, ...]
+    figures: list[Path]
+
+    def counts(self) -> tuple[int, int, int]:
+        """In how many squares age-based scheduling wins, ties and loses, at the 5% level."""
+        significant = self.p_values < 0.05
+        wins = int(np.sum(significant & (self.gains > 0)))
+        losses = int(np.sum(significant & (self.gains < 0)))
+        return wins, self.gains.size - wins - losses, losses
+
+
+def map_scenario() -> Scenario:
+    """What the map is made of by default: the preset ``paper`` with 40 rounds."""
+    return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})
+
+
+def reproduce_map(
+    scenario: Scenario | None = None,
+    seeds: int | Iterable[int] = 20,
+    out: Path | str = "runs/map-paper",
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    quiet: bool = False,
+) -> MapResult:
+    """Sweep threshold, likeness and alpha, and draw the gain of age-based over max-pack.
+
+    The scenario is that of `map_scenario` by default; the other options are those of
+    `agewise.compare`.
+    """
+    base = map_scenario() if scenario is None else scenario
+    variations = [
+        {"threshold.rate": threshold, **likeness}
+        for likeness in LIKENESS.values()
+        for threshold in THRESHOLDS
+    ]
+    age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
+    plan = Plan.of(base, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
+    paired = [
+        statistics.paired_difference(
+            _mean_accuracy(result, plan, policy, variation),
+            _mean_accuracy(result, plan, MAX_PACK, variation),
+        )
+        for policy in age_based
+        for variation in variations
+    ]
+    gains = np.array([one.difference for one in paired]).reshape(shape)
+    p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
+    figures = _draw(result.path, gains, p_values)
+    return MapResult(result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures)
+
+
+def _mean_accuracy(
+    result: Result, plan: Plan, policy: Policy, variation: dict[str, Any]
+) -> NDArray[np.float64]:
+    """``[seed]`` of the plan: the mean over the rounds in which the accuracy was measured."""
+    histories = result.histories(policy, variation)
+    return np.array([np.nanmean(histories[seed].accuracy) for seed in plan.seeds])
+
+
+def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64]) -> list[Path]:
+    columns, rows = [f"{threshold:g}" for threshold in THRESHOLDS], list(LIKENESS)
+    limit = max(0.01, float(np.nanmax(np.abs(gains))))
+    files = [path / f"map.{kind}" for kind in ("png", "pdf")]
+    with paper_style() as plt:
+        figure, axes = plt.subplots(
+            1, len(ALPHAS), figsize=(PAGE_IN, 2.3), layout="constrained", sharey=True
+        )
+        for layer, axis in enumerate(axes):
+            gain_map(gains[layer], p_values[layer], columns, rows, limit, axis)
+            axis.set_title(rf"$\alpha$ = {ALPHAS[layer]:g}", fontsize=8)
+            axis.set_xlabel(r"rate threshold $R_s$ (bit)")
+        axes[0].set_ylabel("data of a UE")
+        title = "accuracy of age-based over max-pack, points (mean over rounds)"
+        figure.suptitle(title, fontsize=8)
+        for file in files:
+            save(figure, file)
+        plt.close(figure)
+    return files
