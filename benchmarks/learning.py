@@ -170,13 +170,13 @@ PARTS = {
 
 @contextmanager
 def timed_kernels(spent: dict[str, float]) -> Iterator[None]:
-    """Add up the seconds in every kernel that Python calls; all must be compiled already."""
+    """Add up the CPU seconds in every kernel that Python calls; all must be compiled already."""
 
     def timed(kernel: Any, label: str) -> Callable[..., Any]:
         def wrapper(*arguments: Any) -> Any:
-            start = time.perf_counter()
+            start = time.process_time()
             answer = kernel(*arguments)
-            spent[label] += time.perf_counter() - start
+            spent[label] += time.process_time() - start
             return answer
 
         return wrapper
@@ -200,7 +200,7 @@ def timed_kernels(spent: dict[str, float]) -> Iterator[None]:
 
 def split_of_a_round(workload: str, blocks: int = 20, count: int = 50) -> Table:
     """Kernels and the rest of a round in one thread, in the fastest of some blocks of rounds."""
-    table = Table(title=f"Time of a round ({workload}), microseconds")
+    table = Table(title=f"CPU time of a round ({workload}), microseconds")
     for heading in ("part", "mean", "share"):
         table.add_column(heading, justify="right")
     set_threads(1)
@@ -211,10 +211,10 @@ def split_of_a_round(workload: str, blocks: int = 20, count: int = 50) -> Table:
     for _ in range(blocks):
         spent: dict[str, float] = defaultdict(float)
         with timed_kernels(spent):
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(count):
                 next(stream)
-            whole = time.perf_counter() - start
+            whole = time.process_time() - start
         spent["Python: checks, views, records, the rest"] = whole - sum(spent.values())
         splits.append((whole, spent))
     whole, spent = min(splits, key=lambda split: split[0])

@@ -40,6 +40,16 @@ def test_draws_are_pinned():
     )
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**64 + 3, 2**128 + 9, 10**60])
+def test_streams_are_numpys_for_the_same_seed_sequence(seed):
+    for t in (0, 1, 10**6):
+        sequence = np.random.SeedSequence(seed, spawn_key=(3, t))
+        expected = np.random.default_rng(sequence).integers(2**63, size=8)
+        np.testing.assert_array_equal(Streams(seed).policy(t).integers(2**63, size=8), expected)
+    key = np.random.SeedSequence(seed, spawn_key=(6, 0)).generate_state(1, np.uint64)[0]
+    assert Streams(seed).sgd == key
+
+
 def test_kernel_draws_are_uniform_and_independent_of_neighbours():
     """Chi-squared over cells, for counts, rounds and UEs next to each other."""
     key = np.uint64(12345)

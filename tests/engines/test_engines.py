@@ -124,9 +124,7 @@ def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_
 
 
 def test_a_diverging_model_stops_the_run(tmp_path):
-    wild = tiny(
-        **{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200}
-    )
+    wild = tiny(**DIVERGING)
     with pytest.raises(Diverged, match=r"^the model diverged in round \d"):
         agewise.compare(wild, ["random"], 1, tmp_path / "out", workers=1, quiet=True)
 

@@ -301,9 +301,7 @@ def test_results_without_a_folder_leave_nothing_behind(tmp_path, monkeypatch):
     assert result.history("random").accuracy.size == 2
     del result
     gc.collect()
-    diverging = tiny(
-        **{"learn.model.loss": "squared-error", "learn.step_size": 50.0, "learn.local_steps": 200}
-    )
+    diverging = tiny(**DIVERGING)
     with pytest.raises(ValueError, match="diverged"):
         agewise.run(diverging, "random", engine="inline")
     assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ import agewise
 from agewise.report import write_page
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
+from tests.scenarios import tiny
 
 WIDTHS = (1280, 390)
 PACK = "max-pack (ties=random)"
@@ -207,6 +208,25 @@ def test_a_trace_is_replayed_without_a_map_of_places(visit, traced, tmp_path):
     )
     assert len(boxes) == 24
     assert -104 < min(boxes) < max(boxes) < 104
+
+
+def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, tmp_path):
+    channels = [traced.scenario.resolved()["channel"], tiny().resolved()["channel"]]
+    mixed = agewise.sweep(
+        tiny(), ["age-based", "max-pack"], {"channel": channels}, 1, tmp_path / "mixed",
+        engine="inline", quiet=True,
+    )  # fmt: skip
+    page = visit(write_page(mixed))
+    chart, chosen = page.locator('[data-chart="distance"]'), page.locator("#variation")
+    draw_all(page)
+    for _ in range(2):
+        chosen.select_option(index=1)
+        expect(chart).to_have_text(re.compile("do not say where the UEs are"))
+        assert page.locator(".panel .ap").count() == 0
+        chosen.select_option(index=0)
+        expect(chart.locator(".main-svg").first).to_be_visible()
+        expect(chart).not_to_have_text(re.compile("do not say where"))
+        assert page.locator(".panel .ap").count() == 2
 
 
 def test_copy_buttons_copy(visit, compared, files):

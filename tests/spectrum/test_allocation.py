@@ -81,5 +81,41 @@ def test_a_forged_allocation_is_not_proven():
         forged = (np.array([0, 1]), np.ones(2), np.array([gain, 3.0]))
         with pytest.raises(InfeasibleAllocation, match="non-negative and finite"):
             Allocation(*forged, 2, 1.0, 1.0).validate()
+    for power, said in ((np.ones(2) * 1j, "numbers, not complex128"), (np.array("ab"), "same")):
+        with pytest.raises(InfeasibleAllocation, match=said):
+            Allocation(sound[0], power, sound[2], 2, 1.0, 1.0).validate()
     with pytest.raises(InfeasibleAllocation, match="same length"):
         Allocation(np.array([0, 1]), np.ones(3), np.ones(2), 2, 1.0, 1.0).validate()
+
+
+@pytest.mark.parametrize(
+    ("gain", "budget", "threshold", "message"),
+    [
+        (30.0, 1.0, 1.0, r"\(3b\).*UE 0 reaches 0.5 of the 1 bits"),
+        (3.0, 1.0, 0.4, r"\(3b\).*UE 0 reaches 0.5 of the 1 bits"),
+        (3.0, 2.0, 1.0, r"\(3b\).*UE 0 reaches 0.5 of the 1 bits"),
+    ],
+)
+def test_what_an_allocation_says_of_itself_proves_nothing(gain, budget, threshold, message):
+    """Gains, budget and threshold of the proof are those of the round."""
+    forged = Allocation(
+        np.array([0, -1, -1]), np.array([1 / 3, 0.0, 0.0]), np.array([gain, 0.0, 0.0]),
+        2, budget, threshold,
+    )  # fmt: skip
+    with pytest.raises(InfeasibleAllocation, match=message):
+        forged.validate(UPLINK)
+    spent = Allocation(np.array([0, -1, -1]), np.array([2.0, 0, 0]), forged.gain, 2, 9.0, 0.0)
+    with pytest.raises(InfeasibleAllocation, match=r"\(3c\).*UE 0 spends 2 of a budget of 1"):
+        spent.validate(UPLINK)
+
+
+def test_an_unknown_owner_is_found_whatever_the_gains():
+    forged = Allocation(np.array([0, 7, -1]), np.ones(3), np.full(3, 9.0), 2, 1.0, 1.0)
+    for gains in (None, UPLINK, UPLINK.gains):
+        with pytest.raises(InfeasibleAllocation, match="subchannel 1 belongs to UE 7"):
+            forged.validate(gains)
+
+
+def test_small_types_are_as_good():
+    owner, power = np.array([0, 1, -1], np.int8), np.array([1, 1, 0], np.float32)
+    Allocation(owner, power, np.array([3, 15, 0]), 2, 1.0, 1.0).validate(UPLINK)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.jit import kernel, njit
+from agewise.core.jit import inlined, kernel, njit
 from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
 from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
@@ -75,14 +75,14 @@ def make_links(power_budget, rates, subchannels):
     return Links(power_budget, targets, least)
 
 
-@njit
+@inlined
 def link_of(ue, links):
     """The link of one UE."""
     row = ue if links.targets.size > 1 else 0
     return Link(links.power_budget, links.targets[row], links.least_snrs[row])
 
 
-@njit
+@inlined
 def reaches(gains, members, power_budget, target, sorted_gains):
     """Whether the members, all with power, carry the target."""
     count = members.size
@@ -103,21 +103,21 @@ def reaches(gains, members, power_budget, target, sorted_gains):
     return nats_of(filling) >= target
 
 
-@njit
+@inlined
 def is_cheaper(a, b, price, gains):
     """Whether subchannel ``a`` comes before ``b``: the lower price, then the lower gain."""
     return price[a] < price[b] or (price[a] == price[b] and gains[a] < gains[b])
 
 
-@njit
+@inlined
 def list_others(gains, chosen, power_budget, free, price, others):
     """List the usable free subchannels that are not ``chosen``, cheapest first; how many."""
     count = 0
     for channel in free:
-        skip = not is_usable(gains[channel], power_budget)
+        available = is_usable(gains[channel], power_budget)
         for i in range(chosen.size):
-            skip |= chosen[i] == channel
-        if not skip:
+            available &= chosen[i] != channel
+        if available:
             at = count
             while at > 0 and is_cheaper(channel, others[at - 1], price, gains):
                 others[at] = others[at - 1]
@@ -153,7 +153,6 @@ def exchange(chosen, gains, link, free, price, others, sorted_gains):
                 others[at] = -1
                 break
             chosen[i] = member
-    return chosen
 
 
 @njit

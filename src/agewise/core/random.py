@@ -8,6 +8,8 @@ and on any thread.
 import numpy as np
 from numba import njit
 
+from agewise.core.jit import kernel
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,3 +46,58 @@ def below(key, count, size):
 def unit(word):
     """The upper 53 bits of a word as a number in [0, 1)."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
+
+
+# ------------------------------------------------------- NumPy's SeedSequence, for one stream each
+_INIT_A, _MULT_A = np.uint32(0x43B0D7E5), np.uint32(0x931E8875)
+_INIT_B, _MULT_B = np.uint32(0x8B51F9DD), np.uint32(0x58F38DED)
+_MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+_SHIFT = np.uint32(16)
+_POOL = 4
+
+
+@njit
+def _hashed(value, constant):
+    """A word mixed with a constant, and the next constant."""
+    following = np.uint32(constant * _MULT_A)
+    value = np.uint32((value ^ constant) * following)
+    return np.uint32(value ^ (value >> _SHIFT)), following
+
+
+@njit
+def _mixed(x, y):
+    mixed = np.uint32(_MIX_LEFT * x - _MIX_RIGHT * y)
+    return np.uint32(mixed ^ (mixed >> _SHIFT))
+
+
+@kernel
+def seed_words(seed, purpose, t):
+    """The state of NumPy's ``SeedSequence(seed, spawn_key=(purpose, t))``: 4 words of 64 bits.
+
+    ``seed`` has at least 4 words of 32 bits. O'Neill's seed_seq_fe; NumPy's own takes longer than
+    scheduling a round.
+    """
+    pool = np.empty(_POOL, np.uint32)
+    constant = _INIT_A
+    for i in range(_POOL):
+        pool[i], constant = _hashed(seed[i], constant)
+    for source in range(_POOL):
+        for target in range(_POOL):
+            if source != target:
+                word, constant = _hashed(pool[source], constant)
+                pool[target] = _mixed(pool[target], word)
+    for source in range(_POOL, seed.size + 2):
+        extra = np.uint32(purpose if source == seed.size else t)
+        if source < seed.size:
+            extra = seed[source]
+        for target in range(_POOL):
+            word, constant = _hashed(extra, constant)
+            pool[target] = _mixed(pool[target], word)
+    words = np.empty(2 * _POOL, np.uint32)
+    constant = _INIT_B
+    for i in range(2 * _POOL):
+        word = pool[i % _POOL] ^ constant
+        constant = np.uint32(constant * _MULT_B)
+        word = np.uint32(word * constant)
+        words[i] = word ^ (word >> _SHIFT)
+    return words.view(np.uint64)

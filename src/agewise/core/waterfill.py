@@ -76,7 +76,7 @@ def fill_scratch(subchannels):
     )
 
 
-@inlined
+@njit(inline="always")  # before LLVM sees it, which then orders the loops around it better
 def is_usable(gain, power_budget):
     """Whether a subchannel can carry anything."""
     return gain * power_budget >= LEAST_SNR

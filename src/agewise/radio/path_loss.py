@@ -26,10 +26,7 @@ class PowerLawLoss:
     def gain(self, distance_m: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """Received over transmitted power at these distances, fading averaged out."""
         ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
-        law = ratio**-self.exponent
-        return np.asarray(
-            law / db_to_linear(self.reference_loss_db) if self.reference_loss_db else law
-        )
+        return np.asarray(ratio**-self.exponent / db_to_linear(self.reference_loss_db))
 
 
 @dataclass(frozen=True)

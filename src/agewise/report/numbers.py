@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Measured, Result
+from agewise.experiment import Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
 from agewise.report.text import LEVELS, short_names, value_text, variation_text
@@ -186,9 +186,9 @@ def sweep_map(result: Result) -> SweepMap | None:
             rows.index(_rest(variation, column_name)),
             columns.index(variation[column_name] if column_name else None),
         )
-        reference = Measured.of(result.histories(baseline, variation))
+        reference = result.histories(baseline, variation)
         for layer, policy in enumerate(others):
-            paired = _mean_gain(Measured.of(result.histories(policy, variation)), reference)
+            paired = _mean_gain(result.histories(policy, variation), reference)
             gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
     return SweepMap(
         policies=[names[policy] for policy in others],
@@ -216,14 +216,14 @@ def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list
     return None, [None], list(variations)
 
 
-def _mean_gain(measured: Measured, reference: Measured) -> statistics.Paired:
+def _mean_gain(runs: Mapping[int, History], reference: Mapping[int, History]) -> statistics.Paired:
     """The paired gain in accuracy, the mean over the rounds, on the seeds that both finished."""
-    common = sorted(set(measured.seeds) & set(reference.seeds))
-    means = [
-        [float(np.nanmean(one.accuracy[one.seeds.index(seed)])) for seed in common]
-        for one in (measured, reference)
-    ]
-    return statistics.paired_difference(means[0], means[1])
+    common = [seed for seed in runs if seed in reference]
+    first, second = (
+        [float(np.nanmean(histories[seed].accuracy)) for seed in common]
+        for histories in (runs, reference)
+    )
+    return statistics.paired_difference(first, second)
 
 
 def replay(result: Result, variation: Variation) -> dict[str, Any] | None:

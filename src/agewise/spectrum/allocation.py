@@ -19,6 +19,8 @@ from agewise.core.proof import (
 )
 from agewise.spectrum.uplink import Uplink
 
+_INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
+
 
 class InfeasibleAllocation(ValueError):
     """An allocation that violates a constraint of problem (3); the message names it."""
@@ -139,21 +141,19 @@ class Allocation:
         owner, power, gain = self.owner, self.power, self.gain
         if not owner.shape == power.shape == gain.shape == (owner.size,):
             raise InfeasibleAllocation("owner, power and gain must have the same length")
-        if owner.dtype.kind not in "iu":
-            raise InfeasibleAllocation(f"owner must hold UE indices, not {owner.dtype}")
-        for array in (power, gain):
-            if array.dtype.kind not in "iuf":
-                raise InfeasibleAllocation(f"powers and gains must be numbers, not {array.dtype}")
         if self.aggregation is not None:
             try:
                 self.weighing(self.aggregation)
             except ValueError as error:
                 raise InfeasibleAllocation(str(error)) from error
-        return (
-            np.ascontiguousarray(owner, np.int64),
-            np.ascontiguousarray(power, np.float64),
-            np.ascontiguousarray(gain, np.float64),
-        )
+        if owner.dtype is _INT and power.dtype is _FLOAT and gain.dtype is _FLOAT:
+            return owner, power, gain  # as a rule, and checked fast
+        if owner.dtype.kind not in "iu":
+            raise InfeasibleAllocation(f"owner must hold UE indices, not {owner.dtype}")
+        for array in (power, gain):
+            if array.dtype.kind not in "iuf":
+                raise InfeasibleAllocation(f"powers and gains must be numbers, not {array.dtype}")
+        return owner.astype(np.int64), power.astype(np.float64), gain.astype(np.float64)
 
     def _raise_violation(
         self, found: tuple[int, int, float], power_budget: float, rate_threshold: float

@@ -48,7 +48,7 @@ class Uplink:
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return int(self.gains.shape[0])
+        return len(self.gains)
 
     @property
     def subchannel_count(self) -> int:
