@@ -151,6 +151,9 @@ def test_compare_show_and_sweep(scenario_file):
     result = agewise.Result.open(folder / "mine")
     assert said["finished"] == said["expected"] == 4
     assert said["rows"] == json.loads(json.dumps(result.table().to_dicts()))
+    assert said["baseline"] == "max-pack(ties=random)"
+    page = agewise.write_page(folder / "mine", folder / "page.html").read_bytes()
+    assert page == (folder / "mine" / "report.html").read_bytes(), "the same page, same bytes"
     shown = agewise_command("show", "mine", cwd=folder)
     assert "alpha=0.25" in shown.stdout
     assert "round 12" in shown.stdout
