@@ -7,10 +7,10 @@ READY := .venv/.ready
 .PHONY: bench bench-exact bench-greedy bench-peers picture clean
 
 reproduce: $(READY)
-	@$(BIN)/agewise reproduce paper
+	@$(BIN)/agewise reproduce
 
 map: $(READY)
-	@$(BIN)/agewise reproduce paper --map
+	@$(BIN)/agewise reproduce --map
 
 benchmark: $(READY)
 	@$(BIN)/agewise benchmark --write docs/benchmark.md

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 import agewise
-from agewise.policies import Policy, RoundView
-from agewise.spectrum import Allocation, pack
+from agewise import Allocation, Policy, RoundView
+from agewise.spectrum import pack
 
 
 @dataclass(frozen=True)

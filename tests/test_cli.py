@@ -265,7 +265,7 @@ def test_sections_are_varied_by_name_or_as_tables(scenario_file):
     assert "partition=shards" in run.stdout
     said = json.loads(agewise_command("show", "s", "--json", cwd=scenario_file.parent).stdout)
     assert [row["data.partition"] for row in said["rows"]][::2] == [
-        "iid", "shards(classes_per_ue=1)",
+        "iid", "shards (classes_per_ue=1)",
     ]  # fmt: skip
 
 

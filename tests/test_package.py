@@ -19,12 +19,12 @@ def loaded_after(statement):
     ).stdout.split()
 
 
-def test_importing_is_light():
-    """NumPy comes with the first name that needs it, Numba with the first kernel."""
-    assert "numpy" not in loaded_after("import agewise.cli")
-    loaded = loaded_after("import agewise; agewise.schedule; agewise.radio; agewise.policies")
-    assert "numpy" in loaded
-    assert not {"numba", "pydantic", "rich"} & set(loaded)
+@pytest.mark.parametrize("statement", ["import agewise", "import agewise.cli"])
+def test_importing_is_light(statement):
+    """What is heavy comes with the first public name that needs it."""
+    heavy = {"matplotlib", "numba", "numpy", "plotly", "polars", "pydantic", "scipy"}
+    assert not heavy & set(loaded_after(statement))
+    assert heavy - {"matplotlib", "plotly"} <= set(loaded_after(f"{statement}; agewise.compare"))
 
 
 def test_public_names_are_there():

@@ -176,6 +176,8 @@ def test_engines_by_name():
         make_engine("local", address="127.0.0.1:6379")
     with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
         make_engine("local", workers=0)
+    with pytest.raises(ValueError, match="go with an engine by name"):
+        make_engine(given, workers=2)
 
 
 def test_without_ray_one_sentence_says_how_to_get_it(monkeypatch, tmp_path):

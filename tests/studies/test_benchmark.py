@@ -1,15 +1,12 @@
 """The benchmark: its scenarios, what it measures, its ranking and its page."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 from agewise import Scenario, benchmark, statistics
 from agewise.policies import AgeBased, MaxPack, Random
 from agewise.scenario import SampledOptimum, SlotTiming
-from agewise.studies import benchmark_scenarios
-from agewise.studies.benchmark_page import write_benchmark_page
+from agewise.studies import benchmark_page, benchmark_scenarios, ranking
 from tests.scenarios import tiny
 
 POLICIES = ["random", "max-pack", "age-based"]
@@ -35,8 +32,8 @@ FEW = {
 def made(tmp_path_factory):
     """A benchmark of two small scenarios in place of the usual ones."""
     with pytest.MonkeyPatch.context() as patched:
-        for name in ("benchmark", "benchmark_page"):
-            patched.setattr(importlib.import_module(f"agewise.studies.{name}"), "SCENARIOS", FEW)
+        for module in (ranking, benchmark_page):
+            patched.setattr(module, "SCENARIOS", FEW)
         out = tmp_path_factory.mktemp("benchmark")
         yield benchmark(POLICIES, seeds=3, out=out, engine="inline", quiet=True)
 
@@ -128,7 +125,9 @@ def test_it_goes_on_where_it_was_and_takes_more(made):
 
 
 def test_the_page(made, tmp_path):
-    text = write_benchmark_page(made, tmp_path / "page.md").read_text(encoding="utf-8")
+    text = benchmark_page.write_benchmark_page(made, tmp_path / "page.md").read_text(
+        encoding="utf-8"
+    )
     assert "3 policies on 2 of 2 scenarios" in text
     assert "3 seeds of each" in text
     assert "after 10, 20, 40 and 60 rounds" in text

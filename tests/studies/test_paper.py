@@ -1,6 +1,5 @@
 """The paper's figure, claims and map: the verdict follows from the numbers, in every direction."""
 
-import importlib
 import json
 
 import matplotlib as mpl
@@ -11,11 +10,11 @@ import agewise
 from agewise.experiment import Measured
 from agewise.policies import AgeBased, MaxPack
 from agewise.report.claims import judge
+from agewise.studies import map as map_module
 from agewise.studies import map_scenario
 from tests.scenarios import tiny
 
 mpl.use("Agg")
-map_module = importlib.import_module("agewise.studies.map")
 
 
 def measured(gain_early, gain_late, diversity, spread, seed=0):

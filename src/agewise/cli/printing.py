@@ -88,13 +88,13 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
         )
         return
     for layer, alpha in enumerate(study.alphas):
-        table = _table(f"age-based (alpha={alpha:g}) over max-pack, percentage points")
+        table = _table()
         _columns(table, ["data of a UE"], [f"R_s = {rate:g}" for rate in study.thresholds])
         for row, likeness in enumerate(study.likeness):
             squares = zip(study.gains[layer, row], study.p_values[layer, row], strict=True)
             entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
             table.add_row(likeness, *entries)
-        _show(table)
+        _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
     typer.echo(
         f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
         f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
@@ -112,21 +112,22 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
         return
     names = _names(result.policies)
     varied = [name for name in _varied(result) if name in rows[0]]
-    table = _table("Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
-    _columns(table, ["regime", "policy"], ["of a round", "of the run", "age cost", "unproven"])
-    before = None
+    table = _table()
+    _columns(table, ["policy"], ["of a round", "of the run", "age cost", "unproven"])
+    before = ""
     for row in rows:
-        regime = ", ".join(text.value_text(row[name]) for name in varied)
+        regime = text.variation_text({name: row[name] for name in varied})
+        if regime != before:
+            table.add_row(f"{regime}:")
+            before = regime
         table.add_row(
-            "" if regime == before else regime,
             names[row["policy"]],
             text.with_interval(row, "loss_per_round", ".2f"),
             _number(100 * row["loss_over_run"], ".2f"),
             f"{row['age_cost']:.1f}",
             str(row["unproven"] or "-"),
         )
-        before = regime
-    _show(table)
+    _show(table, "Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
     if varied:
         typer.echo(f"Regimes: {', '.join(varied)}.")
     unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
@@ -143,12 +144,8 @@ def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
         print_json({"ranking": rows, "scenarios": tables})
         return
     names = _names(study.policies)
-    table = _table(
-        "Score: mean accuracy over scenarios and checkpoints, % (95% interval)\n"
-        "gain over the baseline, mean age, Jain's fairness, % lost to the optimum"
-    )
+    table, each = _table(), _table()
     _columns(table, ["policy"], ["score", "rank", "gain", "p-value", "age", "fair", "loss"])
-    each = _table("Score in each scenario, %")
     _columns(each, ["policy"], [name.replace("-", "-\n") for name in tables])
     scores = {(name, row["policy"]): row["score"] for name, own in tables.items() for row in own}
     for row in rows:
@@ -164,8 +161,12 @@ def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
             _number(100 * row["loss"], ".1f"),
         )
         each.add_row(names[policy], *(f"{100 * scores[name, policy]:.1f}" for name in tables))
-    _show(table)
-    _show(each)
+    _show(
+        table,
+        "Score: mean accuracy over scenarios and checkpoints, % (95% interval); gain over the\n"
+        "baseline, p-value, mean age, Jain's fairness, % lost to the optimum",
+    )
+    _show(each, "Score in each scenario, %")
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -173,7 +174,7 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     if as_json:
         print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
         return
-    table = _table(f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+    table = _table()
     _columns(table, ["what"], ["value"])
     for what, value in (
         ("updates received per slot", f"{traffic.throughput:.3f}"),
@@ -186,7 +187,7 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
     ):
         table.add_row(what, value)
-    _show(table)
+    _show(table, f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
 
 
 def described_allocation(
@@ -234,16 +235,20 @@ def _print_tables(result: "agewise.Result") -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
     rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
-    heads = ["setting", "policy"] if varied else ["policy"]
-    who = _table("UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
-    _columns(who, heads, ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
-    against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
-    what = _table(f"Accuracy after so many rounds, % (95% interval){against}")
-    _columns(what, heads, [f"round {point}" for point in points])
+    who, what = _table(), _table()
+    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
+    _columns(what, ["policy"], [f"round {point}" for point in points])
+    before = ""
     for row in rows:
-        head = [_setting(row, varied), names[row["policy"]]] if varied else [names[row["policy"]]]
+        setting = agewise.report.text.variation_text(
+            {name: row[name] for name in varied if row[name] is not None}
+        )
+        if setting != before:  # a heading above the policies, which takes less room than a column
+            who.add_row(f"{setting}:")
+            what.add_row(f"{setting}:")
+            before = setting
         who.add_row(
-            *head,
+            names[row["policy"]],
             str(row["seeds"]),
             f"{row['ues_per_round']:.1f}",
             f"{row['distinct_ues']:.1f}",
@@ -251,9 +256,10 @@ def _print_tables(result: "agewise.Result") -> None:
             f"{row['age_peak']:.1f}",
             _number(row["diversity"], ".2f"),
         )
-        what.add_row(*head, *(_accuracy(row, point) for point in points))
-    _show(who)
-    _show(what)
+        what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
+    _show(who, "UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
+    _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
     typer.echo(f"Policies: {'; '.join(map(str, result.policies))}")
 
 
@@ -268,11 +274,6 @@ def _accuracy(row: Mapping[str, Any], point: str) -> str:
     if gain is not None:
         lines += [text.points_text(gain), text.p_text(row[f"p@{point}"])]
     return "\n".join(filter(None, lines))
-
-
-def _setting(row: Mapping[str, Any], varied: list[str]) -> str:
-    known = {name: row[name] for name in varied if row[name] is not None}
-    return agewise.report.text.variation_text(known).replace(", ", "\n")
 
 
 def _print_state(result: "agewise.Result") -> None:
@@ -304,12 +305,9 @@ def _varied(result: "agewise.Result") -> list[str]:
     return list(dict.fromkeys(name for variation in result.variations for name in variation))
 
 
-def _table(title: str | None = None) -> Table:
+def _table() -> Table:
     """An empty table that reads well without colours."""
     return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 2, 0, 0),
@@ -319,13 +317,15 @@ def _table(title: str | None = None) -> Table:
 
 def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
     for name in words:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in numbers:
         width = max(map(len, name.split("\n")))
         table.add_column(name, justify="right", no_wrap=True, min_width=width)
 
 
-def _show(table: Table) -> None:
+def _show(table: Table, title: str = "") -> None:
+    if title:
+        typer.secho(title, bold=True)  # not the table's own, which is broken to its width
     Console(highlight=False, markup=False).print(table)
 
 

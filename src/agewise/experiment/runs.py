@@ -113,7 +113,7 @@ def as_columns(variation: Variation) -> dict[str, Any]:
     """What a variation changes as entries of a table: sections of a scenario become text.
 
     >>> as_columns({"run.rounds": 5, "data.sizes": {"kind": "log-normal", "sigma": 1.0}})
-    {'run.rounds': 5, 'data.sizes': 'log-normal(sigma=1.0)'}
+    {'run.rounds': 5, 'data.sizes': 'log-normal (sigma=1.0)'}
     """
     return {name: _entry(value) for name, value in variation.items()}
 
@@ -183,7 +183,7 @@ def _entry(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     inside = ", ".join(f"{name}={_entry(x)}" for name, x in value.items() if name != "kind")
-    return f"{value.get('kind', '')}({inside})" if inside else str(value.get("kind", ""))
+    return f"{value.get('kind', '')} ({inside})".strip() if inside else str(value.get("kind"))
 
 
 def _same(value: Any) -> Any:
