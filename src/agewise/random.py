@@ -97,7 +97,8 @@ class Streams:
         return np.uint64(self._words(name, 0)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:
-        return np.random.Generator(np.random.PCG64(_Words(self._words(name, t))))
+        words = _Words(self._words(name, t))
+        return np.random.Generator(np.random.PCG64(words))  # type: ignore[arg-type]
 
     def _words(self, name: int, t: int) -> NDArray[np.uint64]:
         """The state of ``SeedSequence(seed, spawn_key=(name, t))``."""

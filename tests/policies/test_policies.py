@@ -110,7 +110,7 @@ def test_a_policy_that_returns_nothing_is_named():
         def schedule(self, view, rng):
             return None
 
-    with pytest.raises(ValueError, match="random: returned None instead of an Allocation"):
+    with pytest.raises(ValueError, match="random in round 0: returned None instead"):
         schedule(np.ones((2, 2)), [0, 0], power=1.0, rate_threshold=0.0, policy=Broken())
 
 
