@@ -14,7 +14,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,8 +198,11 @@ def timed_kernels(spent: dict[str, float]) -> Iterator[None]:
             setattr(module, attribute, kernel)
 
 
-def split_of_a_round(workload: str, blocks: int = 20, count: int = 50) -> Table:
-    """Kernels and the rest of a round in one thread, in the fastest of some blocks of rounds."""
+def split_of_a_round(workload: str, blocks: int = 60, count: int = 50) -> Table:
+    """Kernels and the rest of a round in one thread, medians of blocks of rounds in turn.
+
+    Timing the kernels takes time itself, so a round as a whole is timed in blocks of its own.
+    """
     table = Table(title=f"CPU time of a round ({workload}), microseconds")
     for heading in ("part", "mean", "share"):
         table.add_column(heading, justify="right")
@@ -207,18 +210,22 @@ def split_of_a_round(workload: str, blocks: int = 20, count: int = 50) -> Table:
     stream = rounds(scenario(*WORKLOADS[workload], (blocks + 1) * count), Random(), 0)
     for _ in range(count):
         next(stream)
-    splits = []
-    for _ in range(blocks):
+    wholes, splits = [], []
+    for block in range(blocks):
         spent: dict[str, float] = defaultdict(float)
-        with timed_kernels(spent):
+        with timed_kernels(spent) if block % 2 else nullcontext():
             start = time.process_time()
             for _ in range(count):
                 next(stream)
             whole = time.process_time() - start
-        spent["Python: checks, views, records, the rest"] = whole - sum(spent.values())
-        splits.append((whole, spent))
-    whole, spent = min(splits, key=lambda split: split[0])
-    for label, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        if block % 2:
+            splits.append(spent)
+        else:
+            wholes.append(whole)
+    whole = statistics.median(wholes)
+    medians = {name: statistics.median(split[name] for split in splits) for name in splits[0]}
+    medians["Python: checks, views, records, the rest"] = whole - sum(medians.values())
+    for label, seconds in sorted(medians.items(), key=lambda item: -item[1]):
         table.add_row(label, f"{seconds / count * 1e6:.0f}", f"{seconds / whole:.0%}")
     return table
 

@@ -95,6 +95,16 @@ def owners_gains(gains, owner):
 
 
 @kernel
+def scheduled_mask(owner, ues):
+    """``bool[ue]``: whether the UE owns a subchannel."""
+    mask = np.zeros(ues, np.bool_)
+    for ue in owner:
+        if 0 <= ue < ues:
+            mask[ue] = True
+    return mask
+
+
+@kernel
 def rates_of(owner, power, gain, ues):
     """``rate[ue]``: the sum of ½ log2(1 + G P) over the subchannels of each UE."""
     rate = np.zeros(ues)

@@ -103,7 +103,7 @@ class AccessPoint:
                     f"{name} must have one entry for each of the {len(self._roster)} UEs, not "
                     f"shape {values.shape}"
                 )
-            self._roster.put(name, values)
+            self._roster.put_present(name, values)
 
     def plan(self, uplink: Uplink) -> Allocation:
         """Who uploads in this round: the policy's choice, proven against this very uplink."""
@@ -151,7 +151,7 @@ class AccessPoint:
             data_sizes=present("data_sizes"),
             compute_slots=present("compute_slots"),
             deadline_slots=self.deadline_slots,
-            feedback=self.feedback,
+            feedback=self.feedback if self.policy.reads else Feedback.none(uplink.ue_count),
             state=State(per_ue, dict(self._scalars)),
         )
 
@@ -175,5 +175,5 @@ class AccessPoint:
                     f"policy {self.policy}: its state {name!r} must have one number for each of "
                     f"the {len(self._roster)} UEs, not shape {np.shape(values)}"
                 )
-            self._roster.put(_STATE + name, values)
+            self._roster.put_present(_STATE + name, values)
         self._scalars = {name: float(value) for name, value in state.scalars.items()}

@@ -62,15 +62,19 @@ class Roster:
         column = self._columns[name]
         return column if self._rows is None else _fixed(column[self._rows])
 
-    def put(self, name: str, values: Column, rows: NDArray[np.int64] | None = None) -> None:
-        """Replace the entries of the present UEs, or of these rows."""
-        chosen = self._rows if rows is None else rows
-        if chosen is None:
+    def put_present(self, name: str, values: Column) -> None:
+        """Replace the entries of the present UEs."""
+        if self._rows is None:
             self.put_of_all(name, np.array(values))
             return
         kind = np.result_type(self._columns[name], values)  # ages may be whole numbers or not
-        column = self._columns[name].astype(kind)
-        column[chosen] = values
+        self._columns[name] = self._columns[name].astype(kind)
+        self.put(name, values, self._rows)
+
+    def put(self, name: str, values: Column | float, rows: NDArray[np.int64]) -> None:
+        """Replace the entries of these rows."""
+        column = self._columns[name].copy()
+        column[rows] = values
         self.put_of_all(name, column)
 
 

@@ -1,5 +1,6 @@
 """What a policy may look at before a round."""
 
+import functools
 import math
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -29,9 +30,12 @@ class Feedback:
     dissimilarities: NDArray[np.float64]
 
     @classmethod
+    @functools.lru_cache(maxsize=16)
     def none(cls, ue_count: int) -> "Feedback":
-        """Nothing has been reported yet."""
-        return cls(*(np.full(ue_count, np.nan) for _ in fields(cls)))
+        """Nothing has been reported yet; the arrays are shared and read-only."""
+        unknown = np.full(ue_count, np.nan)
+        unknown.flags.writeable = False
+        return cls(*(unknown for _ in fields(cls)))
 
 
 @dataclass(eq=False)

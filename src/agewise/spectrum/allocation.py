@@ -16,6 +16,7 @@ from agewise.core.proof import (
     first_violation_on,
     owners_gains,
     rates_of,
+    scheduled_mask,
 )
 from agewise.spectrum.uplink import Uplink
 
@@ -94,8 +95,7 @@ class Allocation:
     @property
     def scheduled(self) -> NDArray[np.bool_]:
         """``bool[ue]``: S_k, whether the UE holds a subchannel."""
-        mask = np.zeros(self.ue_count, dtype=np.bool_)
-        mask[self.owner[self.owner >= 0]] = True
+        mask: NDArray[np.bool_] = scheduled_mask(self.owner, self.ue_count)
         return mask
 
     def subchannels_of(self, ue: int) -> NDArray[np.int64]:
@@ -107,7 +107,8 @@ class Allocation:
     @property
     def rate(self) -> NDArray[np.float64]:
         """``float[ue]``: sum of ½ log2(1 + G P) over the UE's subchannels; 0 if it has none."""
-        return rates_of(self.owner, self.power, self.gain, self.ue_count)  # type: ignore[no-any-return]
+        rate: NDArray[np.float64] = rates_of(self.owner, self.power, self.gain, self.ue_count)
+        return rate
 
     def validate(self, gains: ArrayLike | Uplink | None = None) -> None:
         """Prove every constraint of problem (3), or raise `InfeasibleAllocation` naming it.
