@@ -76,6 +76,18 @@ def test_a_plan_that_fails_leaves_the_state_as_it_was():
     assert point._roster.present("state.seen").tolist() == [10.0] * 4
 
 
+def test_a_plan_has_the_gains_of_the_round_whatever_the_policy_says():
+    @dataclass(frozen=True)
+    class Boastful(Counting):
+        def schedule(self, view, rng):
+            made = super().schedule(view, rng)
+            return Allocation(made.owner, made.power, made.gain * 100, 4, 5.0, 0.0)
+
+    made = AccessPoint(Boastful(), 4, Streams(0)).plan(EASY)
+    assert (made.power_budget, made.rate_threshold) == (1.0, 1.0)
+    assert made.gain[made.owner >= 0].tolist() == [10.0, 10.0]
+
+
 def test_feedback_is_that_of_the_last_update():
     point = AccessPoint(MaxPack(), 3, Streams(0))
     point.receive(np.array([2, 0]), {"losses": np.array([0.5, 0.25])})

@@ -95,6 +95,15 @@ def owners_gains(gains, owner):
 
 
 @kernel
+def are_gains_of(gains, owner, gain):
+    """Whether ``gain`` has the owners' gains of ``gains[ue, subchannel]``, and 0 elsewhere."""
+    for n in range(owner.size):
+        if gain[n] != (gains[owner[n], n] if owner[n] >= 0 else 0.0):
+            return False
+    return True
+
+
+@kernel
 def scheduled_mask(owner, ues):
     """``bool[ue]``: whether the UE owns a subchannel."""
     mask = np.zeros(ues, np.bool_)

@@ -116,7 +116,7 @@ class AccessPoint:
         except InfeasibleAllocation as error:
             raise InfeasibleAllocation(f"{self.policy} in round {self.t}: {error}") from error
         self._keep(view.state)
-        return allocation
+        return allocation.on(uplink)  # whatever the policy said of gains and threshold
 
     def receive(
         self,

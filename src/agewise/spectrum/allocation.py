@@ -12,6 +12,7 @@ from agewise.core.proof import (
     OVER_BUDGET,
     SOUND,
     UNKNOWN_OWNER,
+    are_gains_of,
     first_violation,
     first_violation_on,
     owners_gains,
@@ -134,6 +135,19 @@ class Allocation:
             found = first_violation_on(uplink.gains, owner, power, budget, threshold)
         if found[0] != SOUND:
             self._raise_violation(found, budget, threshold)
+
+    def on(self, uplink: Uplink) -> "Allocation":
+        """The same owners, powers and factors with the gains, budget and threshold of ``uplink``.
+
+        It must be valid there; where it is of this very uplink already, it is returned as it is.
+        """
+        if (
+            self.power_budget == uplink.power_budget
+            and self.rate_threshold == uplink.rate_threshold
+            and are_gains_of(uplink.gains, self.owner, self.gain)
+        ):
+            return self
+        return replace(Allocation.of(uplink, self.owner, self.power), aggregation=self.aggregation)
 
     def _checked_arrays(
         self,
