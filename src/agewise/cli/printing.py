@@ -22,9 +22,17 @@ if TYPE_CHECKING:
     from agewise.traffic import Traffic
 
 
-def print_json(value: object) -> None:
-    """For machines."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+def print_json(value: Any) -> None:
+    """For machines; what is no finite number is null, for JSON knows no others."""
+    typer.echo(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_list(lines: Mapping[str, str]) -> None:

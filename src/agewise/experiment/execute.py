@@ -117,7 +117,13 @@ def execute(
     """
     work = _Work(engine, quiet, on_round)
     if out is not None:
-        return _in_folder(Folder(Path(out)), plan, work)
+        try:
+            return _in_folder(Folder(Path(out)), plan, work)
+        except KeyboardInterrupt:
+            kept = len(Folder(Path(out)).file_names())
+            raise KeyboardInterrupt(
+                f"{kept} finished runs are kept in {out}; the same command goes on from there"
+            ) from None
     path = tempfile.mkdtemp(prefix="agewise-")
     try:
         result = _in_folder(Folder(Path(path)), plan, work)

@@ -55,7 +55,8 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
         if step not in fields:
             if name in RENAMED:
                 raise ScenarioError(f"{name} is now {RENAMED[name]}")
-            raise ScenarioError(f"there is no {name}; {nearest(step, fields)}")
+            hint = _full_name(name, scenario) or nearest(step, fields)
+            raise ScenarioError(f"there is no {name}; {hint}")
         sections = [
             kind
             for section in sections
@@ -63,6 +64,25 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
             for kind in sections_of(section.model_fields[step])
         ]
     return sections
+
+
+def _full_name(name: str, scenario: type[Section]) -> str:
+    """A hint at fields with this last part, or with a name that is written much like it."""
+    known = _all_names(scenario, "")
+    last = name.rpartition(".")[2]
+    near = [one for one in known if one.rpartition(".")[2] == last and last != "kind"]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def _all_names(section: type[Section], path: str) -> list[str]:
+    """The dotted names of all fields, of whichever kind their sections are."""
+    names = []
+    for key, field in section.model_fields.items():
+        names.append(f"{path}{key}")
+        for kind in sections_of(field):
+            names += _all_names(kind, f"{path}{key}.")
+    return list(dict.fromkeys(names))
 
 
 def require_present(values: Mapping[str, Any]) -> None:

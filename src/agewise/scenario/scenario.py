@@ -70,7 +70,7 @@ class Scenario(Section):
             problem = str(error)
         raise ScenarioError(f"{source}: {problem}" if source else problem)
 
-    def with_(self, **changes: Any) -> Self:
+    def with_(self, /, **changes: Any) -> Self:
         """A copy with other values, by dotted names: ``**{"learn.local_steps": 20}``.
 
         A section that comes in kinds takes the name of a kind, or a mapping with its fields;
