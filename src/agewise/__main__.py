@@ -9,9 +9,8 @@ def main() -> None:
     try:
         command = import_module("agewise.cli")
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "agewise: interrupted: nothing was finished; the same command starts anew\n"
-        )
+        said = "interrupted: nothing was finished; the same command starts anew"
+        sys.stderr.write(f"agewise: {said}\n")
         sys.exit(130)
     command.main()
 

@@ -74,7 +74,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _common(
     context: typer.Context,
-    version: Annotated[
+    _wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
