@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from agewise import data, learn
 from agewise.accounting import compute_slots, deadline_slots, upload_slots
 from agewise.age import f_alpha
+from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
@@ -59,6 +60,7 @@ def simulate(
     The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
     with the record of each round as it happens.
     """
+    require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)
@@ -79,8 +81,33 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+def require_resources(scenario: Scenario) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is."""
+    require_scenario(scenario)
+    cell, learning, length = scenario.cell, scenario.learn, scenario.run.rounds
+    batch, width = learning.batch_size, 64  # bytes of the slopes of one sample
+    needs = {
+        f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}": 8.0
+        * cell.ues
+        * cell.subchannels,
+        f"records of run.rounds = {length:,}": length * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        f"learn.local_steps = {learning.local_steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * learning.local_steps + width),
+    }
+    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+
+
+def expected_seconds(scenario: Scenario) -> float:
+    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
+    cell, learning = scenario.cell, scenario.learn
+    scheduled = min(cell.ues, cell.subchannels) / 2
+    samples = scheduled * learning.local_steps * learning.batch_size
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
+
+
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    require_resources(scenario)
     streams = Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)

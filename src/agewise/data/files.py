@@ -48,13 +48,19 @@ def read_idx_folder(folder: Path) -> Dataset:
         found = next((file for file in candidates if file.is_file()), None)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
-        with _reading(found), found.open("rb") as raw:
-            zipped = raw.peek(2)[:2] == b"\x1f\x8b"
-            arrays[part] = _read_idx(cast(BinaryIO, gzip.open(raw)) if zipped else raw)
+        with _reading(found), _unzipped(found) as file:
+            arrays[part] = _read_idx(file)
     return _dataset(
         folder,
         *((arrays[part, "images"], arrays[part, "labels"]) for part in ("train", "test")),
     )
+
+
+def _unzipped(path: Path) -> BinaryIO:
+    """The file to read, through gzip if it is such a file, whatever its name."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path)) if zipped else path.open("rb")
 
 
 def _read_idx(file: BinaryIO) -> NDArray[Any]:

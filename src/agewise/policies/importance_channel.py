@@ -12,6 +12,9 @@ from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
 
+#: More draws take longer and tell no more: each is made by itself.
+_MOST_DRAWS = 100_000
+
 
 @dataclass(frozen=True)
 class ImportanceChannel(Policy):
@@ -46,7 +49,7 @@ class ImportanceChannel(Policy):
 
     def __post_init__(self) -> None:
         check_share("rho", self.rho)
-        object.__setattr__(self, "draws", whole_parameter("draws", self.draws, 1))
+        object.__setattr__(self, "draws", whole_parameter("draws", self.draws, 1, _MOST_DRAWS))
         check_within("floor", self.floor, most=1.0)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:

@@ -75,8 +75,8 @@ def _from_parquet(path: Path) -> NDArray[np.float64]:
     missing = [name for name in (*_AXES, "gain") if name not in table.columns]
     if missing:
         raise ValueError(
-            f"{path}: there is no column {missing[0]!r}; expected round, ue, subchannel and gain, it has "
-            f"{', '.join(table.columns)}"
+            f"{path}: there is no column {missing[0]!r}; expected round, ue, subchannel and "
+            f"gain, it has {', '.join(table.columns)}"
         )
     for name in (*_AXES, "gain"):
         kind, whole = table.schema[name], name != "gain"
@@ -87,8 +87,8 @@ def _from_parquet(path: Path) -> NDArray[np.float64]:
     shape = tuple(int(axis.max(initial=-1)) + 1 for axis in axes)
     if len(table) != math.prod(shape) or any(axis.min(initial=0) < 0 for axis in axes):
         raise ValueError(
-            f"{path}: {len(table)} rows for rounds, UEs and subchannels up to {shape}: every combination "
-            "must be there once"
+            f"{path}: {len(table)} rows for rounds, UEs and subchannels up to {shape}: every "
+            "combination must be there once"
         )
     gains = np.full(shape, np.nan)
     gains[tuple(axes)] = table["gain"].cast(pl.Float64).to_numpy()

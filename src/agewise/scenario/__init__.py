@@ -42,7 +42,7 @@ from agewise.scenario.learning import (
     Synthetic,
     Table,
 )
-from agewise.scenario.scenario import Scenario, presets, summary
+from agewise.scenario.scenario import Scenario, presets, require_scenario, summary
 
 __all__ = [
     "L1",
@@ -85,5 +85,6 @@ __all__ = [
     "Table",
     "TraceChannel",
     "presets",
+    "require_scenario",
     "summary",
 ]

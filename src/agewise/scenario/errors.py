@@ -1,6 +1,7 @@
 """What is wrong with a scenario, in words that lead to the mistake."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,10 @@ RENAMED = {
     "learn.initial_deviation": "learn.model.initial_deviation",
     "learn.penalty_weight": "learn.penalty.weight",
 }
+
+
+#: What pydantic calls a number out of its range, and its words for the limits.
+_BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
 class ScenarioError(ValueError):
@@ -126,7 +131,21 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     text = text[0].lower() + text[1:]
     if mistake["type"] == "value_error":
         return f"{name}: {text}" if name else text
-    return f"{name} = {mistake['input']!r}: {text}"
+    if mistake["type"] in _BOUNDS:
+        text = _range(sections, steps[-1]) or text
+    return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
+
+
+def _range(sections: Sequence[type[Section]], key: str) -> str:
+    """Between which numbers a field must be, by the limits that pydantic keeps of it."""
+    rules = [rule for section in sections for rule in section.model_fields[key].metadata]
+    words = [
+        f"{word} {getattr(rule, limit)}"
+        for limit, word in (("gt", "above"), ("ge", "from"), ("lt", "below"), ("le", "to"))
+        for rule in rules
+        if hasattr(rule, limit)
+    ]
+    return f"must be {' '.join(words)}" if words else ""
 
 
 def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, final
 
@@ -42,7 +42,12 @@ class Policy(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        if not is_dataclass(self):
+            raise ValueError(
+                f"the policy {type(self).__name__} is not a dataclass: put @dataclass(frozen=True) "
+                "above its class, so that its parameters are known"
+            )
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @final
     @property
