@@ -85,14 +85,15 @@ def require_resources(scenario: Scenario) -> None:
     """Raise ``ValueError`` with the amount if a run would need more memory than there is."""
     require_scenario(scenario)
     cell, learning, length = scenario.cell, scenario.learn, scenario.run.rounds
-    batch, width = learning.batch_size, 64  # bytes of the slopes of one sample
+    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
+    steps, batch = learning.local_steps, learning.batch_size
     needs = {
-        f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}": 8.0
-        * cell.ues
-        * cell.subchannels,
-        f"records of run.rounds = {length:,}": length * (16.0 * cell.ues + 24.0 * cell.subchannels),
-        f"learn.local_steps = {learning.local_steps:,} with learn.batch_size = {batch:,}": batch
-        * (8.0 * learning.local_steps + width),
+        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
+        f"records of run.rounds = {length:,} with {size}": length
+        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        # The samples that a UE draws, and the slopes of a batch.
+        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
 

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 import agewise
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
-_UsageError = typer.BadParameter.__bases__[0]
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _NOTHING_KEPT = "nothing was finished; the same command starts anew"
 
 
@@ -124,10 +124,14 @@ def _usage(error: Any) -> str:
     help_of = " ".join(filter(None, ("agewise", where, "--help")))
     given = getattr(error, "option_name", None)
     if given is not None and hasattr(error, "possibilities"):
-        options = [name for one in context.command.params for name in one.opts] if context else []
-        near = difflib.get_close_matches(given, options, n=1)
+        options = {
+            name.lstrip("-"): name
+            for parameter in (context.command.params if context else [])
+            for name in parameter.opts
+        }
+        near = difflib.get_close_matches(given.lstrip("-"), options, n=1)
         text = f"there is no option {given}"
-        hint = f"did you mean {near[0]}?" if near else f"{help_of} lists them"
+        hint = f"did you mean {options[near[0]]}?" if near else f"{help_of} lists them"
     else:
         text = error.format_message().rstrip(".").replace(". Did", "; did")
         text = text[:1].lower() + text[1:]

@@ -79,7 +79,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
     text = agewise.report.text
     figures = [str(file) for file in study.figures]
-    wins, ties, losses = study.counts()
+    wins, not_shown, losses = study.counts()
     if as_json:
         print_json(
             {
@@ -89,7 +89,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "gains": study.gains.tolist(),
                 "p_values": study.p_values.tolist(),
                 "wins": wins,
-                "ties": ties,
+                "not_shown": not_shown,
                 "losses": losses,
                 "figures": figures,
             }
@@ -104,8 +104,8 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
     typer.echo(
-        f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
-        f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level, "
+        f"corrected for all squares; {text.STARS_NOTE})."
     )
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, ClassVar, final
 
@@ -42,12 +42,12 @@ class Policy(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
-        if not is_dataclass(self):
+        if not hasattr(self, "__dataclass_fields__"):
             raise ValueError(
                 f"the policy {type(self).__name__} is not a dataclass: put @dataclass(frozen=True) "
                 "above its class, so that its parameters are known"
             )
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @final
     @property
