@@ -27,7 +27,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: not an NPZ file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             missing = [name for name in names if name not in archive]
             held = ", ".join(archive.files) or "nothing"
             size = sum(member.file_size for member in archive.zip.infolist())

@@ -13,6 +13,8 @@ import agewise
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+#: The exit code of a command that Ctrl-C ended.
+_INTERRUPTED = 130
 _NOTHING_KEPT = "nothing was finished; the same command starts anew"
 
 
@@ -95,8 +97,10 @@ def main() -> None:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         code = app(prog_name="agewise", standalone_mode=False)
+        if code == _INTERRUPTED:  # while the arguments were read, where typer hears it first
+            raise Interrupted
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        fail(f"interrupted: {str(error) or _NOTHING_KEPT}", 130)
+        fail(f"interrupted: {str(error) or _NOTHING_KEPT}", _INTERRUPTED)
     except _UsageError as error:
         fail(_usage(error))
     except UnicodeEncodeError as error:

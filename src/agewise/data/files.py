@@ -100,6 +100,8 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
             f"{path}: there is no column {label_column!r}; its columns are "
             f"{', '.join(table.columns[:10])}"
         )
+    if table.is_empty():
+        raise ValueError(f"{path}: the table has no rows")
     features = table.drop(label_column)
     for column, kind in features.schema.items():
         if not kind.is_numeric():

@@ -124,7 +124,8 @@ def execute(
         except KeyboardInterrupt:
             kept = len(Folder(Path(out)).file_names())
             raise KeyboardInterrupt(
-                f"{kept} finished runs are kept in {out}; the same command goes on from there"
+                f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
+                "command goes on from there"
             ) from None
     path = tempfile.mkdtemp(prefix="agewise-")
     try:

@@ -46,6 +46,7 @@ _STYLE = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "savefig.dpi": 200,
+    "svg.hashsalt": "agewise",  # names of elements that do not change from file to file
 }
 
 

@@ -119,7 +119,8 @@ def _number(value: float | None, form: str) -> str:
 def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
-        f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">{escape(each.verdict)}</span> '
+        f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">'
+        f"{escape(each.verdict)}</span> "
         f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
         for each in claims
     )

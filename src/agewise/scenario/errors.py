@@ -151,12 +151,13 @@ def _range(sections: Sequence[type[Section]], key: str) -> str:
 def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:
     """The dotted name of a place, without the kinds on the way, and the sections it is in."""
     named: list[str] = []
-    sections, inside = [scenario], [scenario]
+    sections, inside, chosen = [scenario], [scenario], True
     for step in steps:
         of_kind = [section for section in sections if kind_of(section) == step]
-        if of_kind:
-            sections = of_kind
+        if of_kind and not chosen:  # a kind may have a field of its own name
+            sections, chosen = of_kind, True
             continue
+        chosen = False
         named.append(step)
         inside = sections
         fields = [section.model_fields.get(step) for section in sections]
