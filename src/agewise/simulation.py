@@ -96,7 +96,8 @@ def _rounds(
     deadline = deadline_slots(scenario.timing)
     access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    params = learner.init(streams)
+    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    memory = aggregator.start(learner.sizes, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
@@ -110,8 +111,8 @@ def _rounds(
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
-        sizes, factors = learner.sizes[received], allocation.factors_of(received)
-        params, diversity = learn.average(models, sizes, start, factors)
+        updates = learn.Updates(start, models, received, allocation.factors_of(received))
+        params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
         _require_finite(params, t, scenario.learn, allocation)
 
         # What arrived is young again, everything else grows older (Eq. 2).
