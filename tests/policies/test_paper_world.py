@@ -99,7 +99,7 @@ def fed_cs_of(gains, computing, deadline, threshold=1.0):
         Uplink(np.array(gains, dtype=float), 1.0, threshold), np.zeros(len(gains)),
         compute_slots=np.array(computing, dtype=float), deadline_slots=deadline,
     )  # fmt: skip
-    return FedCS(ties="lowest-index").schedule(view, Streams(0).policy(0))
+    return FedCS(request_share=1.0, ties="lowest-index").schedule(view, Streams(0).policy(0))
 
 
 @pytest.mark.parametrize("deadline", [1.2, 1.5, 2.0, math.inf])
