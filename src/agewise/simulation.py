@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data, learn
-from agewise.accounting import compute_slots, deadline_slots, upload_slots
+from agewise.accounting import (
+    compute_slots,
+    deadline_slots,
+    offers_everyone,
+    upload_slots,
+)
 from agewise.age import f_alpha
 from agewise.memory import require_memory
 from agewise.policies import make_policy
@@ -81,10 +86,14 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
-def require_resources(scenario: Scenario) -> None:
-    """Raise ``ValueError`` with the amount if a run would need more memory than there is."""
+def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is.
+
+    So many rounds are kept at a time, all of the run if not given.
+    """
     require_scenario(scenario)
-    cell, learning, length = scenario.cell, scenario.learn, scenario.run.rounds
+    cell, learning = scenario.cell, scenario.learn
+    length = scenario.run.rounds if kept_rounds is None else kept_rounds
     size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
     steps, batch = learning.local_steps, learning.batch_size
     needs = {
@@ -108,7 +117,7 @@ def expected_seconds(scenario: Scenario) -> float:
 
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
-    require_resources(scenario)
+    require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)
@@ -122,13 +131,18 @@ def _rounds(
     run, threshold = scenario.run, scenario.rate_threshold
     computing = compute_slots(scenario.timing, channel.ue_count, streams)
     deadline = deadline_slots(scenario.timing)
-    access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
+    everyone = offers_everyone(scenario.timing)
+    access_point = AccessPoint(
+        policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
+    )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    params = learner.init(streams)
+    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    memory = aggregator.start(learner.sizes, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
-        ages, allocation = access_point.ages, access_point.plan(uplink)
+        offered, ages = access_point.offer(uplink), access_point.ages
+        allocation = access_point.plan(offered)
         scheduled = np.flatnonzero(allocation.scheduled)
         rates = allocation.rate[scheduled]
         received = scheduled
@@ -138,8 +152,8 @@ def _rounds(
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
-        sizes, factors = learner.sizes[received], allocation.factors_of(received)
-        params, diversity = learn.average(models, sizes, start, factors)
+        updates = learn.Updates(start, models, received, allocation.factors_of(received))
+        params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
         _require_finite(params, t, scenario.learn, allocation)
 
         # What arrived is young again, everything else grows older (Eq. 2).
@@ -149,7 +163,7 @@ def _rounds(
         last = t + 1 == run.rounds
         evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
-        weight, optimum, optimum_bound = _beside_optimum(scenario, t, uplink, ages, scheduled)
+        weight, optimum, optimum_bound = _beside_optimum(scenario, t, offered, ages, scheduled)
         yield RoundRecord(
             t=t,
             scheduled=scheduled,

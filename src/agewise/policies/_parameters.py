@@ -46,10 +46,11 @@ def check_within(name: str, value: float, most: float = math.inf) -> None:
         raise ValueError(f"{name} must be in [0, {end}, not {value:g}")
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise ``ValueError`` unless ``value`` is a positive, finite number."""
-    if not real_number(name, value) > 0:
-        raise ValueError(f"{name} must be in (0, inf), not {value:g}")
+def check_positive(name: str, value: float, most: float = math.inf) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite number above 0 and at most ``most``."""
+    if not 0 < real_number(name, value) <= most:
+        end = f"{most:g}]" if most < math.inf else "inf)"
+        raise ValueError(f"{name} must be in (0, {end}, not {value:g}")
 
 
 def whole_parameter(name: str, value: float, least: int, most: int = MOST) -> int:
