@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import agewise
+from agewise.checks import visible
 
 app = typer.Typer(
     name="agewise",
@@ -34,8 +35,14 @@ def _common(
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End with one sentence."""
-    typer.echo(f"agewise: {' '.join(message.split())}", err=True)
+    typer.echo(visible(f"agewise: {' '.join(message.split())}"), err=True)
     sys.exit(code)
+
+
+def end_if_failed(result: "agewise.Result") -> None:
+    """The exit code says that runs failed, which is printed already."""
+    if result.failed:
+        sys.exit(1)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import typer
 
 import agewise
 from agewise.cli import printing
-from agewise.cli.app import app
+from agewise.cli.app import app, end_if_failed
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -16,6 +16,7 @@ from agewise.cli.options import (
     Baseline,
     Changes,
     EngineName,
+    FailFast,
     Folder,
     OnePolicy,
     Out,
@@ -50,7 +51,7 @@ def scenario_command(
         names = agewise.scenario.presets()
         printing.print_list({name: agewise.scenario.summary(name) for name in names})
     else:
-        typer.echo(scenario_of(source, changes).to_toml(), nl=False)
+        printing.say(scenario_of(source, changes).to_toml().rstrip())
 
 
 @app.command("policies")
@@ -84,6 +85,7 @@ def run_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
@@ -103,8 +105,10 @@ def run_command(
             address=address,
             quiet=quiet or live,
             baseline=baseline,
+            fail_fast=fail_fast,
         )
     printing.print_result(result, as_json=as_json)
+    end_if_failed(result)
 
 
 @app.command("compare")
@@ -119,6 +123,7 @@ def compare_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
@@ -135,9 +140,11 @@ def compare_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
 @app.command("sweep")
@@ -153,6 +160,7 @@ def sweep_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
@@ -170,9 +178,11 @@ def sweep_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
 @app.command("show")
@@ -219,7 +229,7 @@ def figure_command(
     result = agewise.Result.open(folder, baseline)
     written = dict(assignment(text, "--at") for text in at or [])
     setting = {name: value_of(text, "--at") for name, text in written.items()}
-    typer.echo(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+    printing.say(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
 
 
 @app.command("traffic")

@@ -11,6 +11,7 @@ from agewise.report.claims import Claim
 from agewise.report.numbers import SweepMap, Variation
 from agewise.report.text import (
     STARS_NOTE,
+    command_text,
     is_sure,
     last_part,
     p_text,
@@ -206,7 +207,7 @@ def origin(result: Result) -> str:
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
     facts = {
-        "Command": described.command or "(from Python)",
+        "Command": command_text(described.command or "(from Python)"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Seeds": ", ".join(map(str, result.seeds)),
         "Policies": "; ".join(map(str, result.policies)),
