@@ -92,7 +92,7 @@ class Folder:
             raise FolderError(f"{self.runs}: a link, which is not followed: put the folder there")
         try:
             return {file.name for file in self.runs.iterdir() if file.name.endswith(ending)}
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return set()
         except OSError as error:
             raise FolderError(f"{self.runs}: cannot be read: {error.strerror}") from error
