@@ -44,18 +44,18 @@ def test_commands_without_folders():
 def test_no_folder_of_the_maker_is_on_the_page(tmp_path, monkeypatch):
     """Paths in the scenario, its variations, the command, damaged files and failed runs."""
     home = tmp_path / "home" / 'Jane <Doe> & "co" é'
-    private = home / "private"
-    private.mkdir(parents=True)
+    hideaway = home / "hideaway"
+    hideaway.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     rng = np.random.default_rng(0)
     for name in ("one.npz", "two.npz"):
-        np.savez(private / name, gains=rng.exponential(30.0, (3, 12, 5)))
+        np.savez(hideaway / name, gains=rng.exponential(30.0, (3, 12, 5)))
     scenario = tiny(
-        **{"run.rounds": 3, "channel": {"kind": "trace", "path": str(private / "one.npz")}}
+        **{"run.rounds": 3, "channel": {"kind": "trace", "path": str(hideaway / "one.npz")}}
     )
-    out = private / "results"
-    paths = [str(private / name) for name in ("one.npz", "two.npz", "gone.npz")]
-    words = ["agewise", "sweep", str(private / "a.toml"), "--out", str(out)]
+    out = hideaway / "results"
+    paths = [str(hideaway / name) for name in ("one.npz", "two.npz", "gone.npz")]
+    words = ["agewise", "sweep", str(hideaway / "a.toml"), "--out", str(out)]
     monkeypatch.setattr(sys, "argv", words)
     result = agewise.sweep(
         scenario, ["age-based", "max-pack"], {"channel.path": paths}, 2, out, engine="inline",
@@ -64,7 +64,7 @@ def test_no_folder_of_the_maker_is_on_the_page(tmp_path, monkeypatch):
     assert len(result.failed) == 4
     next(iter((out / "runs").glob("*.parquet"))).write_bytes(b"damaged")
     page = agewise.write_page(out).read_text()
-    for part in ("Jane", "private", str(tmp_path), tmp_path.name):
+    for part in ("Jane", "hideaway", str(tmp_path), tmp_path.name):
         assert part not in page
     for part in ("one.npz", "two.npz", "gone.npz: ", "agewise sweep a.toml --out results"):
         assert part in page

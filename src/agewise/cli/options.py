@@ -27,9 +27,9 @@ Vary = Annotated[
 ]
 
 
-def out_folder(text: str) -> Path:
+def out_folder(text: str | Path) -> Path:
     """The folder that is meant; an empty name would mean this very folder."""
-    if not text.strip():
+    if isinstance(text, str) and not text.strip():
         raise typer.BadParameter("it is empty: give the name of a results folder")
     return Path(text)
 

@@ -9,6 +9,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from agewise.checks import whole_number
@@ -255,8 +256,18 @@ def _same(value: Any) -> Any:
 
 
 def _written(values: Mapping[str, Any]) -> str:
-    """Names, without the sections they are in, and values, in the order of the names."""
-    return ",".join(f"{name.split('.')[-1]}={_same(values[name])}" for name in sorted(values))
+    """Names, without the sections they are in, and values, in the order of the names.
+
+    Of a path only its last part: where files are is nobody's business who gets the results.
+    """
+    return ",".join(
+        f"{name.split('.')[-1]}={_last(_same(values[name]))}" for name in sorted(values)
+    )
+
+
+def _last(value: Any) -> Any:
+    is_path = isinstance(value, str) and value.startswith("/")
+    return PurePath(value).name if is_path else value
 
 
 def _readable(*texts: str) -> str:

@@ -118,9 +118,12 @@ def _absolute_paths(value: Any) -> Iterator[str]:
 def _replaced(text: str, short: Mapping[str, str]) -> str:
     """The text, which is HTML or JSON, with these paths in other words, longer ones first."""
     for path in sorted(short, key=len, reverse=True):
-        written = json.dumps(path, ensure_ascii=False)[1:-1]  # as TOML has it, too
-        for form in {escape(path), escape(written), _json(path)[1:-1]}:
-            text = text.replace(form, escape(short[path]))
+        name = escape(short[path])
+        in_json = (path, escape(path), escape(path, quote=False))
+        forms = {_json(each)[1:-1]: _json(name)[1:-1] for each in in_json}
+        in_toml = json.dumps(path, ensure_ascii=False)[1:-1]
+        for form, said in (forms | {escape(in_toml): name, escape(path): name}).items():
+            text = text.replace(form, said)
     return text
 
 

@@ -135,7 +135,10 @@ def command_text(command: str) -> str:
 
 
 def _without_folders(word: str) -> str:
-    """Paths may stand between the signs of an assignment, a list or a table."""
+    """Paths may be a word, follow an equals sign, or stand in a list or a table."""
+    name, equals, value = ("", "", word) if word.startswith("/") else word.partition("=")
+    if value.startswith("/") and not re.search(r"[,\"']\s*/", value):
+        return f"{name}{equals}{PurePath(value).name}"
     parts = re.split(r"([=,\[\]{}\"']+)", word)
     return "".join(PurePath(part).name if part.startswith("/") else part for part in parts)
 
