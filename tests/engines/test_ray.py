@@ -123,9 +123,9 @@ for item, result in Ray().run(abs, [-1]):
 
 def test_without_an_address_ray_listens_on_the_loopback_address_alone():
     with ray_python("-c", SERVE, loopback=False, stdin=subprocess.PIPE) as driver:
-        token = driver.stdout.readline()
+        guarded = driver.stdout.readline()
         addresses = listening(driver)
-        assert token == "True\n", driver.communicate()[1]
+        assert guarded == "True\n", driver.communicate()[1]
         assert addresses, "there is nothing to look at"
         assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}
         finished(driver)

@@ -11,7 +11,6 @@ from types import ModuleType
 from agewise.engines.base import Item, Result, use_one_thread
 from agewise.extras import require
 
-
 #: The oldest version with token authentication, without which whoever reaches it may run code.
 OLDEST = (2, 52)
 #: Ray's name for whether it forms clusters: if not, it serves the loopback address alone. It looks
