@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
 from agewise.extras import require
+from agewise.frames import require_frames
 from agewise.files import NO_CHECKSUM, seal, seal_holds, write_whole
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class History:
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """``[round]``: a column of numbers; NaN where it was not measured."""
-        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+        return self.frame[column].to_numpy().astype(np.float64)
 
     def _table(self, column: str) -> NDArray[Any]:
         """``[round, entry]``: a column of lists that are all equally long."""
@@ -234,6 +235,7 @@ class History:
 
         A checksum of the whole content is part of it.
         """
+        require_frames()
         described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
         metadata = {_KEY: json.dumps(described)}
@@ -278,6 +280,7 @@ def _hashable(value: Any) -> Value:
 
 def _read(path: Path | str) -> bytes:
     """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
+    require_frames()
     try:
         return Path(path).read_bytes()
     except OSError as error:

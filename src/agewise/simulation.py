@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data, learn
-from agewise.accounting import compute_slots, deadline_slots, upload_slots
+from agewise.accounting import (
+    compute_slots,
+    deadline_slots,
+    offers_everyone,
+    upload_slots,
+)
 from agewise.age import f_alpha
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
@@ -94,13 +99,18 @@ def _rounds(
     run, threshold = scenario.run, scenario.rate_threshold
     computing = compute_slots(scenario.timing, channel.ue_count, streams)
     deadline = deadline_slots(scenario.timing)
-    access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
+    everyone = offers_everyone(scenario.timing)
+    access_point = AccessPoint(
+        policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
+    )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    params = learner.init(streams)
+    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    memory = aggregator.start(learner.sizes, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
-        ages, allocation = access_point.ages, access_point.plan(uplink)
+        offered, ages = access_point.offer(uplink), access_point.ages
+        allocation = access_point.plan(offered)
         scheduled = np.flatnonzero(allocation.scheduled)
         rates = allocation.rate[scheduled]
         received = scheduled
@@ -110,8 +120,8 @@ def _rounds(
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
-        sizes, factors = learner.sizes[received], allocation.factors_of(received)
-        params, diversity = learn.average(models, sizes, start, factors)
+        updates = learn.Updates(start, models, received, allocation.factors_of(received))
+        params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
         _require_finite(params, t, scenario.learn, allocation)
 
         # What arrived is young again, everything else grows older (Eq. 2).
@@ -121,7 +131,7 @@ def _rounds(
         last = t + 1 == run.rounds
         evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
-        weight, optimum, optimum_bound = _beside_optimum(scenario, t, uplink, ages, scheduled)
+        weight, optimum, optimum_bound = _beside_optimum(scenario, t, offered, ages, scheduled)
         yield RoundRecord(
             t=t,
             scheduled=scheduled,

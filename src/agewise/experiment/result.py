@@ -147,6 +147,7 @@ class Result:
             )
             for entry in self.entries
         ]
+        require_frames()
         return pl.concat(frames, how="vertical_relaxed")
 
     def to_pandas(self) -> "pandas.DataFrame":

@@ -72,6 +72,7 @@ def summarise(result: "Result") -> pl.DataFrame:
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
                 rows.append(as_columns(variation) | _row(policy, runs, against, rounds))
+    require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     for name in [column for column in table.columns if column.startswith("p@")]:
         corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())

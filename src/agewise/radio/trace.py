@@ -74,6 +74,7 @@ def _from_npz(path: Path) -> NDArray[np.float64]:
 
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
+    require_frames()
     table = pl.read_parquet(io.BytesIO(path.read_bytes()))
     missing = [name for name in (*_AXES, "gain") if name not in table.columns]
     if missing:

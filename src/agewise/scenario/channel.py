@@ -143,6 +143,11 @@ class SlotTiming(Section):
         ge=0, description="deviation of that time's logarithm across UEs; 0 makes them equally fast"
     )
     deadline_slots: float = Field(gt=0, description="an update that takes longer is lost")
+    offer: Literal["in-time", "everyone"] = Field(
+        default="in-time",
+        description="whom the access point offers to the policy: UEs whose upload at the rate "
+        "threshold would be in time, or everyone",
+    )
 
 
 Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]

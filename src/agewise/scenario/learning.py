@@ -153,6 +153,64 @@ class L1(Section):
     weight: float = Field(ge=0, description="xi, the weight of the penalty")
 
 
+class WeightedAverage(Section):
+    """The models that arrived, averaged by their numbers of samples (the paper)."""
+
+    kind: Literal["average"] = "average"
+
+
+class NoDiscount(Section):
+    """An old update counts as much as a new one."""
+
+    kind: Literal["none"] = "none"
+
+
+class FixedDiscount(Section):
+    """An update that is n rounds old counts exp(-rate n) of a new one."""
+
+    kind: Literal["fixed"] = "fixed"
+    rate: float = Field(gt=0, le=100, description="g, by round")
+
+
+class AgreementDiscount(Section):
+    """An old update counts by how well old ones have predicted new ones so far."""
+
+    kind: Literal["agreement"] = "agreement"
+
+
+class UpdateMemory(Section):
+    """The last update of every UE, also of those not heard now (MIFA, Gu et al. 2021)."""
+
+    kind: Literal["memory"] = "memory"
+    discount: Annotated[
+        NoDiscount | FixedDiscount | AgreementDiscount, Field(discriminator="kind"), ByName
+    ] = Field(description="how the weight of an update falls with its age")
+
+
+class VarianceReduction(Section):
+    """What arrived, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022)."""
+
+    kind: Literal["variance-reduced"] = "variance-reduced"
+
+
+class ServerMomentum(Section):
+    """The average update with momentum (FedAvgM; Reddi et al. 2021)."""
+
+    kind: Literal["momentum"] = "momentum"
+    beta: float = Field(ge=0, lt=1, description="share of the last step that is taken again")
+    server_step: float = Field(gt=0, description="step of the access point; 1 takes it whole")
+
+
+class ServerAdam(Section):
+    """Adam on the average update (FedAdam; Reddi et al. 2021)."""
+
+    kind: Literal["adam"] = "adam"
+    beta_1: float = Field(ge=0, lt=1, description="forgetting of the mean update")
+    beta_2: float = Field(ge=0, lt=1, description="forgetting of the mean squared update")
+    server_step: float = Field(gt=0, description="step of the access point")
+    tau: float = Field(gt=0, description="added to the root of the mean squared update")
+
+
 class Learn(Section):
     """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
 
@@ -162,6 +220,11 @@ class Learn(Section):
     penalty: Annotated[NoPenalty | L2 | L1, Field(discriminator="kind"), ByName] = Field(
         description="what large weights cost: r(w)"
     )
+    aggregation: Annotated[
+        WeightedAverage | UpdateMemory | VarianceReduction | ServerMomentum | ServerAdam,
+        Field(discriminator="kind"),
+        ByName,
+    ] = Field(description="what the access point makes of the updates")
     local_steps: int = Field(ge=1, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, description="eta in round 0")
