@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
 from agewise.extras import require
-from agewise.frames import require_frames
 from agewise.files import NO_CHECKSUM, seal, seal_holds, write_whole
+from agewise.frames import require_frames
 
 if TYPE_CHECKING:
     import pandas

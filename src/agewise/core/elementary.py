@@ -123,6 +123,20 @@ def exp32(x):
     return np.float32((a + s * (b + s * (c + s * (d + s * e)))) * scale)
 
 
+@inlined
+def log1p32(x):
+    """``log(1 + x)`` of a float32 from 0 to 1, as a float32; in double and then rounded."""
+    s = np.float64(x) / (2.0 + np.float64(x))
+    z = s * s
+    a = 1.0 + z * (1.0 / 3.0)
+    b = 1.0 / 5.0 + z * (1.0 / 7.0)
+    c = 1.0 / 9.0 + z * (1.0 / 11.0)
+    d = 1.0 / 13.0 + z * (1.0 / 15.0)
+    e = 1.0 / 17.0 + z * (1.0 / 19.0)
+    w = z * z
+    return np.float32(2.0 * s * (a + w * (b + w * (c + w * (d + w * e)))))
+
+
 @njit
 def expm1(x):
     """``exp(x) - 1``, also for small x."""

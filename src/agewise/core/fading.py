@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from agewise.core.elementary import exp, log1p
-from agewise.core.jit import kernel, njit
+from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
 
 _LAYERS = 256
@@ -42,14 +42,20 @@ def _tables():
 _ENDS, _HEIGHTS, _INSIDE = _tables()
 
 
+@inlined
+def _from_layer(word):
+    """Where a draw lies in its layer, which layer, and whether that is surely below the curve."""
+    layer = np.int64(word & np.uint64(_LAYERS - 1))
+    share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
+    return np.float64(share) * 2.0**-53 * _ENDS[layer], layer, share < _INSIDE[layer]
+
+
 @njit
 def exponential(word):
     """An exponential number of mean 1 from 64 random bits; rarely, more are derived from them."""
     while True:
-        layer = np.int64(word & np.uint64(_LAYERS - 1))
-        share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
-        x = np.float64(share) * 2.0**-53 * _ENDS[layer]
-        if share < _INSIDE[layer]:
+        x, layer, surely = _from_layer(word)
+        if surely:
             return x
         word = mix(word + np.uint64(1))
         if layer == 0:
@@ -66,7 +72,9 @@ def fade_ue(round_key, ue, mean, gains):
     first = np.uint64(ue) * np.uint64(gains.size)
     best = 0.0
     for subchannel in range(gains.size):
-        gain = mean * exponential(bits(round_key, first + np.uint64(subchannel)))
+        word = bits(round_key, first + np.uint64(subchannel))
+        x, _, surely = _from_layer(word)  # nearly always; the rest is a call, too long to inline
+        gain = mean * (x if surely else exponential(word))
         gains[subchannel] = gain
         best = max(best, gain)
     return best

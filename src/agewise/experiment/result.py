@@ -23,6 +23,7 @@ from agewise.experiment.runs import (
     variation_key,
 )
 from agewise.experiment.summary import summarise
+from agewise.frames import require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
@@ -135,6 +136,7 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """All rounds of all finished runs, with their policy, seed and variation."""
+        require_frames()
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))
@@ -147,7 +149,6 @@ class Result:
             )
             for entry in self.entries
         ]
-        require_frames()
         return pl.concat(frames, how="vertical_relaxed")
 
     def to_pandas(self) -> "pandas.DataFrame":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment.runs import as_columns
+from agewise.frames import require_frames
 from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from agewise.frames import require_frames
+
 _AXES = ("round", "ue", "subchannel")
 
 

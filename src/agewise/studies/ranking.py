@@ -20,6 +20,7 @@ from agewise.experiment import (
     execute,
     find_policy,
 )
+from agewise.frames import require_frames
 from agewise.policies import names
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
