@@ -28,7 +28,8 @@ class PowerLawLoss:
         """Received over transmitted power at these distances, fading averaged out."""
         ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
         lost = db_to_linear(self.reference_loss_db)
-        return power_each(np.ravel(ratio), -self.exponent).reshape(np.shape(ratio)) / lost
+        powers = power_each(np.ravel(ratio), -self.exponent)
+        return np.asarray(powers.reshape(np.shape(ratio)) / lost)
 
 
 @dataclass(frozen=True)
