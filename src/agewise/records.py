@@ -23,6 +23,7 @@ from agewise.files import (
     seal_holds,
     write_whole,
 )
+from agewise.frames import require_frames
 
 if TYPE_CHECKING:
     import pandas
@@ -222,7 +223,7 @@ class History:
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """``[round]``: a column of numbers; NaN where it was not measured."""
-        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+        return self.frame[column].to_numpy().astype(np.float64)
 
     def _table(self, column: str) -> NDArray[Any]:
         """``[round, entry]``: a column of lists that are all equally long."""
@@ -246,6 +247,7 @@ class History:
 
         A checksum of the whole content is part of it.
         """
+        require_frames()
         described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
         metadata = {_KEY: json.dumps(described)}
@@ -292,6 +294,7 @@ def _hashable(value: Any) -> Value:
 
 def _read(file: Path, path: Path | str) -> bytes:
     """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
+    require_frames()
     try:
         return read_plain(file, MOST_BYTES)
     except NotPlainFile as error:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
 from agewise.data.dataset import Dataset, Samples, one_row_each
+from agewise.frames import require_frames
 from agewise.memory import require_memory
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -101,6 +102,7 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
+    require_frames()
     with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
         content = io.BytesIO(path.read_bytes())
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core import aggregation as kernels
+from agewise.core.elementary import exp_each, power_each
 from agewise.learn.base import Params
 
 #: Of the sums by which the agreement of old and new updates is estimated, kept from round to round.
@@ -145,12 +146,12 @@ class Memory:
     def _kept(self, agreement: NDArray[np.float64]) -> float:
         """What an update keeps of its weight in a round."""
         if self.discount is not None:
-            return math.exp(-self.discount)
+            return float(exp_each(np.array([-self.discount]))[0])
         inner, squares, rounds = agreement
         if squares <= 0.0:
             return 1.0
         explained = min(max(inner / squares, 1e-3), 1.0)
-        return float(explained ** (squares / rounds))
+        return float(power_each(np.array([explained]), squares / rounds)[0])
 
 
 def _learn_agreement(
