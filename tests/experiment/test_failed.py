@@ -23,7 +23,7 @@ VARY = {"learn.step_size": [50.0, 0.01]}
 UNSTABLE = tiny(**{"run.rounds": 3, "learn.model.loss": "squared-error", "learn.local_steps": 200})
 
 
-class Odd(Exception):  # noqa: N818
+class Odd(Exception):
     """An error that cannot travel between processes."""
 
     def __init__(self, first, second):
