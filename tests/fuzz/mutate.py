@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import warnings
 import zipfile
 
 import numpy as np
@@ -153,7 +154,12 @@ DTYPES = (
 
 def mutate_array(array, rng, trap):
     """One change of an array: values, type, shape, or an object that must not be unpickled."""
-    flat = np.array(array)
+    with warnings.catch_warnings():  # of casts that are meant
+        warnings.simplefilter("ignore")
+        return _mutated(np.array(array), rng, trap)
+
+
+def _mutated(flat, rng, trap):
     match rng.randrange(10):
         case 0 | 1 | 2 if flat.size and flat.dtype.kind in "iuf":
             value = rng.choice(NUMBERS)
@@ -163,11 +169,10 @@ def mutate_array(array, rng, trap):
                 changed.reshape(-1)[rng.randrange(flat.size)] = number
             return changed
         case 3 | 4:
-            with np.errstate(all="ignore"):
-                try:
-                    return flat.astype(rng.choice(DTYPES))
-                except (TypeError, ValueError):
-                    return flat
+            try:
+                return flat.astype(rng.choice(DTYPES))
+            except (TypeError, ValueError):
+                return flat
         case 5:
             return flat.T
         case 6:

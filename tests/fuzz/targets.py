@@ -216,11 +216,11 @@ class RoundArrays(Target):
             case 0:
                 return odd_value(rng)
             case 1:
-                return np.ma.masked_invalid(np.asarray(array, dtype=object)).filled(0).tolist()
+                return np.ma.masked_array(array, mask=rng.random() < 0.5)
             case 2:
                 return np.asfortranarray(array)
             case 3:
-                return np.asarray(array)[..., ::-1]
+                return np.atleast_1d(array)[..., ::-1]
             case 4:
                 many = np.asarray(array)
                 return np.broadcast_to(many, (rng.choice((1, 2)), *many.shape))[0]
