@@ -33,6 +33,19 @@ _NUMBERS = (
     "optimum_bound",
 )
 
+_SCHEMA: dict[str, pl.DataType] = {
+    "round": pl.Int32(),
+    **dict.fromkeys(_NUMBERS, pl.Float64()),
+    "class_accuracy": pl.List(pl.Float64),
+    "age_mean": pl.Float64(),
+    "age_peak": pl.Int64(),
+    "age_cost": pl.Float64(),
+    "reached": pl.Int32(),
+    "subchannels_used": pl.Int32(),
+    **dict.fromkeys(("scheduled", "received", "owner"), pl.List(pl.Int32)),
+    **dict.fromkeys(("power", "gain", "rate"), pl.List(pl.Float64)),
+}
+
 #: What a parameter of a policy may be: plain data that JSON gives back as it was.
 Value = bool | int | float | str | None | tuple["Value", ...]
 
@@ -245,7 +258,7 @@ class History:
         """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
         content = _read(path)
         info = _info_of(content, path)
-        return cls(info, pl.read_parquet(io.BytesIO(content)))
+        return cls(info, _rounds_of(content, info, path))
 
 
 def read_info(path: Path | str) -> RunInfo:
@@ -305,8 +318,43 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
         raise ValueError(f"{path}: damaged: there is no checksum in it")
     try:
         return _info_from_json(described)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: does not describe a run: {error}") from error
+
+
+def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
+    """The rounds in a file. A checksum proves no origin: they must also fit the run."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+        problem = _misfit(frame, info)
+    except (Exception, pl.exceptions.PanicException) as error:
+        # The reader may fail in any way on bytes that a stranger put together.
+        problem = str(error).partition("\n")[0]
+    if problem is not None:
+        raise ValueError(f"{path}: does not hold the rounds of a run: {problem}")
+    return frame
+
+
+def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
+    """What in these rounds cannot be of such a run, or ``None``."""
+    if dict(frame.schema) != _SCHEMA:
+        odd = next(name for name in _SCHEMA | frame.schema if frame.schema.get(name) != _SCHEMA.get(name))
+        return f"the column {odd!r} is {frame.schema.get(odd, 'missing')}"
+    cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
+    if frame["round"].to_list() != list(range(rounds)):
+        return f"they do not go from 0 to {rounds - 1}"
+    ues = {"scheduled": 0, "received": 0, "owner": -1}
+    for name, least in ues.items():
+        held = frame[name].explode().drop_nulls()
+        if len(held) and not (held.min() >= least and held.max() < cell["ues"]):
+            return f"{name} has a UE that there is not"
+    lengths = {name: frame[name].list.len() for name in (*ues, "power", "gain", "rate")}
+    for name in ("owner", "power", "gain"):
+        if frame[name].explode().null_count() or (lengths[name] != cell["subchannels"]).any():
+            return f"{name} is not one value for each of {cell['subchannels']} subchannels"
+    if (lengths["rate"] != lengths["scheduled"]).any():
+        return "there is not one rate for each scheduled UE"
+    return None
 
 
 def _metadata(content: bytes, path: Path | str) -> dict[str, Any]:

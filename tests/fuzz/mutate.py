@@ -162,11 +162,9 @@ def mutate_array(array, rng, trap):
 def _mutated(flat, rng, trap):
     match rng.randrange(10):
         case 0 | 1 | 2 if flat.size and flat.dtype.kind in "iuf":
-            value = rng.choice(NUMBERS)
-            changed = flat.astype(np.float64) if isinstance(value, float) else flat.copy()
-            if abs(value) < 2**31 or changed.dtype.kind == "f":
-                number = float(value) if abs(value) < 1e309 else math.inf
-                changed.reshape(-1)[rng.randrange(flat.size)] = number
+            value = rng.choice([number for number in NUMBERS if isinstance(number, float)])
+            changed = flat.astype(np.float64)
+            changed.reshape(-1)[rng.randrange(flat.size)] = value
             return changed
         case 3 | 4:
             try:

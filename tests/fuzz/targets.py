@@ -3,7 +3,7 @@
 import gzip
 import io
 import itertools
-import json
+import random
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,10 @@ class Target:
         self.room = room
         #: Made by whoever unpickles what is planted in the input.
         self.trap = room / "trap"
+        self.warm_up()
+
+    def warm_up(self):
+        """Compile what the cases need, which may take longer than a case may."""
 
     def make(self, chance):
         raise NotImplementedError
@@ -68,10 +72,15 @@ class ScenarioFiles(Target):
     name = "scenario"
 
     def __init__(self, room):
-        super().__init__(room)
         small = [TINY, *(_possible(TINY, changes) for changes in VARIANTS)]
         presets = [Scenario.preset(name) for name in agewise.scenario.presets()]
         self.seeds = [scenario for scenario in [*small, *presets] if scenario is not None]
+        super().__init__(room)
+
+    def warm_up(self):
+        for scenario in self.seeds:
+            if scenario.data.dataset.kind == "synthetic":
+                simulate_briefly(scenario)
 
     def make(self, chance):
         scenario = chance.rng.choice(self.seeds)
@@ -123,6 +132,12 @@ def cell(rng, ues=6, subchannels=4):
     return 10 * numbers.exponential(size=(ues, subchannels)), numbers.integers(0, 9, size=ues)
 
 
+def schedule_with_every_policy():
+    gains, ages = cell(random.Random(0))  # noqa: S311
+    for name in agewise.policies.names():
+        agewise.schedule(gains, ages, power=2.0, rate_threshold=1.0, policy=name)
+
+
 def proven(allocation, gains, power, threshold):
     """The allocation is one of this cell, and keeps every constraint."""
     uplink = agewise.Uplink(np.asarray(gains, dtype=np.float64), float(power), float(threshold))
@@ -133,6 +148,9 @@ class RoundFiles(Target):
     """Gains and ages in files, for ``agewise schedule``."""
 
     name = "round-files"
+
+    def warm_up(self):
+        schedule_with_every_policy()
 
     def make(self, chance):
         gains, ages = cell(chance.rng)
@@ -192,6 +210,9 @@ class RoundArrays(Target):
     """Gains, ages and options for `agewise.schedule`."""
 
     name = "round-arrays"
+
+    def warm_up(self):
+        schedule_with_every_policy()
 
     def make(self, chance):
         given = dict(zip(("gains", "ages"), cell(chance.rng), strict=True))
@@ -325,6 +346,13 @@ def parquet_bytes(table):
 
 def mutate_table(table, rng):
     """One change of a data frame: a column's values, type, name or length."""
+    try:
+        return _mutated_table(table, rng)
+    except (pl.exceptions.PolarsError, IndexError, OverflowError, TypeError, ValueError):
+        return table  # Polars cannot make such a one
+
+
+def _mutated_table(table, rng):
     name = rng.choice(table.columns)
     column = table[name]
     match rng.randrange(6):
@@ -445,6 +473,9 @@ class PolicyTexts(Target):
     """Policies as texts, ``name:parameter=value``; those that are valid schedule a cell."""
 
     name = "policy"
+
+    def warm_up(self):
+        schedule_with_every_policy()
 
     def make(self, chance):
         name = chance.rng.choice(agewise.policies.names())
