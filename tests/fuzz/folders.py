@@ -13,8 +13,8 @@ from agewise.files import NO_CHECKSUM, seal
 from agewise.records import _KEY
 from tests.experiment.watch import files
 from tests.fuzz.mutate import mutate_bytes, mutate_tree
-from tests.fuzz.oracle import Case, command, require
-from tests.fuzz.targets import Target, mutate_table
+from tests.fuzz.oracle import Case, Target, command, require
+from tests.fuzz.targets import mutate_table
 from tests.scenarios import tiny
 
 SCENARIO = tiny(**{"run.rounds": 2, "learn.local_steps": 2})

@@ -1,11 +1,10 @@
-"""What may come of a case: a valid result, or a clean error within the limits."""
+"""What a case is, and what may come of it: a valid result, or a clean error within limits."""
 
 import contextlib
 import dataclasses
 import faulthandler
 import io
 import json
-import os
 import re
 import resource
 import signal
@@ -19,7 +18,7 @@ from unittest import mock
 from agewise.cli import main
 
 #: A case that takes longer hangs; the process ends if it cannot even be interrupted.
-SECONDS = float(os.environ.get("S","10"))
+SECONDS = 10
 #: What a case may take of the address space beyond what the process already has.
 MEMORY = 2 * 2**30
 #: Errors may quote the input, but not all of it.
@@ -52,6 +51,29 @@ class Case:
     names: tuple[str, ...]
     files: dict[str, bytes] = dataclasses.field(default_factory=dict)
     shown: str = ""
+
+
+class Target:
+    """Seeds, and cases made from them.
+
+    ``make(chance)`` gives a case: ``chance.rng`` chooses the seed, and each of
+    ``chance.changes()`` is the source of one change, of which some may be left out to find out
+    which ones matter.
+    """
+
+    name: str
+
+    def __init__(self, room):
+        self.room = room
+        #: Made by whoever unpickles what is planted in the input.
+        self.trap = room / "trap"
+        self.warm_up()
+
+    def warm_up(self):
+        """Compile what the cases need, which may take longer than a case may."""
+
+    def make(self, chance):
+        raise NotImplementedError
 
 
 def judge(case, folder):

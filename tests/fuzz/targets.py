@@ -25,31 +25,8 @@ from tests.fuzz.mutate import (
     npz_bytes,
     odd_value,
 )
-from tests.fuzz.oracle import Case, command, json_of, require
-from tests.scenarios import TINY, tiny
-
-
-class Target:
-    """Seeds, and cases made from them.
-
-    ``make(chance)`` gives a case: ``chance.rng`` chooses the seed, and each of
-    ``chance.changes()`` is the source of one change, of which some may be left out to find out
-    which ones matter.
-    """
-
-    name: str
-
-    def __init__(self, room):
-        self.room = room
-        #: Made by whoever unpickles what is planted in the input.
-        self.trap = room / "trap"
-        self.warm_up()
-
-    def warm_up(self):
-        """Compile what the cases need, which may take longer than a case may."""
-
-    def make(self, chance):
-        raise NotImplementedError
+from tests.fuzz.oracle import Case, Target, command, json_of, require
+from tests.scenarios import TINY
 
 
 SECTIONS = ("cell", "channel", "threshold", "timing", "data", "learn", "run")

@@ -19,7 +19,7 @@ from tests.fuzz.oracle import judge, keep
 #: At most so many changes are made to a seed.
 MOST_CHANGES = 4
 #: A target that fails more often is left alone.
-MOST_FAILURES = 60
+MOST_FAILURES = 20
 
 
 @dataclasses.dataclass
