@@ -1,4 +1,4 @@
-"""Files of runs that somebody put together so that their checksum holds: refused by their rounds."""
+"""Files of runs that somebody put together so that their checksum holds."""
 
 import io
 import json
@@ -76,10 +76,17 @@ def test_bytes_that_the_reader_cannot_take(history, tmp_path):
         damaged = bytearray(empty)
         damaged[place] ^= 0xFF
         file.write_bytes(seal(bytes(damaged)))
-        try:
-            History.load(file)
-        except ValueError as error:
-            assert str(error).startswith(f"{file}: ")
-            assert "\n" not in str(error)
+        said = refusal(file)
+        if said is not None:
+            assert said.startswith(f"{file}: ")
+            assert "\n" not in said
             refused += 1
     assert refused > 5
+
+
+def refusal(file):
+    try:
+        History.load(file)
+    except ValueError as error:
+        return str(error)
+    return None

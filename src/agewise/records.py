@@ -338,15 +338,16 @@ def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
 def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     """What in these rounds cannot be of such a run, or ``None``."""
     if dict(frame.schema) != _SCHEMA:
-        odd = next(name for name in _SCHEMA | frame.schema if frame.schema.get(name) != _SCHEMA.get(name))
-        return f"the column {odd!r} is {frame.schema.get(odd, 'missing')}"
+        found = frame.schema
+        odd = next((name for name in _SCHEMA | found if found.get(name) != _SCHEMA.get(name)), "")
+        return f"the column {odd!r} is {found.get(odd, 'missing')}"
     cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
     if frame["round"].to_list() != list(range(rounds)):
         return f"they do not go from 0 to {rounds - 1}"
     ues = {"scheduled": 0, "received": 0, "owner": -1}
     for name, least in ues.items():
         held = frame[name].explode().drop_nulls()
-        if len(held) and not (held.min() >= least and held.max() < cell["ues"]):
+        if not held.is_between(least, cell["ues"] - 1).all():
             return f"{name} has a UE that there is not"
     lengths = {name: frame[name].list.len() for name in (*ues, "power", "gain", "rate")}
     for name in ("owner", "power", "gain"):

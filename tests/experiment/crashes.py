@@ -69,7 +69,7 @@ def main(folder):
     resumed = [folder / str(number) for number in range(operation)]
     differ = [out.name for out in resumed if files(out) != files(folder / "whole")]
     assert not differ, f"resumed after {', '.join(differ)} file operations, they differ"
-    print(f"Killed before each file operation: {operation} kills, {operation} resumes, 0 differences")
+    print(f"Killed before each file operation: {operation} kills and resumes, 0 differences")
 
 
 if __name__ == "__main__":

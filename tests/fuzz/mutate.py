@@ -208,7 +208,10 @@ def mutate_archive(content, rng):
         case 0:
             members.pop(at)
         case 1:
-            members[at] = (rng.choice(("gains", "gains.txt", "../x.npy", "a.npy", name[:-4])), inside)
+            members[at] = (
+                rng.choice(("gains", "gains.txt", "../x.npy", "a.npy", name[:-4])),
+                inside,
+            )
         case 2:
             members[at] = (name, rng.choice(TOKENS))
         case 3:
@@ -227,7 +230,9 @@ def mutate_archive(content, rng):
 
 def _promising(rng):
     """An array whose header promises more than there is."""
-    shape = rng.choice(((10**5, 10**5), (2**40,), (10**9, 3), (0, 10**12), (2**62, 4), (10**7, 1, 1)))
+    shape = rng.choice(
+        ((10**5, 10**5), (2**40,), (10**9, 3), (0, 10**12), (2**62, 4), (10**7, 1, 1))
+    )
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
     padded = header.ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode()

@@ -24,7 +24,14 @@ MEMORY = 2 * 2**30
 #: Errors may quote the input, but not all of it.
 LONGEST_MESSAGE = 20_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect")
+_FORBIDDEN = (
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "subprocess.Popen",
+    "socket.connect",
+)
 
 
 class Wrong(Exception):

@@ -28,14 +28,14 @@ from tests.fuzz.mutate import (
 from tests.fuzz.oracle import Case, Target, command, json_of, require
 from tests.scenarios import TINY
 
-
 SECTIONS = ("cell", "channel", "threshold", "timing", "data", "learn", "run")
 VARIANTS = (
-    {"timing": {"kind": "slots", "compute_slots": 0.2, "compute_sigma": 0.5, "deadline_slots": 2.0}},
+    {"timing": {"kind": "slots", "compute_slots": 0.2, "compute_sigma": 0.5, "deadline_slots": 2}},
     {"run.optimum": {"kind": "sampled", "every": 1, "work_limit": 1000}, "run.objective_every": 1},
     {"data.sizes": {"kind": "log-normal", "sigma": 1.0}, "data.partition": "iid"},
     {"data.partition": {"kind": "dirichlet", "concentration": 0.5}, "channel.fading": "none"},
-    {"data.task": {"kind": "pair", "classes": [3, 8]}, "learn.penalty": {"kind": "l1", "weight": 0.1}},
+    {"data.task": {"kind": "pair", "classes": [3, 8]}},
+    {"learn.penalty": {"kind": "l1", "weight": 0.1}},
     {"data.task": "parity", "learn.model.loss": "logistic", "learn.batch_size": 3},
     {"learn.model": {"kind": "k-means", "clusters": 4}},
     {"threshold": {"kind": "payload", "payload_bits": 1e4, "deadline_s": 0.1},
@@ -133,7 +133,10 @@ class RoundFiles(Target):
         gains, ages = cell(chance.rng)
         which, kind = chance.rng.choice(("gains", "ages")), chance.rng.choice(("csv", "npz"))
         names = {"gains": f"gains.{kind}", "ages": f"ages.{kind}"}
-        contents = {"gains": self._file(gains, "gains", kind), "ages": self._file(ages, "ages", kind)}
+        contents = {
+            "gains": self._file(gains, "gains", kind),
+            "ages": self._file(ages, "ages", kind),
+        }
         array = {"gains": gains, "ages": ages}[which]
         structural = chance.rng.random() < 0.5
         for rng in chance.changes():
@@ -151,7 +154,9 @@ class RoundFiles(Target):
 
         def attempt(folder):
             called = ("schedule", folder / names["gains"], f"--ages={folder / names['ages']}")
-            said = command(*called, "--power=2", "--rate-threshold=1", f"--policy={policy}", "--json")
+            said = command(
+                *called, "--power=2", "--rate-threshold=1", f"--policy={policy}", "--json"
+            )
             answer = json_of(said)
             read = agewise.radio.read_gains(folder / names["gains"])
             uplink = agewise.Uplink(read, 2.0, 1.0)
@@ -261,7 +266,8 @@ class DataSets(Target):
 
     def _csv(self, chance, _kind):
         x, y = samples(chance.rng)
-        lines = ["a,b,c,d,label", *(",".join(map(str, [*row, label])) for row, label in zip(x, y))]
+        rows = (",".join(map(str, [*row, label])) for row, label in zip(x, y, strict=True))
+        lines = ["a,b,c,d,label", *rows]
         content = "\n".join(lines).encode()
         if chance.rng.random() < 0.5:
             for rng in chance.changes():
@@ -477,5 +483,3 @@ class PolicyTexts(Target):
 
         known = (*policy.parameters, "policy")
         return Case(attempt, known, shown=f"make_policy({text!r}); {gains.tolist()}, {ages}")
-
-

@@ -129,12 +129,13 @@ class Trial:
         keep(case, place)
         (place / "verdict.txt").write_text(verdict, errors="backslashreplace")
         only = ",".join(map(str, changes))
+        which = f"--target {self.target.name} --seed {self.seed} --case {number}"
         return {
             "case": number,
             "verdict": verdict,
             "input": case.shown[:2000],
             "kept": str(place),
-            "again": f"--target {self.target.name} --seed {self.seed} --case {number} --only {only}",
+            "again": f"{which} --only {only}",
         }
 
 
