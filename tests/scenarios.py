@@ -23,6 +23,7 @@ TINY = Scenario.read(
         "learn": {
             "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
             "penalty": {"kind": "l2", "weight": 1e-3},
+            "aggregation": "average",
             "local_steps": 10,
             "batch_size": 1,
             "step_size": 0.05,

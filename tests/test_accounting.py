@@ -9,10 +9,13 @@ from agewise import Allocation, Streams, Uplink
 from agewise.accounting import compute_slots, upload_slots
 from agewise.radio import make_channel
 from agewise.scenario import NoTiming, ScenarioError, SlotTiming
-from agewise.simulation import rounds
+from agewise.simulation import rounds, simulate
 from tests.scenarios import tiny
 
-HURRIED = {"kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5}
+HURRIED = {
+    "kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5,
+    "offer": "everyone",
+}  # fmt: skip
 
 
 def test_computing_times_follow_the_seed():
@@ -63,6 +66,34 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
         assert record.participation.tolist() == counts.tolist()
     assert late > 0
     assert counts.sum() > 0
+
+
+@pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "optimal"])
+def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
+    """An upload at the threshold takes a slot: who computes longer than until then is left out."""
+    timing = HURRIED | {"offer": "in-time", "deadline_slots": 1.6}
+    scenario = tiny(timing=timing, **{"run.rounds": 12})
+    computing = compute_slots(scenario.timing, 12, Streams(2))
+    in_time = set(np.flatnonzero(computing <= 0.6).tolist())
+    assert 0 < len(in_time) < 12
+    heard: set[int] = set()
+    for record in rounds(scenario, policy, 2):
+        assert record.received.tolist() == record.scheduled.tolist()
+        heard |= set(record.scheduled.tolist())
+    assert heard
+    assert heard <= in_time
+
+
+def test_the_optimum_is_that_of_those_who_were_offered():
+    sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
+    scenario = tiny(timing=HURRIED | {"offer": "in-time"}, **{"run.optimum": sampled})
+    everyone = scenario.with_(**{"timing.offer": "everyone"})
+    offered = simulate(scenario, "optimal", 2)
+    np.testing.assert_allclose(offered.numbers("weight"), offered.numbers("optimum"))
+    # Ages of those left out grow for ever, and would be the larger part of any optimum.
+    assert (
+        simulate(everyone, "age-based", 2).numbers("optimum")[-1] > offered.numbers("optimum")[-1]
+    )
 
 
 def test_a_deadline_that_nobody_meets_leaves_the_model_as_it_was():

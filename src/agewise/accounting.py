@@ -27,6 +27,11 @@ def deadline_slots(timing: scenario.NoTiming | scenario.SlotTiming) -> float:
     return math.inf if isinstance(timing, scenario.NoTiming) else timing.deadline_slots
 
 
+def offers_everyone(timing: scenario.NoTiming | scenario.SlotTiming) -> bool:
+    """Whether policies are also offered UEs that would be late."""
+    return isinstance(timing, scenario.SlotTiming) and timing.offer == "everyone"
+
+
 def upload_slots(rates: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
     """How long uploads at these positive rates take.
 

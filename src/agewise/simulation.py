@@ -9,13 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data, learn
-from agewise.accounting import compute_slots, deadline_slots, upload_slots
+from agewise.accounting import (
+    compute_slots,
+    deadline_slots,
+    offers_everyone,
+    upload_slots,
+)
 from agewise.age import f_alpha
+from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
@@ -59,6 +65,7 @@ def simulate(
     The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
     with the record of each round as it happens.
     """
+    require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)
@@ -79,8 +86,38 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is.
+
+    So many rounds are kept at a time, all of the run if not given.
+    """
+    require_scenario(scenario)
+    cell, learning = scenario.cell, scenario.learn
+    length = scenario.run.rounds if kept_rounds is None else kept_rounds
+    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
+    steps, batch = learning.local_steps, learning.batch_size
+    needs = {
+        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
+        f"records of run.rounds = {length:,} with {size}": length
+        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        # The samples that a UE draws, and the slopes of a batch.
+        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * steps + 64.0),
+    }
+    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+
+
+def expected_seconds(scenario: Scenario) -> float:
+    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
+    cell, learning = scenario.cell, scenario.learn
+    scheduled = min(cell.ues, cell.subchannels) / 2
+    samples = scheduled * learning.local_steps * learning.batch_size
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
+
+
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)
@@ -94,13 +131,18 @@ def _rounds(
     run, threshold = scenario.run, scenario.rate_threshold
     computing = compute_slots(scenario.timing, channel.ue_count, streams)
     deadline = deadline_slots(scenario.timing)
-    access_point = AccessPoint(policy, channel.ue_count, streams, deadline_slots=deadline)
+    everyone = offers_everyone(scenario.timing)
+    access_point = AccessPoint(
+        policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
+    )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    params = learner.init(streams)
+    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    memory = aggregator.start(learner.sizes, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
-        ages, allocation = access_point.ages, access_point.plan(uplink)
+        offered, ages = access_point.offer(uplink), access_point.ages
+        allocation = access_point.plan(offered)
         scheduled = np.flatnonzero(allocation.scheduled)
         rates = allocation.rate[scheduled]
         received = scheduled
@@ -110,8 +152,8 @@ def _rounds(
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
-        sizes, factors = learner.sizes[received], allocation.factors_of(received)
-        params, diversity = learn.average(models, sizes, start, factors)
+        updates = learn.Updates(start, models, received, allocation.factors_of(received))
+        params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
         _require_finite(params, t, scenario.learn, allocation)
 
         # What arrived is young again, everything else grows older (Eq. 2).
@@ -121,7 +163,7 @@ def _rounds(
         last = t + 1 == run.rounds
         evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
-        weight, optimum, optimum_bound = _beside_optimum(scenario, t, uplink, ages, scheduled)
+        weight, optimum, optimum_bound = _beside_optimum(scenario, t, offered, ages, scheduled)
         yield RoundRecord(
             t=t,
             scheduled=scheduled,

@@ -108,7 +108,8 @@ def test_zero_gains_are_never_used(name):
     owners, _ = run(policies.make_policy(name), half_dead, np.zeros(12, int), threshold=0.0)
     for round_ in owners:
         assert all(owner == -1 for owner in round_[::2])
-        assert all(owner >= 0 for owner in round_[1::2])
+        # Whoever draws with replacement may draw too few to fill the spectrum.
+        assert name == "importance-channel" or all(owner >= 0 for owner in round_[1::2])
         assert 3 not in round_
 
 
@@ -255,11 +256,12 @@ def test_relabelling_relabels_the_answer(name, threshold, known):
     access_point.describe(ages=rng.permutation(k))
     for t in range(8):
         uplink = Uplink(cell(k, n, 10.0)(t), 1.0, threshold)
-        view = view_of(uplink, access_point.ages, t=t, **circumstances(k, known))
+        shown = circumstances(k, known)
+        access_point.deadline_slots = shown["deadline_slots"]
         access_point.describe(
-            **{name: getattr(view, name) for name in ("data_sizes", "compute_slots", "feedback")}
+            **{name: shown[name] for name in ("data_sizes", "compute_slots", "feedback")}
         )
-        access_point.deadline_slots = view.deadline_slots
+        view = view_of(access_point.offer(uplink), access_point.ages, t=t, **shown)
         allocation = access_point.plan(uplink)
         other_view = relabelled(view, state, ues, subchannels)
         other = policy.schedule(other_view, RelabelledChance(Streams(0).policy(t), ues))

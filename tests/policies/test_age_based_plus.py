@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from agewise import Streams, Uplink, simulate
+from agewise import Streams, Uplink
 from agewise.age import f_alpha, next_ages
 from agewise.policies import AgeBased, AgeBasedPlus
 from agewise.spectrum import auction
 from tests.cells import draw_gains
-from tests.scenarios import tiny
 from tests.views import view_of
 
 
@@ -32,30 +31,6 @@ def test_over_a_run_it_keeps_the_ages_lower():
             cost += f_alpha(ages, 0.5).sum()
         costs[policy.name] = cost
     assert costs["age-based-plus"] < costs["age-based"]
-
-
-def test_who_would_be_late_gets_no_subchannel():
-    uplink = Uplink(np.array([[15.0, 15.0], [15.0, 15.0], [3.0, 3.0]]), 1.0, 1.0)
-    # Uploads take half a slot for the first two, a whole one for the third.
-    for computing, expected in (([0.4, 0.6, 0.0], {0, 2}), ([0.45, 0.45, 0.95], {0, 1})):
-        view = view_of(
-            uplink, np.array([1, 2, 9]), compute_slots=np.array(computing), deadline_slots=1.0
-        )
-        allocation = AgeBasedPlus().schedule(view, Streams(0).policy(0))
-        allocation.validate(uplink)
-        assert set(np.flatnonzero(allocation.scheduled)) == expected
-    late = view_of(uplink, np.arange(3), compute_slots=np.full(3, 2.0), deadline_slots=1.0)
-    assert not AgeBasedPlus().schedule(late, Streams(0).policy(0)).scheduled.any()
-
-
-def test_no_upload_is_late_and_more_arrive():
-    timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.8, "deadline_slots": 1.8}
-    scenario = tiny(timing=timing, **{"run.rounds": 40})
-    for seed in range(3):
-        plain, plus = (simulate(scenario, f"age-based{end}", seed).frame for end in ("", "-plus"))
-        assert plus["received"].to_list() == plus["scheduled"].to_list()
-        arrived = [frame["received"].list.len().sum() for frame in (plain, plus)]
-        assert arrived[0] < arrived[1]
 
 
 def test_parameters_out_of_range():

@@ -20,10 +20,11 @@ from agewise.policies import (
     Whittle,
     make_policy,
 )
-from agewise.policies._estimates import chances_of_reach
+from agewise.policies._estimates import chances_of_reach, chances_of_success, note_scheduled
 from agewise.policies.importance_channel import probabilities
 from agewise.policies.markov import chance_to_send
 from agewise.policies.whittle import whittle_index
+from agewise.scheduling import AccessPoint
 from agewise.spectrum import fill, pack
 from agewise.spectrum.reach import needs
 from tests.cells import draw_gains
@@ -54,13 +55,18 @@ def test_power_of_choice_takes_the_highest_losses_of_its_candidates(seed):
     candidates = sorted(range(12), key=rings.__getitem__)[:6]
     expected = sorted(candidates, key=lambda ue: -losses[ue])[:4]
     view = flat(12, 4, data_sizes=sizes, feedback=feedback_of(12, losses=losses))
-    assert served(PowerOfChoice(candidates=6), view, seed) == sorted(expected)
+    assert served(PowerOfChoice(candidate_share=0.5), view, seed) == sorted(expected)
 
 
 def test_power_of_choice_hears_everyone_once():
     losses = np.array([9.0, np.nan, 5.0, np.nan, 7.0, 1.0])
     view = flat(6, 3, feedback=feedback_of(6, losses=losses))
-    assert served(PowerOfChoice(candidates=6), view) == [0, 1, 3]
+    assert served(PowerOfChoice(candidate_share=1.0), view) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("ues", [10, 100, 400])
+def test_power_of_choice_has_its_share_of_candidates_at_any_size(ues):
+    assert len(served(PowerOfChoice(candidate_share=0.4), flat(ues, ues))) == 0.4 * ues
 
 
 def test_candidates_are_drawn_by_data_size_without_replacement():
@@ -71,7 +77,7 @@ def test_candidates_are_drawn_by_data_size_without_replacement():
     expected = share + second
     counts = np.zeros(4)
     for seed in range(rounds):
-        counts[served(PowerOfChoice(candidates=2), flat(4, 4, data_sizes=sizes), seed)] += 1
+        counts[served(PowerOfChoice(candidate_share=0.5), flat(4, 4, data_sizes=sizes), seed)] += 1
     errors = np.sqrt(expected * (1 - expected) / rounds)
     assert (np.abs(counts / rounds - expected) < Z * errors).all()
 
@@ -197,7 +203,7 @@ def mixed_needs(subchannels):
 def test_the_expected_update_is_that_of_all_ues_within_reach():
     """Nine subchannels serve all six of them, so that every draw fits."""
     view, rounds = mixed_needs(9), 6000
-    policy = ImportanceChannel(draws=3)
+    policy = ImportanceChannel(draw_share=1 / 3)
     factors = np.array(
         [policy.schedule(view, Streams(seed).policy(0)).aggregation for seed in range(rounds)]
     )
@@ -214,7 +220,7 @@ def test_the_expected_update_is_that_of_all_ues_within_reach():
 @pytest.mark.parametrize("seed", range(10))
 def test_draws_that_do_not_fit_are_dropped(seed):
     """Draws, needs and factors by plain computation, with room for two or three UEs."""
-    view, policy = mixed_needs(3), ImportanceChannel(rho=0.3, draws=8, floor=0.25)
+    view, policy = mixed_needs(3), ImportanceChannel(rho=0.3, draw_share=8 / 3, floor=0.25)
     shares = np.array([5, 1, 9, 2, 4, 7, 0]) / 28
     importance = shares * [0.1, 4.0, 1.0, 2.0, 9.0, 0.0, 9.0]
     chances = probabilities(importance, np.array([1, 1, 1, 2, 2, 2, 0]) / 3, 0.3)
@@ -245,6 +251,26 @@ def test_the_chance_of_reach_is_the_share_of_rounds_with_one_of_each_added():
         gains = np.array(reach)[:, None] * np.ones((2, 3))
         chances = chances_of_reach(view_of(Uplink(gains, 1.0, 0.1), np.zeros(2, int), state))
     assert chances == pytest.approx([4 / 5, 2 / 5])
+
+
+def test_the_chance_of_success_is_that_of_reach_times_the_share_that_arrived():
+    """Sent four times, of which one arrived: (1 + 1) / (4 + 1) of the chance of reach."""
+    state = fresh_state(2)
+    uplink = Uplink(np.ones((2, 3)), 1.0, 0.1)
+    for arrived in (None, False, True, False, False):
+        ages = np.array([0 if arrived else 5, 7])
+        chances = chances_of_success(view_of(uplink, ages, state))
+        note_scheduled(view_of(uplink, ages, state), fill(uplink, [0]))
+    assert chances == pytest.approx([6 / 7 * 2 / 5, 6 / 7])
+
+
+@pytest.mark.parametrize("policy", [MaxWeight(), Whittle()])
+def test_at_equal_ages_ues_whose_uploads_were_lost_go_last(policy):
+    """The first two UEs were sent for nine times in vain, the others were not."""
+    lost = np.array([9.0, 9.0, 0.0, 0.0])
+    state = fresh_state(4, sent=lost, rounds=np.full(4, 9.0), mean=np.ones(4))
+    view = view_of(Uplink(np.full((4, 2), 20.0), 1.0, 1.0), np.full(4, 6), state)
+    assert served(policy, view) == [2, 3]
 
 
 @pytest.mark.parametrize("h", [1, 2, 7])
@@ -313,6 +339,20 @@ def test_markov_intervals_are_the_two_whole_numbers_around_their_mean(load, leng
     assert abs(np.mean(counts) - load * ues) < Z * math.sqrt(ues) / rounds + 0.5
 
 
+def test_markov_counts_rounds_since_selection_though_every_upload_is_lost():
+    """Intervals between turns stay what they are: a lost upload has had its turn."""
+    ues, load, last = 60, 0.3, np.full(60, -1)
+    point, intervals = AccessPoint(Markov(load=load), ues, Streams(3)), []
+    for t in range(120):
+        allocation = point.plan(Uplink(np.ones((ues, ues)), 1.0, 0.0))
+        point.receive(np.empty(0, np.int64))
+        selected = np.flatnonzero(allocation.scheduled)
+        intervals += [t - last[ue] for ue in selected if last[ue] >= 0]
+        last[selected] = t
+    assert point.ages.min() == 120
+    assert set(intervals) == {3, 4}
+
+
 def test_markov_starts_in_its_stationary_law():
     seeds, ues, load = 400, 50, 0.3
     first = [len(served(Markov(load=load), flat(ues, ues), seed)) for seed in range(seeds)]
@@ -361,8 +401,8 @@ def test_age_dissimilarity_weighs_ages_by_unlikeness():
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("power-of-choice:candidates=0", "candidates must be a whole number of at least 1, not 0"),
-        ("power-of-choice:candidates=2.5", "candidates must be a whole number .* not 2.5"),
+        ("power-of-choice:candidate_share=0", r"candidate_share must be in \(0, 1\], not 0"),
+        ("fed-cs:request_share=1.5", r"request_share must be in \(0, 1\], not 1.5"),
         ("oort:epsilon=1.5", r"epsilon must be in \[0, 1\], not 1.5"),
         ("oort:decay=-0.1", r"decay must be in \[0, 1\], not -0.1"),
         ("oort:least_epsilon=2", r"least_epsilon must be in \[0, 1\], not 2"),
@@ -371,7 +411,7 @@ def test_age_dissimilarity_weighs_ages_by_unlikeness():
         ("oort:penalty=-1", r"penalty must be in \[0, inf\), not -1"),
         ("oort:pace=0", r"pace must be in \(0, inf\), not 0"),
         ("importance-channel:rho=0", r"rho must be in \(0, 1\], not 0"),
-        ("importance-channel:draws=1.5", "draws must be a whole number of at least 1, not 1.5"),
+        ("importance-channel:draw_share=0", r"draw_share must be in \(0, inf\), not 0"),
         ("importance-channel:floor=-0.5", r"floor must be in \[0, 1\], not -0.5"),
         ("max-weight:ties=first", "ties must be one of random, lowest-index, not 'first'"),
         ("max-weight:channel=known", "channel must be one of unseen, seen, not 'known'"),
@@ -385,11 +425,6 @@ def test_age_dissimilarity_weighs_ages_by_unlikeness():
 def test_parameters_out_of_range(written, message):
     with pytest.raises(ValueError, match=message):
         make_policy(written)
-
-
-def test_whole_numbers_may_be_written_as_floats():
-    assert make_policy("power-of-choice:candidates=2.0") == PowerOfChoice(candidates=2)
-    assert make_policy("importance-channel:draws=7") == ImportanceChannel(draws=7)
 
 
 def test_nobody_within_reach_is_nobody_drawn():

@@ -99,7 +99,7 @@ def fed_cs_of(gains, computing, deadline, threshold=1.0):
         Uplink(np.array(gains, dtype=float), 1.0, threshold), np.zeros(len(gains)),
         compute_slots=np.array(computing, dtype=float), deadline_slots=deadline,
     )  # fmt: skip
-    return FedCS(ties="lowest-index").schedule(view, Streams(0).policy(0))
+    return FedCS(request_share=1.0, ties="lowest-index").schedule(view, Streams(0).policy(0))
 
 
 @pytest.mark.parametrize("deadline", [1.2, 1.5, 2.0, math.inf])
@@ -136,6 +136,17 @@ def test_fed_cs_by_hand(deadline, owner):
     """
     gains = np.repeat([[3.0], [15.0], [255.0], [15.0]], 4, axis=1)
     assert fed_cs_of(gains, [0.0, 0.5, 2.0, 0.0], deadline).owner.tolist() == owner
+
+
+def test_fed_cs_asks_a_new_random_share_of_the_ues_in_each_round():
+    """Of 20 equal UEs and 20 subchannels just the 5 that were asked are served."""
+    policy, counts = FedCS(request_share=0.25), np.zeros(20)
+    view = view_of(Uplink(np.full((20, 20), 20.0), 1.0, 1.0), np.zeros(20))
+    for seed in range(400):
+        scheduled = policy.schedule(view, Streams(seed).policy(0)).scheduled
+        assert scheduled.sum() == 5
+        counts += scheduled
+    assert np.abs(counts - 100).max() < 4.5 * math.sqrt(400 * 0.25 * 0.75)
 
 
 def test_fed_cs_ends_the_round_in_time_as_a_whole():

@@ -97,3 +97,51 @@ def compare_updates(models, start):
         together[0] += summed * summed
     shape = count, LANES
     return squares.reshape(shape).sum(axis=1), inner.reshape(shape).sum(axis=1), together.sum()
+
+
+#: Entries that are worked on at a time, so that their sums stay in the nearest cache.
+_BLOCK = 1024
+
+
+@kernel
+def remember(models, start, rows, updates, new_weights, old_weights, total):
+    """Put the updates ``models[i] - start`` in the rows of ``updates``, and their sum right.
+
+    ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one
+    that was remembered. Returns the sum of the squared lengths of the new updates, the squared
+    length of their sum, and of each its inner product with the one before, and that one's squared
+    length. All sums are in double and in a fixed order.
+    """
+    count, size = models.shape
+    apart = together = 0.0
+    inner, squares = np.zeros(count), np.zeros(count)
+    moved = np.empty(_BLOCK)
+    for first in range(0, size, _BLOCK):
+        end = min(first + _BLOCK, size)
+        moved[:] = 0.0
+        for k in range(count):
+            row, gain, loss = rows[k], new_weights[k], old_weights[k]
+            own = product = length = 0.0
+            for i in range(first, end):
+                old = np.float64(updates[row, i])
+                change = models[k, i] - start[i]
+                new = np.float64(change)
+                total[i] += gain * new - loss * old
+                moved[i - first] += new
+                own += new * new
+                product += new * old
+                length += old * old
+                updates[row, i] = change
+            apart += own
+            inner[k] += product
+            squares[k] += length
+        for i in range(end - first):
+            together += moved[i] * moved[i]
+    return apart, together, inner, squares
+
+
+@kernel
+def moved_by(start, total, factor, result):
+    """``start + factor * total``, rounded once, in ``result``."""
+    for i in range(start.size):
+        result[i] = np.float32(np.float64(start[i]) + factor * total[i])

@@ -97,10 +97,10 @@ def owners_gains(gains, owner):
 @kernel
 def are_gains_of(gains, owner, gain):
     """Whether ``gain`` has the owners' gains of ``gains[ue, subchannel]``, and 0 elsewhere."""
+    same = True
     for n in range(owner.size):
-        if gain[n] != (gains[owner[n], n] if owner[n] >= 0 else 0.0):
-            return False
-    return True
+        same &= gain[n] == (gains[owner[n], n] if owner[n] >= 0 else 0.0)
+    return same
 
 
 @kernel

@@ -1,7 +1,14 @@
 """Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
 
 from agewise.data import Dataset, Partition
-from agewise.learn.aggregation import average, is_finite
+from agewise.learn.aggregation import (
+    Aggregated,
+    Aggregator,
+    Updates,
+    average,
+    is_finite,
+    make_aggregator,
+)
 from agewise.learn.base import Evaluation, Learner, Params
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
@@ -10,13 +17,17 @@ from agewise.learn.threads import set_threads
 from agewise.scenario import Learn, Linear
 
 __all__ = [
+    "Aggregated",
+    "Aggregator",
     "Evaluation",
     "KMeansLearner",
     "Learner",
     "LinearLearner",
     "Params",
+    "Updates",
     "average",
     "is_finite",
+    "make_aggregator",
     "make_learner",
     "reports",
     "set_threads",

@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.scheduling import RoundView, State
+from agewise.spectrum import Allocation
 from agewise.spectrum.reach import needs
 
 #: The declared state of a policy that keeps a `running_mean`.
 MEAN = {"mean": 0.0, "rounds": 0.0}
+#: The declared state of a policy that asks for `chances_of_success`.
+SUCCESS = MEAN | {"scheduled": 0.0, "sent": 0.0, "arrived": 0.0}
 
 
 def running_mean(
@@ -42,6 +45,26 @@ def unknown_as_largest(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     unknown = np.isnan(values)
     return np.where(unknown, 1.0 if unknown.all() else values[~unknown].max(), values)
+
+
+def chances_of_success(view: RoundView) -> NDArray[np.float64]:
+    """How likely an upload of each UE succeeds: that it is in reach, and arrives if it is sent.
+
+    Uploads may be late or lost. A UE that was scheduled in the last round has an age of 0 now if
+    its update arrived. The share of updates sent that arrived begins at 1, so that it is 1 as long
+    as nothing is lost. The policy declares the state `SUCCESS` and calls `note_scheduled`.
+    """
+    state = view.state.per_ue
+    state["sent"] = state["sent"] + state["scheduled"]
+    state["arrived"] = state["arrived"] + state["scheduled"] * (view.ages == 0)
+    arrives = (state["arrived"] + 1.0) / (state["sent"] + 1.0)
+    return np.asarray(chances_of_reach(view) * arrives)
+
+
+def note_scheduled(view: RoundView, allocation: Allocation) -> Allocation:
+    """Remember who was scheduled, for `chances_of_success` of the next round."""
+    view.state.per_ue["scheduled"] = allocation.scheduled.astype(np.float64)
+    return allocation
 
 
 def chances_of_reach(view: RoundView) -> NDArray[np.float64]:

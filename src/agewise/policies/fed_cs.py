@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from agewise.accounting import upload_slots
-from agewise.policies._parameters import Ties, check_ties, tie_rank
+from agewise.policies._parameters import Ties, check_share, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
@@ -19,7 +19,9 @@ class FedCS(Policy):
     "Client selection for federated learning with heterogeneous resources in mobile edge": uploads
     go one after another while the UEs behind still compute, so that UE k prolongs a round that has
     lasted Theta by ``t_upload[k] + max(0, t_compute[k] - Theta)``; the UE that prolongs it least
-    is added, as long as the round ends before the deadline.
+    is added, as long as the round ends before the deadline. Only a random ``request_share`` of the
+    UEs, at least one, is asked in a round (the paper's C), which keeps the fast ones from being
+    the only ones ever heard.
 
     Adapted: N subchannels work in parallel, and an upload holds only |C_k| of them. It is counted
     as that part of the uplink's time, ``t_upload[k] |C_k| / N``, which is the original for N = 1.
@@ -31,16 +33,19 @@ class FedCS(Policy):
     """
 
     name: ClassVar[str] = "fed-cs"
+    request_share: float = 0.5
     ties: Ties = "random"
 
     def __post_init__(self) -> None:
+        check_share("request_share", self.request_share)
         check_ties(self.ties)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum in the order of least time added."""
         uplink, rank = view.uplink, tie_rank(self.ties, view.ue_count, rng)
         free, elapsed, order = np.arange(uplink.subchannel_count), 0.0, list[int]()
-        waiting = np.ones(view.ue_count, np.bool_)
+        asked = max(1, round(self.request_share * view.ue_count))
+        waiting = np.argsort(np.argsort(rng.random(view.ue_count))) < asked
         while free.size > 0:
             need, rate = needs(uplink, free)
             ues = np.flatnonzero(waiting & (need > 0))

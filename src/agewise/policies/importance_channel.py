@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.policies._estimates import unknown_as_largest
-from agewise.policies._parameters import check_share, check_within, whole_parameter
+from agewise.policies._parameters import check_positive, check_share, check_within
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
+
+#: More draws take longer and tell no more: each is made by itself.
+_MOST_SHARE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,14 @@ class ImportanceChannel(Policy):
     Adapted: T_k is the share of the uplink that the UE needs now, its fewest subchannels over N.
     UEs out of reach are not drawn, and n counts the samples of the others. ||g_k|| is the length
     of the UE's last update, or the largest known if it was never heard. Importances are scaled to
-    add to one, so that ``rho`` means the same whatever the unit of the model. There are ``draws``
-    draws with replacement; drawn UEs take their fewest best free subchannels one after another,
-    and one that does not fit what is left is dropped with its draws. A UE drawn c times has the
-    factor ``n_k c / (n m p_k)``, where m is the number of draws that were kept.
+    add to one, so that ``rho`` means the same whatever the unit of the model. There is a draw with
+    replacement for ``draw_share`` of the subchannels, at least one; drawn UEs take their fewest
+    best free subchannels one after another, and one that does not fit what is left is dropped with
+    its draws. A UE drawn c times has the factor ``n_k c / (n m p_k)``, where m is the number of
+    draws that were kept.
 
     The expected update is exactly that of all UEs within reach if every draw fits. Where draws are
-    dropped it leans to UEs with small needs: fewer ``draws`` lean less and are noisier.
+    dropped it leans to UEs with small needs: fewer draws lean less and are noisier.
     ``floor`` mixes the shares n_k / n into the probabilities: the lengths are old, and without it
     a UE whose last update had no length would never be heard again. It also bounds each factor by
     1 / floor, so that no update thought unimportant can throw the model far off.
@@ -41,12 +45,12 @@ class ImportanceChannel(Policy):
     name: ClassVar[str] = "importance-channel"
     reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     rho: float = 0.5
-    draws: int = 10
+    draw_share: float = 0.5
     floor: float = 0.1
 
     def __post_init__(self) -> None:
         check_share("rho", self.rho)
-        object.__setattr__(self, "draws", whole_parameter("draws", self.draws, 1))
+        check_positive("draw_share", self.draw_share, most=_MOST_SHARE)
         check_within("floor", self.floor, most=1.0)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
@@ -60,7 +64,8 @@ class ImportanceChannel(Policy):
         latency = need / view.uplink.subchannel_count
         chances = probabilities(importance if importance.any() else shares, latency, self.rho)
         chances = (1.0 - self.floor) * chances + self.floor * shares
-        drawn = [_draw(chances, rng) for _ in range(self.draws)]
+        draws = max(1, round(self.draw_share * view.uplink.subchannel_count))
+        drawn = [_draw(chances, rng) for _ in range(draws)]
         allocation = fill(view.uplink, list(dict.fromkeys(drawn)))
         kept = np.bincount(drawn, minlength=view.ue_count) * allocation.scheduled
         expected = chances * kept.sum()

@@ -1,4 +1,4 @@
-"""Markov scheduling: each UE sends by a chance that depends on its age alone."""
+"""Markov scheduling: each UE sends by a chance that depends on how long it has waited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,25 +14,28 @@ from agewise.spectrum import Allocation, fill
 
 @dataclass(frozen=True)
 class Markov(Policy):
-    """Each UE sends by a chance that its age sets, at even intervals (Javani, Wang 2024).
+    """Each UE sends by a chance that its waiting sets, at even intervals (Javani, Wang 2024).
 
     "Load balancing in federated learning": k of n UEs are to send per round on average, each
-    deciding by its age alone, and the variance of the interval X between its turns is to be as
-    small as possible. The mean of X must be r = n / k; the variance is smallest if X is only ever
-    floor(r) or floor(r) + 1, the former with chance floor(r) + 1 - r. A UE that sends at age a has
-    X = a + 1, so it sends at age floor(r) - 1 with that chance, at any higher age for sure, and
-    never before. (Derived from the paper's problem, not copied from its theorem.)
+    deciding by the rounds since it was last selected alone, and the variance of the interval X
+    between its turns is to be as small as possible. The mean of X must be r = n / k; the variance
+    is smallest if X is only ever floor(r) or floor(r) + 1, the former with chance
+    floor(r) + 1 - r. A UE that sends after waiting for a rounds has X = a + 1, so it sends after
+    floor(r) - 1 with that chance, after any longer time for sure, and never before. (Derived from
+    the paper's problem, not copied from its theorem.) What counts is selection: an upload that is
+    lost has had its turn.
 
-    Adapted: k is ``load`` UEs per subchannel. UEs that send fill the spectrum, the oldest first
-    and in a drawn order among equals; who does not fit goes on ageing and so is sure to send again
-    and goes first in the next round. With a load above what the spectrum carries, intervals grow
-    and this becomes oldest-first. At first all ages are 0, which would have all UEs send at once
-    after r rounds for ever: they start as if they had waited for a time drawn from the chain's
-    stationary law.
+    Adapted: k is ``load`` UEs per subchannel. UEs that send fill the spectrum, the longest waiting
+    first and in a drawn order among equals; who does not fit was not selected, and so is sure to
+    send again and goes first in the next round. With a load above what the spectrum carries,
+    intervals grow and this becomes longest-waiting-first. At first nobody has waited, which would
+    have all UEs send at once after r rounds for ever: they start as if they had waited for a time
+    drawn from the chain's stationary law.
     """
 
     name: ClassVar[str] = "markov"
-    state_per_ue: ClassVar[Mapping[str, float]] = {"head_start": np.nan}
+    #: Rounds since a UE was last selected; not known of a new one.
+    state_per_ue: ClassVar[Mapping[str, float]] = {"waited": np.nan}
     load: float = 1.0
 
     def __post_init__(self) -> None:
@@ -41,24 +44,22 @@ class Markov(Policy):
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with those that send, the longest waiting first."""
         interval = max(view.ue_count / (self.load * (view.uplink.subchannel_count or 1)), 1.0)
-        waited = view.ages + self._head_start(view, interval, rng)
+        waited = self._waited(view, interval, rng)
         decided, drawn = rng.random(view.ue_count), rng.random(view.ue_count)
         order = np.lexsort((drawn, -waited))
-        return fill(view.uplink, order[decided[order] < chance_to_send(waited[order], interval)])
+        sending = order[decided[order] < chance_to_send(waited[order], interval)]
+        allocation = fill(view.uplink, sending)
+        view.state.per_ue["waited"] = np.where(allocation.scheduled, 0.0, waited + 1.0)
+        return allocation
 
     @staticmethod
-    def _head_start(
-        view: RoundView, interval: float, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """What a UE has waited beyond its age: drawn at the start, nothing once it was heard."""
-        start = view.state.per_ue["head_start"]
-        if np.isnan(start).all() and not view.ages.any():
+    def _waited(view: RoundView, interval: float, rng: np.random.Generator) -> NDArray[np.float64]:
+        """How long UEs have waited: drawn at the start, by the age where a UE is new."""
+        waited = view.state.per_ue["waited"]
+        if np.isnan(waited).all() and not view.ages.any():
             # The chance of having waited j rounds is P(X > j) / r, and X > j for all j < floor(r).
-            start = np.floor(rng.random(view.ue_count) * interval)
-        else:
-            start = np.where(np.isnan(start) | (view.ages == 0), 0.0, start)
-        view.state.per_ue["head_start"] = start
-        return start
+            return np.asarray(np.floor(rng.random(view.ue_count) * interval))
+        return np.where(np.isnan(waited), view.ages, waited)
 
 
 def chance_to_send(waited: NDArray[np.float64], interval: float) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies._estimates import MEAN, chances_of_reach
+from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
 from agewise.policies._parameters import Foresight, Ties, check_choice, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, pack
@@ -22,13 +22,14 @@ class MaxWeight(Policy):
     counts from 1 in the round after a delivery, so h = age + 1. All clients weigh alike.
 
     Adapted: UEs need different numbers of subchannels, so they are packed by weight per
-    subchannel. p is the chance that a UE is in reach, estimated from the rounds so far. In the
-    paper the channel is seen only after the choice; here a UE that is packed is sure to get
-    through, and ``channel="seen"`` takes that into account: its weight is ``h (h + 2)``.
+    subchannel. p is the chance that a UE is in reach and that what it sends arrives in time,
+    estimated from the rounds so far. In the paper the channel is seen only after the choice; here
+    a UE that is packed is sure to get through, and ``channel="seen"`` takes that into account: its
+    weight is ``h (h + 2)``.
     """
 
     name: ClassVar[str] = "max-weight"
-    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
+    state_per_ue: ClassVar[Mapping[str, float]] = SUCCESS
     ties: Ties = "random"
     channel: Foresight = "unseen"
 
@@ -39,6 +40,7 @@ class MaxWeight(Policy):
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Pack by the expected fall."""
         h = view.ages.astype(np.float64) + 1.0
-        chances = chances_of_reach(view) if self.channel == "unseen" else 1.0
+        chances = chances_of_success(view) if self.channel == "unseen" else 1.0
         weights = chances * h * (h + 2.0)
-        return pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
+        allocation = pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
+        return note_scheduled(view, allocation)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies._estimates import MEAN, chances_of_reach
+from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
 from agewise.policies._parameters import Foresight, Ties, check_choice, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, pack
@@ -23,15 +23,16 @@ class Whittle(Policy):
     round after a delivery, so h = age + 1. All clients weigh alike.
 
     Adapted: UEs need different numbers of subchannels, so they are packed by index per subchannel.
-    p is the chance that a UE is in reach, estimated from the rounds so far. In the paper the
-    channel is seen only after the choice, and the price is paid for failures too; here a UE that
-    is packed is sure to get through. ``channel="seen"`` is the index of that problem, worked out
-    in the same way with the price paid once per delivery: ``h (h + (2 - p) / p) / 2``. It prefers
-    UEs that are seldom in reach where the paper's puts them off.
+    p is the chance that a UE is in reach and that what it sends arrives in time, estimated from
+    the rounds so far. In the paper the channel is seen only after the choice, and the price is
+    paid for failures too; here a UE that is packed is sure to get through. ``channel="seen"`` is
+    the index of that problem, worked out in the same way with the price paid once per delivery:
+    ``h (h + (2 - p) / p) / 2``. It prefers UEs that are seldom in reach where the paper's puts
+    them off.
     """
 
     name: ClassVar[str] = "whittle"
-    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
+    state_per_ue: ClassVar[Mapping[str, float]] = SUCCESS
     ties: Ties = "random"
     channel: Foresight = "unseen"
 
@@ -41,9 +42,10 @@ class Whittle(Policy):
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Pack by the index."""
-        h, p = view.ages.astype(np.float64) + 1.0, chances_of_reach(view)
+        h, p = view.ages.astype(np.float64) + 1.0, chances_of_success(view)
         weights = whittle_index(h, p) if self.channel == "unseen" else whittle_index(h, p) / p
-        return pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
+        allocation = pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
+        return note_scheduled(view, allocation)
 
 
 def whittle_index(h: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:

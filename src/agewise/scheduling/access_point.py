@@ -31,7 +31,8 @@ class AccessPoint:
 
     ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
     back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
-    An update that is not there after ``deadline_slots`` is lost.
+    An update that is not there after ``deadline_slots`` is lost, so policies are only offered the
+    UEs that can make it; ``offer_everyone`` leaves that to them.
 
     >>> from agewise.policies import AgeBased
     >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
@@ -50,8 +51,10 @@ class AccessPoint:
         streams: Streams,
         *,
         deadline_slots: float = math.inf,
+        offer_everyone: bool = False,
     ) -> None:
-        self.policy, self.streams, self.deadline_slots = policy, streams, deadline_slots
+        self.policy, self.streams = policy, streams
+        self.deadline_slots, self.offer_everyone = deadline_slots, offer_everyone
         self.t = 0
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
         self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
@@ -105,8 +108,20 @@ class AccessPoint:
                 )
             self._roster.put_present(name, values)
 
+    def offer(self, uplink: Uplink) -> Uplink:
+        """What policies are shown of an uplink: those who would be late have gains of 0.
+
+        A UE is in time if it has computed one slot before the deadline, for an upload at the rate
+        threshold takes one slot.
+        """
+        if self.deadline_slots == math.inf or self.offer_everyone:
+            return uplink
+        return uplink.only(self._roster.present("compute_slots") + 1.0 <= self.deadline_slots)
+
     def plan(self, uplink: Uplink) -> Allocation:
-        """Who uploads in this round: the policy's choice, proven against this very uplink."""
+        """Who uploads in this round: the policy's choice, proven against what it was offered."""
+        self._require_rows(uplink)
+        uplink = self.offer(uplink)
         view = self._view(uplink)
         allocation = self.policy.schedule(view, self.streams.policy(self.t))
         try:
@@ -135,12 +150,14 @@ class AccessPoint:
             roster.put(name, values, rows)
         self.t += 1
 
-    def _view(self, uplink: Uplink) -> RoundView:
+    def _require_rows(self, uplink: Uplink) -> None:
         if uplink.ue_count != len(self._roster):
             raise ValueError(
                 f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
                 "present"
             )
+
+    def _view(self, uplink: Uplink) -> RoundView:
         present = self._roster.present
         # Copies: a plan that fails leaves the state as it was.
         per_ue = {name: present(_STATE + name).copy() for name in self.policy.state_per_ue}

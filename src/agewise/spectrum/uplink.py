@@ -45,6 +45,13 @@ class Uplink:
         _set(self, "rate_threshold", rate_threshold)
         _set(self, "best_gains", best)
 
+    def only(self, offered: NDArray[np.bool_]) -> "Uplink":
+        """The same uplink on which only these UEs can transmit: the others have gains of 0."""
+        if offered.all():
+            return self
+        gains = np.where(offered[:, np.newaxis], self.gains, 0.0)
+        return Uplink(gains, self.power_budget, self.rate_threshold)
+
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
