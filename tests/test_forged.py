@@ -27,12 +27,7 @@ def forged(history, frame, **changes):
 
 
 FORGERIES = {
-    "the column 'rate' is missing": lambda frame: frame.drop("rate"),
-    "the column 'more' is Int32": lambda frame: frame.with_columns(pl.lit(1).alias("more")),
-    "the column 'owner' is List(String)": lambda frame: frame.with_columns(
-        pl.col("owner").cast(pl.List(pl.String))
-    ),
-    "they do not go from 0 to 2": lambda frame: frame.head(2),
+    "they do not go from 0 to 2": lambda frame: frame.reverse(),
     "owner has a UE that there is not": lambda frame: frame.with_columns(pl.col("owner") + 99),
     "received has a UE that there is not": lambda frame: frame.with_columns(
         pl.lit([-1], pl.List(pl.Int32)).alias("received")
@@ -56,6 +51,22 @@ def test_rounds_that_cannot_be_of_the_run(said, history, tmp_path):
         History.load(file)
     assert str(error.value).startswith(f"{file}: ")
     assert str(error.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda frame: frame.drop("rate"),
+        lambda frame: frame.with_columns(pl.lit(1).alias("more")),
+        lambda frame: frame.with_columns(pl.col("owner").cast(pl.List(pl.String))),
+        lambda frame: frame.head(2),
+    ],
+)
+def test_columns_and_rows_that_no_run_has(forge, history, tmp_path):
+    file = tmp_path / "run.parquet"
+    file.write_bytes(forged(history, forge(history.frame)))
+    with pytest.raises(ValueError, match=r"run.parquet: does not describe a run: its? "):
+        History.load(file)
 
 
 def test_a_number_that_no_array_holds(history, tmp_path):

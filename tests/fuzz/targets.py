@@ -25,7 +25,7 @@ from tests.fuzz.mutate import (
     npz_bytes,
     odd_value,
 )
-from tests.fuzz.oracle import Case, Target, command, json_of, require
+from tests.fuzz.oracle import Case, CleanExit, Target, command, json_of, require
 from tests.scenarios import TINY
 
 SECTIONS = ("cell", "channel", "threshold", "timing", "data", "learn", "run")
@@ -422,17 +422,24 @@ class Overrides(Target):
         option = chance.rng.choice(("--set", "--vary"))
 
         def attempt(_folder):
-            if option == "--set":
-                changed = scenario_of(TINY, texts)
-                require(Scenario.read(changed.resolved()) == changed, "not read back")
-            else:
-                varied = variations_of(texts)
-                for values in itertools.islice(itertools.product(*varied.values()), 100):
-                    TINY.with_(**dict(zip(varied, values, strict=True)))
+            try:
+                self._apply(option, texts)
+            except ValueError as error:  # as the command line tells it
+                raise CleanExit(" ".join(str(error).split())) from error
 
         shown = " ".join(f"{option} {text!r}" for text in texts)
         # Whatever is wrong is told by the option or by the name of a field.
-        return Case(attempt, (option, "there is no", *SECTIONS), shown=shown)
+        return Case(attempt, (option, "there is no", "nested", *SECTIONS), shown=shown)
+
+    @staticmethod
+    def _apply(option, texts):
+        if option == "--set":
+            changed = scenario_of(TINY, texts)
+            require(Scenario.read(changed.resolved()) == changed, "not read back")
+            return
+        varied = variations_of(texts)
+        for values in itertools.islice(itertools.product(*varied.values()), 100):
+            TINY.with_(**dict(zip(varied, values, strict=True)))
 
 
 def mutate_text(text, rng, others):
