@@ -18,7 +18,7 @@ from unittest import mock
 from agewise.cli import main
 
 #: A case that takes longer hangs; the process ends if it cannot even be interrupted.
-SECONDS = 10
+SECONDS = 30
 #: What a case may take of the address space beyond what the process already has.
 MEMORY = 2 * 2**30
 #: Errors may quote the input, but not all of it.

@@ -111,8 +111,11 @@ def cell(rng, ues=6, subchannels=4):
 
 def schedule_with_every_policy():
     gains, ages = cell(random.Random(0))  # noqa: S311
+    read_only = gains.copy()
+    read_only.flags.writeable = False  # of another type to the compiler, as ages with a point are
     for name in agewise.policies.names():
-        agewise.schedule(gains, ages, power=2.0, rate_threshold=1.0, policy=name)
+        for given, old in ((gains, ages), (read_only, ages), (gains, ages.astype(float))):
+            agewise.schedule(given, old, power=2.0, rate_threshold=1.0, policy=name)
 
 
 def proven(allocation, gains, power, threshold):
