@@ -123,7 +123,9 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
             row = empty.arg_max()
             raise ValueError(f"{path}: column {column!r} has empty cells, the first in row {row}")
     cut = len(table) - round(test_fraction * len(table))
-    x, y = features.to_numpy(), table[label_column].to_numpy()
+    # NumPy has no integers of 128 bits: as features they are numbers, as labels names.
+    x = features.cast({pl.Int128: pl.Float64}).to_numpy()
+    y = table.select(label_column).cast({pl.Int128: pl.String})[label_column].to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
     return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
 
