@@ -635,8 +635,8 @@ def start(*arguments, cwd, **environment):
 
 def test_an_interrupt_says_what_is_kept(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
-    running = start("compare", "tiny.toml", "--seeds", "10000", "--engine", "inline", "--out", "mine",
-                    cwd=tmp_path)  # fmt: skip
+    arguments = ("compare", "tiny.toml", "--seeds", "10000", "--engine", "inline", "--out", "mine")
+    running = start(*arguments, cwd=tmp_path)
     while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
@@ -727,6 +727,6 @@ def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatc
     shutil.rmtree(tmp_path / "runs")
 
 
-def test_numbers_that_are_not_finite_are_null(called, capfd):
+def test_numbers_that_are_not_finite_are_null(capfd):
     agewise.cli.printing.print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
     assert strictly(capfd.readouterr().out) == {"a": [None, [1.0, None]], "b": {"c": None}}
