@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from agewise.accounting import (
     upload_slots,
 )
 from agewise.age import f_alpha
+from agewise.files import fingerprint
 from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
@@ -23,11 +24,12 @@ from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
 from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
+from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
 
-#: Data sets do not depend on the seed: runs of one process share them.
-_load = functools.lru_cache(maxsize=2)(data.load)
+#: The digests of the files that samples are from.
+_Digests = tuple[str | None, ...]
 
 
 class Diverged(ValueError):
@@ -44,8 +46,22 @@ class _Samples:
 
 
 @functools.lru_cache(maxsize=2)
-def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> _Samples:
-    dataset = _load(source)
+def _load(source: Data, _: _Digests) -> data.Dataset:
+    """Data sets do not depend on the seed: runs of one process share them."""
+    return data.load(source)
+
+
+def _samples(scenario: Scenario, streams: Streams) -> _Samples:
+    """The samples of a run, prepared once for all policies as long as their files stay the same."""
+    digests = tuple(map(fingerprint, data.files_of(scenario.data).values()))
+    return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
+
+
+@functools.lru_cache(maxsize=2)
+def _divided(
+    settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
+) -> _Samples:
+    dataset = _load(source, digests)
     partition = data.divide(dataset.train.labels, source, ues, streams)
     return _Samples(
         learn.make_learner(dataset, partition, settings),
@@ -59,16 +75,21 @@ def simulate(
     policy: Policy | str,
     seed: int = 0,
     on_round: Callable[[RoundRecord], object] | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> History:
     """Run the scenario with this policy and seed, and return what happened in every round.
 
-    The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
-    with the record of each round as it happens.
+    The result is a pure function of (scenario, policy, seed, version) and of the files that the
+    scenario names. ``on_round`` is called with the record of each round as it happens. ``sources``
+    are the digests of these files and of the policy where they are known already
+    (`agewise.sources`): ``ValueError`` if a file is another one here.
     """
     require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
-    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    known = sources_of(scenario, chosen) if sources is None else dict(sources)
+    samples = _samples(scenario, streams)
     channel = make_channel(scenario, streams)
+    require_same(known, scenario)  # after reading them
     records = []
     for record in _rounds(scenario, chosen, streams, channel, samples.learner):
         records.append(record)
@@ -82,6 +103,7 @@ def simulate(
         positions_m=channel.block(0).positions_m,
         label_counts=samples.label_counts,
         class_names=samples.class_names,
+        sources=known,
     )
     return History.collect(info, records, scenario.run.age_alpha)
 
@@ -119,7 +141,7 @@ def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[
     """The rounds of `simulate`, one at a time as they happen."""
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
-    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    samples = _samples(scenario, streams)
     channel = make_channel(scenario, streams)
     return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
 

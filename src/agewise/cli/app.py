@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import agewise
+from agewise.checks import visible
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -87,8 +88,14 @@ def _common(
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End with one sentence."""
-    typer.echo(f"agewise: {' '.join(message.split())}", err=True)
+    typer.echo(visible(f"agewise: {' '.join(message.split())}"), err=True)
     sys.exit(code)
+
+
+def end_if_failed(result: "agewise.Result") -> None:
+    """The exit code says that runs failed, which is printed already."""
+    if result.failed:
+        sys.exit(1)
 
 
 def main() -> None:

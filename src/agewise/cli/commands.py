@@ -8,7 +8,7 @@ import typer
 
 import agewise
 from agewise.cli import printing
-from agewise.cli.app import command
+from agewise.cli.app import command, end_if_failed
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -16,6 +16,7 @@ from agewise.cli.options import (
     Baseline,
     Changes,
     EngineName,
+    FailFast,
     Folder,
     OnePolicy,
     Out,
@@ -50,7 +51,7 @@ def scenario_command(
         names = agewise.scenario.presets()
         printing.print_list({name: agewise.scenario.summary(name) for name in names})
     else:
-        typer.echo(scenario_of(source, changes).to_toml(), nl=False)
+        printing.say(scenario_of(source, changes).to_toml().rstrip())
 
 
 @command("policies")
@@ -84,6 +85,7 @@ def run_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
@@ -105,8 +107,10 @@ def run_command(
             address=address,
             quiet=quiet or live,
             baseline=baseline,
+            fail_fast=fail_fast,
         )
     printing.print_result(result, as_json=as_json)
+    end_if_failed(result)
 
 
 def _require_live(
@@ -139,6 +143,7 @@ def compare_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
@@ -155,9 +160,11 @@ def compare_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
 @command("sweep")
@@ -173,6 +180,7 @@ def sweep_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
@@ -191,9 +199,11 @@ def sweep_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
 @command("show")
@@ -241,7 +251,7 @@ def figure_command(
     """
     result = agewise.Result.open(folder, baseline)
     setting = values_of(at, "--at")
-    typer.echo(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+    printing.say(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
 
 
 @command("traffic")

@@ -21,6 +21,7 @@ from agewise.cli.options import (
     Seeds,
     Workers,
     default_out,
+    out_folder,
     scenario_of,
     swept_scenario,
     variations_of,
@@ -146,7 +147,12 @@ def benchmark_command(
     ] = None,
     seeds: Seeds = 10,
     out: Annotated[
-        Path, typer.Option(help="Results folder; one that is partly filled is continued.")
+        Path,
+        typer.Option(
+            parser=out_folder,
+            metavar="DIR",
+            help="Results folder; one that is partly filled is continued.",
+        ),
     ] = Path("runs/benchmark"),
     every: Every = 30,
     write: Annotated[Path | None, typer.Option(help="Write a Markdown page here.")] = None,

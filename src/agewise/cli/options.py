@@ -33,12 +33,23 @@ Vary = Annotated[
         "every combination."
     ),
 ]
+
+
+def out_folder(text: str | Path) -> Path:
+    """The folder that is meant; an empty name would mean this very folder."""
+    if isinstance(text, str) and not text.strip():
+        raise typer.BadParameter("it is empty: give the name of a results folder")
+    return Path(text)
+
+
 Folder = Annotated[Path, typer.Argument(help="A results folder, finished or still running.")]
 Out = Annotated[
     Path | None,
     typer.Option(
+        parser=out_folder,
+        metavar="DIR",
         help="Results folder, runs/COMMAND-SCENARIO by default; one that is partly filled is "
-        "continued."
+        "continued.",
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
@@ -66,6 +77,9 @@ Workers = Annotated[
 ]
 Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
+]
 Every = Annotated[int, typer.Option(min=1, help="Solve every so many rounds to optimality.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

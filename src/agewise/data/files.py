@@ -18,7 +18,7 @@ from agewise.data.dataset import Dataset, Samples, one_row_each
 from agewise.memory import require_memory
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-_IDX_PARTS = {
+IDX_PARTS = {
     ("train", "images"): ("train-images-idx3-ubyte", "train-images.idx3-ubyte"),
     ("train", "labels"): ("train-labels-idx1-ubyte", "train-labels.idx1-ubyte"),
     ("test", "images"): ("t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"),
@@ -38,14 +38,23 @@ def _reading(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {said}") from error
 
 
+def idx_files(folder: Path) -> dict[tuple[str, str], Path]:
+    """Those of the four IDX files that are there: (train or test, images or labels)."""
+    found = {}
+    for part, names in IDX_PARTS.items():
+        candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
+        if there := [file for file in candidates if file.is_file()]:
+            found[part] = there[0]
+    return found
+
+
 def read_idx_folder(folder: Path) -> Dataset:
     """A folder with the four IDX files of MNIST's format, gzipped or not."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; the four IDX files are expected in one")
-    arrays: dict[tuple[str, str], NDArray[Any]] = {}
-    for part, names in _IDX_PARTS.items():
-        candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
-        found = next((file for file in candidates if file.is_file()), None)
+    there, arrays = idx_files(folder), dict[tuple[str, str], NDArray[Any]]()
+    for part, names in IDX_PARTS.items():
+        found = there.get(part)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
         with _reading(found), _unzipped(found) as file:

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +12,17 @@ from typing import Any, NamedTuple
 from agewise.engines import Engine, Inline, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
-from agewise.experiment.progress import progress
+from agewise.experiment.progress import progress, say
 from agewise.experiment.result import Result
-from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, with_same_samples
+from agewise.experiment.runs import (
+    Failure,
+    OnRound,
+    Plan,
+    Run,
+    compute_all,
+    product,
+    with_same_samples,
+)
 from agewise.policies import Policy
 from agewise.scenario import Scenario
 from agewise.simulation import expected_seconds
@@ -24,12 +31,17 @@ from agewise.simulation import expected_seconds
 PAIR = ("age-based", "max-pack")
 
 
+class AllFailed(ValueError):
+    """No run came to its end, each for another reason."""
+
+
 class _Work(NamedTuple):
     """How runs are carried out."""
 
     engine: Engine
     quiet: bool
     on_round: OnRound | None
+    fail_fast: bool
 
 
 def run(
@@ -44,6 +56,7 @@ def run(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """One policy over several seeds; the options are those of `compare`.
 
@@ -57,7 +70,7 @@ def run(
             "on_round needs the runs in this process: leave out engine, or give inline"
         )
     plan = Plan.of(scenario, [policy], seeds, baseline=baseline)
-    return execute(plan, out, chosen, quiet=quiet, on_round=on_round)
+    return execute(plan, out, chosen, quiet=quiet, on_round=on_round, fail_fast=fail_fast)
 
 
 def compare(
@@ -71,6 +84,7 @@ def compare(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """Policies on the same channels, samples and initial models, over several seeds.
 
@@ -79,9 +93,13 @@ def compare(
     ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
     with: max-pack by default, or the first where that is not among them. ``engine`` says where
     the runs happen, with so many ``workers`` if it is local and at an ``address`` if it is ray.
+
+    A run that fails is named in ``Result.failed`` and the others go on, unless ``fail_fast``; the
+    next time it is tried again. If there is no other run, its error is raised.
     """
     plan = Plan.of(scenario, policies, seeds, baseline=baseline)
-    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    chosen = make_engine(engine, workers, address)
+    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
 
 
 def sweep(
@@ -96,13 +114,15 @@ def sweep(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """`compare` for every combination of values: ``vary={"threshold.rate": [1, 2]}``.
 
     A section that comes in kinds takes names of kinds, or mappings with their fields.
     """
     plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
-    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    chosen = make_engine(engine, workers, address)
+    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
 
 
 def execute(
@@ -112,12 +132,15 @@ def execute(
     *,
     quiet: bool = False,
     on_round: OnRound | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """The runs of the plan that are not finished yet, and the result of all.
 
     ``on_round`` is called in the process in which a run happens.
     """
-    work = _Work(engine, quiet, on_round)
+    work = _Work(engine, quiet, on_round, fail_fast)
+    if isinstance(out, str) and not out.strip():
+        raise ValueError("out is empty: give the name of a results folder")
     if out is not None:
         try:
             return _in_folder(Folder(Path(out)), plan, work)
@@ -139,13 +162,20 @@ def execute(
 
 def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
     runs = plan.runs()  # first, so that a mistake in a variation leaves no folder behind
-    with folder.opened(plan):
-        missing = folder.unfinished(runs)
+    with folder.opened(plan) as described:
+        missing, changed = folder.unfinished(runs, described)
+        for sentence in changed:
+            folder.log(sentence)
+            say(sentence, quiet=work.quiet)
         folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
         if not work.quiet:
             _warn_of_length(missing)
-        _run_missing(missing, folder, work)
-        folder.log(f"all {len(runs)} runs are there")
+        failures = _run_missing(missing, folder, work)
+        if failures:
+            folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
+        else:
+            folder.log(f"all {len(runs)} runs are there")
+    _require_any(failures, len(runs))
     return Result.open(folder.path)
 
 
@@ -154,27 +184,37 @@ def _warn_of_length(runs: list[Run]) -> None:
     days = sum(expected_seconds(run.scenario) for run in runs) / 86_400
     if days > 1:
         length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
-        print(  # noqa: T201
-            f"agewise: {len(runs):,} runs will take about {length} of one core",
-            file=sys.stderr,
-            flush=True,
-        )
+        say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
 
 
-def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> None:
-    compute = compute_all
-    if work.on_round is not None:
-        compute = functools.partial(compute_all, on_round=work.on_round)
+def _require_any(failures: list[Failure], count: int) -> None:
+    """Where every run failed, that is no result: the error, or the first of several."""
+    if len(failures) < count:
+        return
+    if len({failure.reason for failure in failures}) == 1:
+        raise failures[0].error
+    raise AllFailed(f"all {count} runs failed, the first with: {failures[0].reason}")
+
+
+def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failure]:
+    """Compute these runs and keep what comes of them; those that failed."""
+    failures = []
+    compute = functools.partial(compute_all, on_round=work.on_round, fail_fast=work.fail_fast)
     with progress(len(missing), quiet=work.quiet) as counted:
         try:
-            for group, (contents, error) in work.engine.run(compute, with_same_samples(missing)):
-                for one, content in zip(group, contents, strict=False):
-                    folder.keep(one, content)
+            for group, outcomes in work.engine.run(compute, with_same_samples(missing)):
+                for one, outcome in zip(group, outcomes, strict=False):
                     counted.advance(one.scenario.run.rounds)
-                if error is not None:
-                    raise error
+                    if isinstance(outcome, bytes):
+                        folder.keep(one, outcome)
+                        continue
+                    folder.keep_failure(one, outcome)
+                    failures.append(outcome)
+                    if work.fail_fast:
+                        raise outcome.error
         except BaseException as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
             with contextlib.suppress(FolderError):  # a full disk must not hide the cause
                 folder.log(why)
             raise
+    return failures

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
+from agewise.files import stamp
 
 _AXES = ("round", "ue", "subchannel")
 
@@ -21,12 +22,11 @@ def read_trace(path: str, wanted: tuple[int, int, int]) -> NDArray[np.float64]:
     ``subchannel`` (each from 0) and ``gain``, every combination once. A trace may be longer than
     the run, but must have its UEs and subchannels.
     """
-    file = Path(path)
     try:
-        stamp = file.stat()
+        state = stamp(path)
     except OSError as error:
         raise ValueError(f"{path}: the trace cannot be read: {error.strerror}") from error
-    gains = _read(file, stamp.st_mtime_ns, stamp.st_size)
+    gains = _read(Path(path), *state)
     rounds, *others = gains.shape
     if rounds < wanted[0] or tuple(others) != wanted[1:]:
         raise ValueError(

@@ -14,6 +14,7 @@ from agewise.report.text import (
     IN_PART,
     REFUTED,
     STARS_NOTE,
+    command_text,
     is_sure,
     last_part,
     p_text,
@@ -211,7 +212,7 @@ def origin(result: Result) -> str:
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
     facts = {
-        "Command": described.command or "(from Python)",
+        "Command": command_text(described.command or "(from Python)"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Seeds": ", ".join(map(str, result.seeds)),
         "Policies": "; ".join(map(str, result.policies)),

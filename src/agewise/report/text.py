@@ -1,8 +1,11 @@
 """Where numbers and names become words, for the terminal, the page and documents alike."""
 
 import math
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from agewise.records import PolicyKey
@@ -170,6 +173,28 @@ def value_text(value: Any) -> str:
         kind = known.pop("kind", "")
         return f"{kind}({variation_text(known)})" if known else str(kind)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def command_text(command: str) -> str:
+    """A recorded command with just the names of files whose whole paths it gave.
+
+    >>> command_text("agewise run '/home/my name/a.toml' --out /tmp/x --set learn.step_size=0.1")
+    'agewise run a.toml --out x --set learn.step_size=0.1'
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # not written by a shell's rules
+        return command
+    return shlex.join(map(_without_folders, words)) if "/" in command else command
+
+
+def _without_folders(word: str) -> str:
+    """Paths may be a word, follow an equals sign, or stand in a list or a table."""
+    name, equals, value = ("", "", word) if word.startswith("/") else word.partition("=")
+    if value.startswith("/") and not re.search(r"[,\"']\s*/", value):
+        return f"{name}{equals}{PurePath(value).name}"
+    parts = re.split(r"([=,\[\]{}\"']+)", word)
+    return "".join(PurePath(part).name if part.startswith("/") else part for part in parts)
 
 
 def last_part(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agewise.experiment import Folder, Result
+from agewise.experiment import Entry, FailedRun, Folder, Result
 from agewise.experiment.runs import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
@@ -157,12 +157,23 @@ def _seeds(row: Row) -> str:
 
 def missing(result: Result) -> list[str]:
     """One sentence for each thing that is missing, damaged or foreign."""
-    return [*_unfinished(result), *_damaged(result), *_foreign(result)]
+    return [*_unfinished(result), *failed(result), *_damaged(result), *_foreign(result)]
+
+
+def failed(result: Result) -> list[str]:
+    """How many runs failed, and why the first of them did."""
+    if not result.failed:
+        return []
+    count = len(result.failed)
+    lines = [f"{count} of {result.expected} runs failed; the same command tries them again:"]
+    lines += [f"failed: {each}" for each in result.failed[:_NAMED]]
+    return lines + ([f"and {count - _NAMED} others that failed"] if count > _NAMED else [])
 
 
 def _unfinished(result: Result) -> list[str]:
     names = short_names(result.policies)
-    finished = Counter((variation_key(entry.variation), entry.policy) for entry in result.entries)
+    tried: list[Entry | FailedRun] = [*result.entries, *result.failed]
+    finished = Counter((variation_key(one.variation), one.policy) for one in tried)
     absent = Counter(
         {
             (variation_text(variation), names[policy]): len(result.seeds) - count

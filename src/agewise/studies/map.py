@@ -80,7 +80,7 @@ def reproduce_map(
     ]
     age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
     plan = Plan.of(base, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     paired = [
         statistics.paired_difference(

@@ -128,7 +128,7 @@ def gap(
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = Plan.of(base, policies, seeds, product(REGIMES if vary is None else vary))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     table = _table(result, plan)
     return Gap(result, table, _draw(result, plan, table))
 
