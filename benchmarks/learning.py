@@ -54,6 +54,7 @@ def scenario(steps: int, batch: int, count: int) -> Scenario:
             "learn": {
                 "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
                 "penalty": {"kind": "l2", "weight": SHRINKAGE},
+                "aggregation": "average",
                 "local_steps": steps,
                 "batch_size": batch,
                 "step_size": STEP,
