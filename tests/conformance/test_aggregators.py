@@ -78,7 +78,9 @@ def digest(answers):
 
 
 def digests():
-    return {name: digest(play(make_aggregator(settings_of(name)), random_rounds())) for name in RULES}
+    return {
+        name: digest(play(make_aggregator(settings_of(name)), random_rounds())) for name in RULES
+    }
 
 
 def test_every_kind_of_the_scenario_is_here():

@@ -186,9 +186,7 @@ class Memory:
         kernels.moved_by(updates.start, total, 1.0 / whole, result)
         return Aggregated(result, diversity, state)
 
-    def _hear(
-        self, state: State, updates: Updates, heard: NDArray[np.float64]
-    ) -> float | None:
+    def _hear(self, state: State, updates: Updates, heard: NDArray[np.float64]) -> float | None:
         """Remember what arrived from UEs of these sizes; their diversity."""
         ues, weights, ages, total = updates.ues, state["weights"], state["ages"], state["total"]
         kept = float(state["waiting"][0])
