@@ -4,6 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from agewise.accounting import (
 )
 from agewise.age import f_alpha
 from agewise.files import fingerprint
-from agewise.memory import require_memory
+from agewise.memory import bytes_text, require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
@@ -53,8 +54,12 @@ def _load(source: Data, _: _Digests) -> data.Dataset:
 
 def _samples(scenario: Scenario, streams: Streams) -> _Samples:
     """The samples of a run, prepared once for all policies as long as their files stay the same."""
-    digests = tuple(map(fingerprint, data.files_of(scenario.data).values()))
+    digests = _digests(scenario)
     return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
+
+
+def _digests(scenario: Scenario) -> _Digests:
+    return tuple(map(fingerprint, data.files_of(scenario.data).values()))
 
 
 @functools.lru_cache(maxsize=2)
@@ -127,6 +132,41 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+    memory = aggregation_memory(scenario)
+    if memory is not None:
+        require_memory(memory.bytes, memory.what)
+
+
+class AggregationMemory(NamedTuple):
+    """What an aggregation keeps that has a model's length of numbers for every UE."""
+
+    kind: str
+    ues: int
+    length: int
+    bytes: int
+
+    @property
+    def what(self) -> str:
+        """What the memory is for, with the names of the fields that decide it."""
+        return (
+            f"learn.aggregation = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"{self.length:,} numbers"
+        )
+
+    def __str__(self) -> str:
+        """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
+        numbers = f"{self.ues:,} x {self.length:,} numbers"
+        return f"{self.kind} aggregation keeps {numbers}: {bytes_text(self.bytes)}"
+
+
+def aggregation_memory(scenario: Scenario) -> AggregationMemory | None:
+    """What the scenario's aggregation will keep; ``None`` if that does not grow with the UEs."""
+    settings, ues = scenario.learn, scenario.cell.ues
+    if not learn.keeps_updates(settings):
+        return None
+    length = learn.model_length(_load(scenario.data, _digests(scenario)), settings)
+    needed = learn.memory_bytes(settings, ues, length)
+    return AggregationMemory(settings.aggregation.kind, ues, length, needed)
 
 
 def expected_seconds(scenario: Scenario) -> float:
@@ -159,7 +199,7 @@ def _rounds(
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
     aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
-    memory = aggregator.start(learner.sizes, params.size)
+    memory = aggregator.start(channel.ue_count, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agewise.engines import Engine, Inline, make_engine
+from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
 from agewise.experiment.progress import progress, say
@@ -23,9 +23,10 @@ from agewise.experiment.runs import (
     product,
     with_same_samples,
 )
+from agewise.memory import require_memory
 from agewise.policies import Policy
 from agewise.scenario import Scenario
-from agewise.simulation import expected_seconds
+from agewise.simulation import aggregation_memory, expected_seconds
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
@@ -170,6 +171,7 @@ def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
         folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
         if not work.quiet:
             _warn_of_length(missing)
+        _announce_memory(missing, work)
         failures = _run_missing(missing, folder, work)
         if failures:
             folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
@@ -185,6 +187,19 @@ def _warn_of_length(runs: list[Run]) -> None:
     if days > 1:
         length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
         say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
+
+
+def _announce_memory(runs: list[Run], work: _Work) -> None:
+    """Say what aggregations will keep, and refuse what all processes together cannot get."""
+    described = [(one.scenario.cell.ues, one.scenario.learn, one.scenario.data) for one in runs]
+    scenarios = dict(zip(described, (one.scenario for one in runs), strict=True))
+    kept = {aggregation_memory(scenario) for scenario in scenarios.values()}
+    groups = len(with_same_samples(runs))
+    processes = work.engine.processes(groups) if isinstance(work.engine, Local) else 1
+    among = f", in each of {processes} processes" if processes > 1 else ""
+    for memory in sorted(filter(None, kept)):
+        require_memory(processes * memory.bytes, f"{memory.what}{among}")
+        say(f"{memory}{among}", quiet=work.quiet)
 
 
 def _require_any(failures: list[Failure], count: int) -> None:
