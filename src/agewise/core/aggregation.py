@@ -215,10 +215,10 @@ def add_updates(models, factors, start, total):
 @kernel
 def is_rising(indices):
     """Whether each index is above the one before it."""
+    rising = True
     for i in range(1, indices.size):
-        if indices[i] <= indices[i - 1]:
-            return False
-    return True
+        rising &= indices[i] > indices[i - 1]
+    return rising
 
 
 @kernel
