@@ -325,7 +325,7 @@ def test_benchmark_ranks_and_writes_its_page(tmp_path):
         (("traffic", "--arrivals", "2"), "arrivals must be "),
         (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
         (("run", "--policy", "cell-interior:interior_share=1.5"), "must be in (0, 1"),
-        (("run", "--policy", "power-of-choice:candidates=2.5"), "must be a whole number"),
+        (("run", "--policy", "power-of-choice:candidate_share=2.5"), "must be in (0, 1]"),
     ],
 )  # fmt: skip
 def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentence):
