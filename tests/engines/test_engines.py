@@ -104,14 +104,14 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
 
 
 @pytest.mark.parametrize("engine", [Inline(), Local(2)], ids=str)
-def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
+def test_the_first_error_stops_the_runs_if_asked_and_keeps_what_is_finished(engine, tmp_path):
     out = tmp_path / "out"
     expected = tmp_path / "expected"
     policy = InfeasibleFor(seed=3)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], expected, engine="inline", quiet=True)
     message = r"^infeasible-for\(seed=3\) in round 1: power constraint \(3c\)"
     with pytest.raises(InfeasibleAllocation, match=message):
-        agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True)
+        agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True, fail_fast=True)
     kept = times(out)
     assert runs(out).items() <= runs(expected).items()
     if engine == Inline():
@@ -119,7 +119,7 @@ def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_
     log = (out / "log.txt").read_text()
     assert "stopped: infeasible-for(seed=3) in round 1" in log
     with pytest.raises(InfeasibleAllocation, match=message):
-        agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True)
+        agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True, fail_fast=True)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
     assert runs(out) == runs(expected)
     assert kept.items() <= times(out).items()

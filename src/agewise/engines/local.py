@@ -32,11 +32,15 @@ class Local:
 
     workers: int | None = None
 
+    def processes(self, items: int) -> int:
+        """How many processes work on so many items."""
+        return min(self.workers or available_cores(), items)
+
     def run(
         self, work: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, as they finish."""
-        count = min(self.workers or available_cores(), len(items))
+        count = self.processes(len(items))
         if count <= 0:
             return
         with _semaphores_removed():

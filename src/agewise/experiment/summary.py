@@ -72,7 +72,8 @@ def summarise(result: "Result") -> pl.DataFrame:
         for policy, runs in measured.items():
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
-                rows.append(as_columns(variation) | _row(policy, runs, against, rounds))
+                failed = {"failed": result.failures(policy, variation)}
+                rows.append(as_columns(variation) | _row(policy, runs, against, rounds) | failed)
     require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     for name in [column for column in table.columns if column.startswith("p@")]:

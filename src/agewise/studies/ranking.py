@@ -189,7 +189,7 @@ def benchmark(
     results: dict[str, Result] = {}
     measures: dict[str, dict[PolicyKey, Measures]] = {}
     for name, plan in plans.items():
-        result = execute(plan, Path(out) / name, runner, quiet=quiet)
+        result = execute(plan, Path(out) / name, runner, quiet=quiet, fail_fast=True)
         results[name], measures[name] = result, {}
         for policy in plan.keys:
             histories = result.histories(policy)  # there may be more seeds from before
