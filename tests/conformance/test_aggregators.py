@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import subprocess
 import sys
 from typing import get_args
@@ -141,9 +142,7 @@ def test_updates_that_do_not_fit_are_refused():
 
 def test_another_process_gives_the_same_bytes():
     code = "from tests.conformance.test_aggregators import digests; print(digests())"
-    other = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(digests())
 
 
@@ -283,7 +282,7 @@ def test_a_long_silence_forgets_nothing_and_ends_in_no_zero_over_zero(rate):
     nobody = np.array([], dtype=np.int64), np.zeros((0, LENGTH), np.float32)
     answers = play(rule, [(ues, moves)] + [nobody] * 10 + [(ues[:1], moves[:1])])
     step = answers[0].params - first_model()
-    for before, after in zip(answers[:-2], answers[1:-1], strict=True):
+    for before, after in itertools.pairwise(answers[:-1]):
         np.testing.assert_allclose(after.params - before.params, step, atol=1e-5)
     assert np.isfinite(answers[-1].params).all()
     weights = answers[-1].state["weights"][ues]

@@ -214,7 +214,9 @@ class ServerAdam(Section):
 
     kind: Literal["adam"] = "adam"
     beta_1: float = Field(ge=0, lt=1, description="share of the mean update that is kept a round")
-    beta_2: float = Field(ge=0, lt=1, description="share of the mean squared update that is kept a round")
+    beta_2: float = Field(
+        ge=0, lt=1, description="share of the mean squared update that is kept a round"
+    )
     server_step: float = Field(gt=0, le=LARGE, description="step of the access point")
     tau: float = Field(
         ge=1e-12, le=LARGE, description="added to the root of the mean squared update"
