@@ -8,8 +8,8 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,19 +43,19 @@ def write_whole(path: Path) -> Iterator[Path]:
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
     """
-    prefix = f".agewise-{os.getpid()}-"
+    temporary = path.with_name(f".agewise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")
+        # As wide as the process's mask allows, which the system applies: to read it one has to
+        # set it.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:  # say the folder, not the name that nobody gave
         raise OSError(error.errno, error.strerror, str(path.parent)) from error
-    temporary = Path(name)
     try:
         with contextlib.suppress(OSError):  # some disks have no locks
             fcntl.flock(handle, fcntl.LOCK_SH)  # held as long as somebody works on the file
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
         _flush_folder(path.parent)
     finally:
@@ -188,13 +188,6 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    """The process's mask of file permissions, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def seal(content: bytes) -> bytes:

@@ -23,6 +23,7 @@ from agewise.files import (
     seal_holds,
     write_whole,
 )
+from agewise.frames import require_frames
 
 if TYPE_CHECKING:
     import pandas
@@ -222,7 +223,7 @@ class History:
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """``[round]``: a column of numbers; NaN where it was not measured."""
-        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+        return self.frame[column].to_numpy().astype(np.float64)
 
     def _table(self, column: str) -> NDArray[Any]:
         """``[round, entry]``: a column of lists that are all equally long."""
@@ -246,6 +247,7 @@ class History:
 
         A checksum of the whole content is part of it.
         """
+        require_frames()
         described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
         metadata = {_KEY: json.dumps(described)}
@@ -256,7 +258,8 @@ class History:
     def load(cls, path: Path | str) -> "History":
         """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
         content = _read(Path(path).resolve(), path)
-        return cls(_info_of(content, path), pl.read_parquet(io.BytesIO(content)))
+        info = _info_of(content, path)
+        return cls(info, _rounds_of(content, info, path))
 
 
 def read_info(path: Path) -> RunInfo:
@@ -292,6 +295,7 @@ def _hashable(value: Any) -> Value:
 
 def _read(file: Path, path: Path | str) -> bytes:
     """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
+    require_frames()
     try:
         return read_plain(file, MOST_BYTES)
     except NotPlainFile as error:
@@ -322,8 +326,10 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     try:
         info = _info_from_json(described)
         _require_rounds(content, info.scenario["run"]["rounds"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: does not describe a run: {error}") from error
+    except (Exception, pl.exceptions.PanicException) as error:
+        # A checksum proves no origin: whatever a stranger put together may fail in any way.
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: does not describe a run: {reason}") from error
     return info
 
 
@@ -334,6 +340,37 @@ def _require_rounds(content: bytes, rounds: int) -> None:
         raise ValueError("its columns are not those of a run")
     if (rows := lazy.select(pl.len()).collect().item()) != rounds:
         raise ValueError(f"it has {rows} rows for {rounds} rounds")
+
+
+def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
+    """The rounds in a file, if they are such as a run has."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+        problem = _misfit(frame, info)
+    except (Exception, pl.exceptions.PanicException) as error:
+        problem = str(error).partition("\n")[0]
+    if problem is not None:
+        raise ValueError(f"{path}: does not hold the rounds of a run: {problem}")
+    return frame
+
+
+def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
+    """What in these rounds cannot be of such a run, or ``None``."""
+    cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
+    if frame["round"].to_list() != list(range(rounds)):
+        return f"they do not go from 0 to {rounds - 1}"
+    ues = {"scheduled": 0, "received": 0, "owner": -1}
+    for name, least in ues.items():
+        held = frame[name].explode().drop_nulls()
+        if not held.is_between(least, cell["ues"] - 1).all():
+            return f"{name} has a UE that there is not"
+    lengths = {name: frame[name].list.len() for name in (*ues, "power", "gain", "rate")}
+    for name in ("owner", "power", "gain"):
+        if frame[name].explode().null_count() or (lengths[name] != cell["subchannels"]).any():
+            return f"{name} is not one value for each of {cell['subchannels']} subchannels"
+    if (lengths["rate"] != lengths["scheduled"]).any():
+        return "there is not one rate for each scheduled UE"
+    return None
 
 
 def _metadata(content: bytes, path: Path | str) -> dict[str, Any]:

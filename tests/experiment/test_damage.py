@@ -148,8 +148,8 @@ def test_a_renamed_run_is_missed_and_named(out, whole):
 
 EDITS = {
     "agewise": 3, "scenario": [], "scenario_toml": None, "variations": {}, "policies": ["random"],
-    "seeds": "0, 1", "baseline": "max-pack", "sources": {"data:x": 1}, "command": 1, "python": [],
-    "packages": [1],
+    "seeds": "0, 1", "baseline": "max-pack", "sources": {"data:x": 1}, "command": 1,
+    "python": [], "packages": [1],
 }  # fmt: skip
 
 

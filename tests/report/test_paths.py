@@ -29,8 +29,7 @@ def test_the_recorded_command_can_be_given_to_a_shell(tmp_path, monkeypatch):
 
 def test_commands_without_folders():
     said = command_text(
-        "agewise sweep '/home/my name/a b.toml' "
-        "--vary 'data.dataset.path=/data/x.npz,/data/y z.npz' "
+        "agewise sweep '/home/my name/a b.toml' --vary 'data.dataset.path=/d/x.npz,/d/y z.npz' "
         '--set \'data.dataset={kind="npz", path="/home/me/d.npz"}\' --out=/tmp/out --seeds 3'
     )
     assert shlex.split(said) == [

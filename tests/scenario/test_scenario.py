@@ -151,3 +151,11 @@ def test_files_at_fault_are_named(tmp_path):
 )  # fmt: skip
 def test_values_as_written(text, value):
     assert toml.value(text) == value
+
+
+def test_a_key_of_several_lines_is_shown_in_one(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('"a\\nb" = 1\n' + tiny().to_toml())
+    with pytest.raises(ScenarioError, match=r"there is no 'a\\nb'; there are") as error:
+        Scenario.load(path)
+    assert "\n" not in str(error.value)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import exp, power
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
 from agewise.core.proof import owners_gains
@@ -166,7 +167,7 @@ def pack_at_prices(gains, best_gains, bidders, links, exponent, price, scratch, 
     for ue in range(best_gains.size):
         least = link_of(ue, links).least_snrs
         need[ue] = least_need(best_gains[ue] * links.power_budget, least)
-        score[ue] = weights[ue] / need[ue] ** exponent if need[ue] > 0 else OUT
+        score[ue] = weights[ue] / power(need[ue], exponent) if need[ue] > 0 else OUT
     play_all(tournament, rank)
     packed = 0.0
     while free.size > 0 and score[tree[1]] != OUT:
@@ -178,7 +179,7 @@ def pack_at_prices(gains, best_gains, bidders, links, exponent, price, scratch, 
         if now > 0:
             if now != need[ue]:
                 need[ue] = now
-                score[ue] = weights[ue] / now**exponent
+                score[ue] = weights[ue] / power(now, exponent)
                 play_again(ue, tournament, rank)
                 if tree[1] != ue:
                     continue
@@ -227,7 +228,7 @@ def adjust_prices(gains, bidders, links, price, step, scratch):
             for i in range(need):
                 claims[members[i]] += 1
     for channel in range(price.size):
-        price[channel] *= np.exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
+        price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 
 @njit

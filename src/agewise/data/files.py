@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
 from agewise.data.dataset import Dataset, Samples, one_row_each
+from agewise.frames import require_frames
 from agewise.memory import require_memory
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -101,6 +102,7 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
+    require_frames()
     with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
         content = io.BytesIO(path.read_bytes())
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
@@ -121,7 +123,9 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
             row = empty.arg_max()
             raise ValueError(f"{path}: column {column!r} has empty cells, the first in row {row}")
     cut = len(table) - round(test_fraction * len(table))
-    x, y = features.to_numpy(), table[label_column].to_numpy()
+    # NumPy has no integers of 128 bits: as features they are numbers, as labels names.
+    x = features.cast({pl.Int128: pl.Float64}).to_numpy()
+    y = table.select(label_column).cast({pl.Int128: pl.String})[label_column].to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
     return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
 

@@ -24,6 +24,7 @@ from agewise.experiment.runs import (
 )
 from agewise.experiment.summary import summarise
 from agewise.files import fingerprint
+from agewise.frames import require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
@@ -181,6 +182,7 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """All rounds of all finished runs, with their policy, seed and variation."""
+        require_frames()
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))

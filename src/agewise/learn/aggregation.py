@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core import aggregation as kernels
+from agewise.core.elementary import exp_each, power_each
 from agewise.learn.base import Params
 
 #: Of the sums by which the agreement of old and new updates is estimated, kept from round to round.
@@ -207,12 +208,12 @@ class Memory:
     def kept(self, agreement: NDArray[np.float64]) -> float:
         """What an update keeps of its weight in a round, above 0 and at most 1."""
         if self.discount is not None:
-            return math.exp(-self.discount)
+            return float(exp_each(np.array([-self.discount]))[0])
         inner, squares, rounds = agreement.tolist()
         if squares <= 0.0:
             return 1.0
         explained = min(max(inner / squares, _LEAST_EXPLAINED), 1.0)
-        return float(explained ** (squares / rounds))
+        return float(power_each(np.array([explained]), squares / rounds)[0])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
 from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
 from agewise.learn.threads import in_chunks
-from agewise.random import Streams
+from agewise.random import Streams, normal
 from agewise.scenario import Learn, Linear
 
 #: In the order of the kernels' codes.
@@ -63,7 +63,7 @@ class LinearLearner:
         """Gaussian weights of the scenario's deviation, and no bias."""
         outputs = self.scores.outputs
         model = np.zeros((self.features + 1, outputs), np.float32)
-        drawn = streams.model().standard_normal((self.features, outputs), np.float32)
+        drawn = normal(streams.model(), (self.features, outputs), np.float32)
         model[:-1] = np.float32(self.model.initial_deviation) * drawn
         return model.ravel()
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import log1p_each
 from agewise.policies._estimates import unknown_as_largest
 from agewise.policies._parameters import check_positive, check_share, check_within
 from agewise.scheduling import Policy, Report, RoundView
@@ -97,6 +98,6 @@ def probabilities(
 
 def _draw(chances: NDArray[np.float64], rng: np.random.Generator) -> int:
     """One UE with these chances: the first of exponential clocks that run at their speed."""
-    waiting = -np.log1p(-rng.random(chances.size))
+    waiting = -log1p_each(-rng.random(chances.size))
     rings = np.divide(waiting, chances, out=np.full(chances.size, np.inf), where=chances > 0)
     return int(rings.argmin())

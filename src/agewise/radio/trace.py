@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
 from agewise.files import stamp
+from agewise.frames import require_frames
 
 _AXES = ("round", "ue", "subchannel")
 
@@ -66,6 +67,7 @@ def _from_npz(path: Path) -> NDArray[np.float64]:
 
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
+    require_frames()
     try:
         table = pl.read_parquet(io.BytesIO(path.read_bytes()))
     except (Exception, pl.exceptions.PanicException) as error:

@@ -158,7 +158,7 @@ def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], li
             sections, chosen = of_kind, True
             continue
         chosen = False
-        named.append(step)
+        named.append(step if step.isprintable() else repr(step))  # a key may be any text
         inside = sections
         fields = [section.model_fields.get(step) for section in sections]
         sections = [kind for field in fields if field is not None for kind in sections_of(field)]

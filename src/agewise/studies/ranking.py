@@ -20,6 +20,7 @@ from agewise.experiment import (
     execute,
     find_policy,
 )
+from agewise.frames import require_frames
 from agewise.policies import names
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
@@ -228,6 +229,7 @@ def _means(measures: list[Measures]) -> dict[str, Any]:
 
 def _corrected(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """The rows with p-values corrected (Holm) over all of them, the best score first."""
+    require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     p_values = table["p"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     corrected = pl.Series("p", statistics.holm(p_values)).fill_nan(None)
