@@ -127,16 +127,16 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
     ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one
     that was remembered. Returns the sum of the squared lengths of the new updates, the squared
     length of their sum, and of each its inner product with the one before, and that one's squared
-    length. All sums are in double and in a fixed order.
+    length. Sums over numbers of the model are in double, and all sums in a fixed order.
     """
     count, size = models.shape
     flat, kept = models.ravel(), updates.ravel()
-    apart, together, moved = np.zeros(LANES), np.zeros(LANES), np.empty(_BLOCK)
+    apart, together, moved = np.zeros(LANES), np.zeros(LANES), np.empty(_BLOCK, np.float32)
     inner, squares = np.zeros(count * LANES), np.zeros(count * LANES)
     for first in range(0, size, _BLOCK):
         end = min(first + _BLOCK, size)
         whole = end - (end - first) % LANES
-        moved[:] = 0.0
+        moved[:] = _ZERO
         for k in range(count):
             new_at, old_at, sums = k * size, rows[k] * size, k * LANES
             gain, loss = new_weights[k], -old_weights[k]
@@ -152,7 +152,7 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
                 store(kept, old_at + i, new)
                 added = plus_scaled(load_sums(total, i), gain, new)
                 store_sums(total, i, plus_scaled(added, loss, old))
-                store_sums(moved, i - first, plus_scaled(load_sums(moved, i - first), 1.0, new))
+                store(moved, i - first, load(moved, i - first) + new)
                 own = plus_products(own, new, new)
                 product = plus_products(product, new, old)
                 length = plus_products(length, old, old)
@@ -165,15 +165,37 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
                 kept[old_at + i] = change
                 total[i] += gain * now
                 total[i] += loss * before
-                moved[i - first] += now
+                moved[i - first] += change
                 apart[0] += now * now
                 inner[sums] += now * before
                 squares[sums] += before * before
-        for i in range(end - first):
-            together[i % LANES] += moved[i] * moved[i]
+        squared = load_sums(together, 0)
+        for i in range(0, whole - first, LANES):
+            squared = plus_products(squared, load(moved, i), load(moved, i))
+        store_sums(together, 0, squared)
+        for i in range(whole - first, end - first):
+            together[0] += np.float64(moved[i]) * moved[i]
     shape = count, LANES
     inner, squares = inner.reshape(shape).sum(axis=1), squares.reshape(shape).sum(axis=1)
     return apart.sum(), together.sum(), inner, squares
+
+
+@kernel
+def learn_agreement(sums, kept, inner, squares, rounds):
+    """Add what a round says of how well old updates predict new ones, ``rounds[i]`` later.
+
+    ``sums`` are of inner products, of squared lengths of the old updates, and of those times the
+    rounds. A round that says something leaves the share ``kept`` of what was known before.
+    """
+    products, lengths, waited = 0.0, 0.0, 0.0
+    for i in range(inner.size):
+        products += inner[i]
+        lengths += squares[i]
+        waited += squares[i] * rounds[i]
+    if lengths > 0.0:
+        sums[0] = kept * sums[0] + products
+        sums[1] = kept * sums[1] + lengths
+        sums[2] = kept * sums[2] + waited
 
 
 @kernel

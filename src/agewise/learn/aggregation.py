@@ -199,7 +199,8 @@ class Memory:
             updates.models, updates.start, ues, state["updates"], heard, weights[ues], total
         )
         if self.discount is None:
-            _learn_agreement(state["agreement"], inner, squares, ages[ues])
+            # What was never heard is remembered as 0 and adds nothing.
+            kernels.learn_agreement(state["agreement"], _KEPT, inner, squares, ages[ues])
         weights[ues] = heard
         ages[ues] = 0.0
         return _diversity(apart, together)
@@ -213,23 +214,6 @@ class Memory:
             return 1.0
         explained = min(max(inner / squares, _LEAST_EXPLAINED), 1.0)
         return float(power_each(np.array([explained]), squares / rounds)[0])
-
-
-def _learn_agreement(
-    agreement: NDArray[np.float64],
-    inner: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    rounds: NDArray[np.float64],
-) -> None:
-    """Add what this round says of how well old updates predict new ones.
-
-    What was never heard is remembered as 0 and adds nothing. A round that says nothing leaves the
-    sums as they are, so that they do not fade away.
-    """
-    whole = float(squares.sum())
-    if whole > 0.0:
-        agreement *= _KEPT
-        agreement += np.array([inner.sum(), whole, squares @ rounds])
 
 
 @dataclass(frozen=True)
