@@ -18,8 +18,10 @@ def real_number(name: str, value: object) -> float:
     raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
-def whole_number(name: str, value: object, least: int = 0) -> int:
-    """A whole number of at least ``least``; ``ValueError`` naming the argument otherwise."""
+def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
+    """A whole number from ``least`` to ``most``; ``ValueError`` naming the argument otherwise."""
     if isinstance(value, numbers.Integral) and int(value) >= least:
-        return int(value)
+        if most is None or int(value) <= most:
+            return int(value)
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value:g}")
     raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")

@@ -19,7 +19,10 @@ def write_whole(path: Path) -> Iterator[Path]:
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:  # say the folder, not the name that nobody gave
+        raise OSError(error.errno, error.strerror, str(path.parent)) from error
     os.close(handle)
     temporary = Path(name)
     try:

@@ -16,11 +16,12 @@ from agewise.accounting import (
     upload_slots,
 )
 from agewise.age import f_alpha
+from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
@@ -64,6 +65,7 @@ def simulate(
     The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
     with the record of each round as it happens.
     """
+    require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)
@@ -84,8 +86,34 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+def require_resources(scenario: Scenario) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is."""
+    require_scenario(scenario)
+    cell, learning, length = scenario.cell, scenario.learn, scenario.run.rounds
+    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
+    steps, batch = learning.local_steps, learning.batch_size
+    needs = {
+        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
+        f"records of run.rounds = {length:,} with {size}": length
+        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        # The samples that a UE draws, and the slopes of a batch.
+        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * steps + 64.0),
+    }
+    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+
+
+def expected_seconds(scenario: Scenario) -> float:
+    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
+    cell, learning = scenario.cell, scenario.learn
+    scheduled = min(cell.ues, cell.subchannels) / 2
+    samples = scheduled * learning.local_steps * learning.batch_size
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
+
+
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    require_resources(scenario)
     streams = Streams(seed)
     samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
     channel = make_channel(scenario, streams)

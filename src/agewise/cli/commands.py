@@ -8,7 +8,7 @@ import typer
 
 import agewise
 from agewise.cli import printing
-from agewise.cli.app import app
+from agewise.cli.app import command
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -25,15 +25,15 @@ from agewise.cli.options import (
     Source,
     Vary,
     Workers,
-    assignment,
     default_out,
     scenario_of,
-    value_of,
+    swept_scenario,
+    values_of,
     variations_of,
 )
 
 
-@app.command("scenario")
+@command("scenario")
 def scenario_command(
     source: Annotated[
         str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
@@ -53,7 +53,7 @@ def scenario_command(
         typer.echo(scenario_of(source, changes).to_toml(), nl=False)
 
 
-@app.command("policies")
+@command("policies")
 def policies_command(as_json: AsJson = False) -> None:
     """List the scheduling policies, one line each."""
     lines = {name: agewise.policies.summary(name) for name in agewise.policies.names()}
@@ -63,7 +63,7 @@ def policies_command(as_json: AsJson = False) -> None:
         printing.print_list(lines)
 
 
-@app.command("run")
+@command("run")
 def run_command(
     source: Source = "paper",
     policy: OnePolicy = "age-based",
@@ -90,6 +90,8 @@ def run_command(
 
     Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
     """
+    if live:
+        _require_live(engine, workers, address, as_json=as_json)
     scenario = scenario_of(source, changes)
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
@@ -107,7 +109,25 @@ def run_command(
     printing.print_result(result, as_json=as_json)
 
 
-@app.command("compare")
+def _require_live(
+    engine: str | None, workers: int | None, address: str | None, *, as_json: bool
+) -> None:
+    """Raise ``ValueError`` for options that cannot go with ``--live``."""
+    others = {
+        f"--engine {engine}": engine not in (None, "inline"),
+        "--workers": workers is not None,
+        "--address": address is not None,
+        "--json": as_json,
+    }
+    for option, given in others.items():
+        if given:
+            raise ValueError(
+                f"--live shows runs of this process as they happen, and {option} cannot go with "
+                "it: leave out one of the two"
+            )
+
+
+@command("compare")
 def compare_command(
     source: Source = "paper",
     policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
@@ -140,7 +160,7 @@ def compare_command(
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
 
 
-@app.command("sweep")
+@command("sweep")
 def sweep_command(
     vary: Vary,
     source: Source = "paper",
@@ -159,10 +179,11 @@ def sweep_command(
 
     Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
     """
+    varied = variations_of(vary, changes)
     result = agewise.sweep(
-        scenario_of(source, changes),
+        swept_scenario(source, changes, varied),
         policies,
-        variations_of(vary),
+        varied,
         seeds,
         out or default_out("sweep", source),
         engine=engine,
@@ -175,13 +196,13 @@ def sweep_command(
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
 
 
-@app.command("show")
+@command("show")
 def show_command(folder: Folder, baseline: Baseline = None, as_json: AsJson = False) -> None:
     """Print the tables of a results folder."""
     printing.print_result(agewise.Result.open(folder, baseline), as_json=as_json)
 
 
-@app.command("report")
+@command("report")
 def report_command(
     folder: Folder,
     output: Annotated[
@@ -196,7 +217,7 @@ def report_command(
     printing.print_page(agewise.write_page(agewise.Result.open(folder, baseline), output))
 
 
-@app.command("figure")
+@command("figure")
 def figure_command(
     folder: Folder,
     kind: Annotated[
@@ -208,7 +229,9 @@ def figure_command(
     ],
     at: Annotated[
         list[str] | None,
-        typer.Option(help="Which setting of a sweep: threshold.rate=4; the first if not given."),
+        typer.Option(
+            help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
+        ),
     ] = None,
     baseline: Baseline = None,
 ) -> None:
@@ -217,12 +240,11 @@ def figure_command(
     Example: agewise figure runs/reproduce-paper accuracy -o accuracy.pdf
     """
     result = agewise.Result.open(folder, baseline)
-    written = dict(assignment(text, "--at") for text in at or [])
-    setting = {name: value_of(text, "--at") for name, text in written.items()}
+    setting = values_of(at, "--at")
     typer.echo(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
 
 
-@app.command("traffic")
+@command("traffic")
 def traffic_command(
     source: Source = "paper",
     policy: OnePolicy = "age-based",
@@ -252,7 +274,7 @@ def traffic_command(
     printing.print_traffic(traffic, scenario.run.age_alpha, as_json=as_json)
 
 
-@app.command("schedule")
+@command("schedule")
 def schedule_command(
     gains: Annotated[
         Path,

@@ -22,9 +22,17 @@ if TYPE_CHECKING:
     from agewise.traffic import Traffic
 
 
-def print_json(value: object) -> None:
-    """For machines."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+def print_json(value: Any) -> None:
+    """For machines; what is no finite number is null, for JSON knows no others."""
+    typer.echo(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_list(lines: Mapping[str, str]) -> None:
@@ -71,7 +79,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
     text = agewise.report.text
     figures = [str(file) for file in study.figures]
-    wins, ties, losses = study.counts()
+    wins, not_shown, losses = study.counts()
     if as_json:
         print_json(
             {
@@ -81,7 +89,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "gains": study.gains.tolist(),
                 "p_values": study.p_values.tolist(),
                 "wins": wins,
-                "ties": ties,
+                "not_shown": not_shown,
                 "losses": losses,
                 "figures": figures,
             }
@@ -96,8 +104,8 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
     typer.echo(
-        f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
-        f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level, "
+        f"corrected for all squares; {text.STARS_NOTE})."
     )
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from agewise.experiment.result import Result
 from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, with_same_samples
 from agewise.policies import Policy
 from agewise.scenario import Scenario
+from agewise.simulation import expected_seconds
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
@@ -117,7 +119,13 @@ def execute(
     """
     work = _Work(engine, quiet, on_round)
     if out is not None:
-        return _in_folder(Folder(Path(out)), plan, work)
+        try:
+            return _in_folder(Folder(Path(out)), plan, work)
+        except KeyboardInterrupt:
+            kept = len(Folder(Path(out)).file_names())
+            raise KeyboardInterrupt(
+                f"{kept} finished runs are kept in {out}; the same command goes on from there"
+            ) from None
     path = tempfile.mkdtemp(prefix="agewise-")
     try:
         result = _in_folder(Folder(Path(path)), plan, work)
@@ -133,9 +141,23 @@ def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
     with folder.opened(plan):
         missing = folder.unfinished(runs)
         folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
+        if not work.quiet:
+            _warn_of_length(missing)
         _run_missing(missing, folder, work)
         folder.log(f"all {len(runs)} runs are there")
     return Result.open(folder.path)
+
+
+def _warn_of_length(runs: list[Run]) -> None:
+    """Say so if the runs will take days: nobody should wait for years without knowing."""
+    days = sum(expected_seconds(run.scenario) for run in runs) / 86_400
+    if days > 1:
+        length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
+        print(  # noqa: T201
+            f"agewise: {len(runs):,} runs will take about {length} of one core",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> None:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from agewise.checks import whole_number
+from agewise.memory import require_memory
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.records import PolicyKey, RoundRecord, plain_value
-from agewise.scenario import Scenario
-from agewise.simulation import simulate
+from agewise.scenario import Scenario, require_scenario
+from agewise.simulation import require_resources, simulate
 
 #: What a variation changes: dotted names of the scenario with their values.
 Variation = Mapping[str, Any]
+#: What a seed and a run take in a list of them, at least.
+_SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 OnRound = Callable[[RoundRecord], object]
 
 
@@ -54,6 +57,7 @@ class Plan:
         baseline: Policy | PolicyKey | str | None = None,
     ) -> "Plan":
         """Policies by name or as objects, so many seeds from 0 on or these."""
+        require_scenario(scenario)
         plain: list[Variation] = [
             {name: plain_value(value) for name, value in varied.items()} for varied in variations
         ]
@@ -69,6 +73,10 @@ class Plan:
         """All combinations; those that share their samples stand together, to be prepared once."""
         base = self.scenario
         varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        for _, scenario in varied:
+            require_resources(scenario)
+        count = len(varied) * len(self.seeds) * len(self.policies)
+        require_memory(_RUN_BYTES * count, f"the list of {count:,} runs")
         return [
             Run(scenario, policy, seed, variation)
             for variation, scenario in varied
@@ -134,7 +142,9 @@ def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """So many seeds from 0 on, or these, each once."""
     if isinstance(seeds, int):
-        return list(range(whole_number("seeds", seeds, least=1)))
+        count = whole_number("seeds", seeds, least=1)
+        require_memory(_SEED_BYTES * count, f"the list of {count:,} seeds")
+        return list(range(count))
     return list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
 
 

@@ -12,6 +12,9 @@ from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
 
+#: More draws per subchannel take longer and tell no more: each is made by itself.
+_MOST_DRAWS = 1_000.0
+
 
 @dataclass(frozen=True)
 class ImportanceChannel(Policy):
@@ -48,6 +51,7 @@ class ImportanceChannel(Policy):
     def __post_init__(self) -> None:
         check_share("rho", self.rho)
         check_positive("draw_share", self.draw_share)
+        check_within("draw_share", self.draw_share, most=_MOST_DRAWS)
         check_within("floor", self.floor, most=1.0)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:

@@ -16,7 +16,7 @@ from agewise.experiment import Plan, Result, as_columns, execute, product
 from agewise.records import History
 from agewise.report import loss_map
 from agewise.report.text import last_part, short_names, value_text
-from agewise.scenario import Scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 
 POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
@@ -77,6 +77,7 @@ def losses_of(history: History) -> Losses:
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
     """The scenario with the optimum worked out in every so many rounds."""
+    require_scenario(scenario)
     if not 1 <= whole_number("every", every) <= scenario.run.rounds:
         raise ValueError(
             f"every must be from 1 to the {scenario.run.rounds} rounds of a run, not {every}"
