@@ -71,6 +71,8 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
     for number, claim in enumerate(study.claims, start=1):
         typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         typer.echo(f"     {claim.evidence}")
+    if study.claims:
+        typer.echo(agewise.report.claims.CLAIMS_NOTE)
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
@@ -91,6 +93,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "wins": wins,
                 "not_shown": not_shown,
                 "losses": losses,
+                "family": study.family,
                 "figures": figures,
             }
         )
@@ -104,9 +107,10 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
     typer.echo(
-        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level, "
-        f"corrected for all squares; {text.STARS_NOTE})."
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level; "
+        f"{text.STARS_NOTE})."
     )
+    typer.echo(study.family)
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
@@ -190,12 +194,21 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         ("slots that served nobody", f"{traffic.empty_share:.2%}"),
         ("Jain's fairness of the deliveries", _number(traffic.fairness, ".3f")),
         ("mean age", f"{traffic.mean_age.mean():.2f}"),
+        ("mean peak age", _number(_mean_peak(traffic), ".2f")),
         ("95th percentile of the ages", f"{traffic.age_quantile(0.95)}"),
         ("oldest age", f"{traffic.oldest.max()}"),
         (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
     ):
         table.add_row(what, value)
     _show(table, f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+
+
+def _mean_peak(traffic: "Traffic") -> float:
+    """The mean of the ages just before a delivery, over all deliveries."""
+    heard = traffic.deliveries > 0
+    total = traffic.deliveries[heard].sum()
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    return float(peaks / total) if total else math.nan
 
 
 def described_allocation(
@@ -244,7 +257,7 @@ def _print_tables(result: "agewise.Result") -> None:
     rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
+    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"])
     _columns(what, ["policy"], [f"round {point}" for point in points])
     before = ""
     for row in rows:
@@ -261,14 +274,25 @@ def _print_tables(result: "agewise.Result") -> None:
             f"{row['ues_per_round']:.1f}",
             f"{row['distinct_ues']:.1f}",
             f"{row['age_mean']:.1f}",
-            f"{row['age_peak']:.1f}",
+            _number(row["age_mean_peak"], ".1f"),
+            f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    _show(who, "UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    _show(who, "UEs a round, distinct UEs reached, mean age, mean peak age, largest age, gradient diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
     _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
+    if family := _family(result, rows):
+        typer.echo(family)
     typer.echo(f"Policies: {'; '.join(map(str, result.policies))}")
+
+
+def _family(result: "agewise.Result", rows: list[dict[str, Any]]) -> str:
+    """The sentence on the tests behind the p-values of the table."""
+    if result.baseline is None:
+        return ""
+    baseline = _names(result.policies)[str(result.baseline)]
+    return agewise.report.text.table_family(rows, baseline, swept=len(result.variations) > 1)
 
 
 def _accuracy(row: Mapping[str, Any], point: str) -> str:
@@ -293,13 +317,16 @@ def _print_state(result: "agewise.Result") -> None:
 
 
 def _described(result: "agewise.Result") -> dict[str, Any]:
+    rows = result.table().to_dicts() if result.entries else []
     return {
         "path": str(result.path),
         "finished": len(result.entries),
         "expected": result.expected,
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
-        "rows": result.table().to_dicts() if result.entries else [],
+        "tests": agewise.report.text.count_tests(rows),
+        "family": _family(result, rows),
+        "rows": rows,
     }
 
 

@@ -62,7 +62,7 @@ def reached(curves: dict[str, Curves]) -> Chart:
 
 
 def ages(curves: dict[str, Curves], what: str) -> Chart:
-    """One statistic of the ages over rounds: age_mean, age_95 or age_peak."""
+    """One statistic of the ages over rounds: age_mean, age_95 or age_largest."""
     return _over_rounds(curves, what, "age (rounds)")
 
 

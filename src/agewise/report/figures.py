@@ -287,7 +287,7 @@ def _ages(result: Result, variation: Variation) -> "Figure":
     plots: dict[str, Callable[[Curves], Numbers]] = {
         "mean age": lambda each: each.age_mean,
         "95th percentile": lambda each: each.age_95,
-        "peak age": lambda each: each.age_peak,
+        "largest age": lambda each: each.age_largest,
     }
     figure, axes = _pyplot().subplots(
         3, 1, figsize=(COLUMN_IN, 4.6), layout="constrained", sharex=True

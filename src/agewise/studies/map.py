@@ -15,6 +15,7 @@ from agewise.policies import AgeBased, MaxPack
 from agewise.report import gain_map, paper_style, save
 from agewise.report.figures import PAGE_IN
 from agewise.report.numbers import count_squares
+from agewise.report.text import family_text
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
@@ -46,6 +47,12 @@ class MapResult:
     thresholds: tuple[float, ...]
     figures: list[Path]
     pairs: int
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values."""
+        tests = int(np.sum(~np.isnan(self.p_values)))
+        return family_text(tests, "max-pack", "squares of all maps")
 
     def counts(self) -> tuple[int, int, int]:
         """In how many squares age-based is shown to win, neither, and to lose, at the 5% level."""
