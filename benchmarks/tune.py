@@ -1,4 +1,4 @@
-"""Tune the parameters of every policy, once, on seeds that the benchmark does not use: ``make tune``.
+"""Tune every policy once, on seeds that the benchmark does not use: ``make tune``.
 
 The score is that of the benchmark: the mean accuracy at its checkpoints, averaged over its
 scenarios. Runs are kept in ``runs/tune``, so that what was stopped goes on where it was, and the
@@ -145,7 +145,9 @@ def main() -> None:
     """Run what is missing, write the page and print what belongs into ``TUNED``."""
     missing = set(names()) - {*GRIDS, *NOTHING, *EXACT}
     if missing:
-        raise SystemExit(f"no grid for {and_list(sorted(missing))}: add one to GRIDS, or to NOTHING")
+        raise SystemExit(
+            f"no grid for {and_list(sorted(missing))}: add one to GRIDS, or to NOTHING"
+        )
     scores = run_all(FOLDER)
     sections = {name: tried_forms(name, scores) for name in GRIDS}
     introduction = _INTRODUCTION.format(

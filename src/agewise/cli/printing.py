@@ -149,36 +149,43 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
 
 
 def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
-    """The ranking over all scenarios, and the scores in each."""
-    text, rows = agewise.report.text, study.ranking().to_dicts()
+    """The gains in each scenario with their groups, and whether there is an overall ranking."""
     tables = {name: study.table(name).to_dicts() for name in study.measures}
+    reasons = study.decided_by_one()
     if as_json:
-        print_json({"ranking": rows, "scenarios": tables})
+        overall = [] if reasons else study.overall().to_dicts()
+        print_json({"scenarios": tables, "overall": overall, "no_overall_because": reasons})
         return
-    names = _names(study.policies)
-    table, each = _table(), _table()
-    _columns(table, ["policy"], ["score", "rank", "gain", "p-value", "age", "fair", "loss"])
-    _columns(each, ["policy"], [name.replace("-", "-\n") for name in tables])
-    scores = {(name, row["policy"]): row["score"] for name, own in tables.items() for row in own}
-    for row in rows:
-        policy = row["policy"]
-        table.add_row(
-            names[policy],
-            text.with_interval(row, "score"),
-            f"{row['rank']:.1f}",
-            "-" if row["gain"] is None else text.points_text(row["gain"]),
-            text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
-            f"{row['age']:.1f}",
-            f"{row['fairness']:.2f}",
-            _number(100 * row["loss"], ".1f"),
-        )
-        each.add_row(names[policy], *(f"{100 * scores[name, policy]:.1f}" for name in tables))
-    _show(
-        table,
-        "Score: mean accuracy over scenarios and checkpoints, % (95% interval); gain over the\n"
-        "baseline, p-value, mean age, Jain's fairness, % lost to the optimum",
-    )
-    _show(each, "Score in each scenario, %")
+    text, names = agewise.report.text, _names(study.policies)
+    for scenario, rows in tables.items():
+        table = _table()
+        _columns(table, ["policy"], ["gain", "95% interval", "p-value", "group", "score", "loss"])
+        for row in rows:
+            table.add_row(
+                names[row["policy"]],
+                "-" if row["gain"] is None else text.points_text(row["gain"]),
+                _gain_interval(row),
+                text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
+                str(row["group"] or "-"),
+                text.with_interval(row, "score"),
+                _number(100 * row["loss"], ".1f"),
+            )
+        _show(table, f"{scenario}: gain in score over the baseline, points; score, %; loss, %")
+        if study.baseline is not None:
+            baseline = names[str(study.baseline)]
+            typer.echo(text.family_text(text.count_tests(rows), baseline, "policies"))
+    if reasons:
+        typer.echo(f"There is no overall ranking. {' '.join(reasons)}")
+        return
+    leading = [names[row["policy"]] for row in study.overall().to_dicts() if row["group"] == 1]
+    typer.echo(f"Over all scenarios the leading group is {text.and_list(leading)}.")
+
+
+def _gain_interval(row: Mapping[str, Any]) -> str:
+    text = agewise.report.text
+    if row["gain"] is None or math.isnan(row["gain_low"]):
+        return "-"
+    return f"{text.points_text(row['gain_low'])} to {text.points_text(row['gain_high'])}"
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -257,7 +264,9 @@ def _print_tables(result: "agewise.Result") -> None:
     rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"])
+    _columns(
+        who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
+    )
     _columns(what, ["policy"], [f"round {point}" for point in points])
     before = ""
     for row in rows:
@@ -279,7 +288,7 @@ def _print_tables(result: "agewise.Result") -> None:
             _number(row["diversity"], ".2f"),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    _show(who, "UEs a round, distinct UEs reached, mean age, mean peak age, largest age, gradient diversity")
+    _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
     _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
     if family := _family(result, rows):

@@ -16,9 +16,9 @@ from agewise.report.text import claim_text, is_sure, p_text, points_text
 EARLY = 40
 #: Which tests are behind the claims.
 CLAIMS_NOTE = (
-    "Claim 1 takes its p-values from the table of accuracies. Claims 2 and 3 are separate questions, each "
-    "with a test of its own: all of its parts must be shown, so they are not corrected for each "
-    "other."
+    "Claim 1 takes its p-values from the table of accuracies. Claims 2 and 3 are separate "
+    "questions, each with a test of its own: all of its parts must be shown, so they are not "
+    "corrected for each other."
 )
 
 

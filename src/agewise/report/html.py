@@ -130,7 +130,8 @@ def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
         f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">{escape(each.verdict)}'
-        f"</span> <strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
+        f"</span> <strong>{escape(each.claim)}</strong><br>"
+        f"<small>{escape(each.evidence)}</small></li>"
         for each in claims
     )
     if not items:

@@ -6,6 +6,7 @@ Both run with either rule for ties, beside two policies that know neither ages n
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,12 @@ from agewise.engines import Engine
 from agewise.experiment import Result, compare
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import accuracy_curves, gain_curve, paper_style, save
-from agewise.report.claims import EARLY, Claim, claims_of
+from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
 from agewise.report.figures import PAGE_IN
-from agewise.report.text import short_names
+from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
+from agewise.studies.documents import markdown_table, write_part
 
 AGE_BASED, MAX_PACK = AgeBased(), MaxPack()
 POLICIES: tuple[Policy, ...] = (
@@ -30,6 +32,15 @@ POLICIES: tuple[Policy, ...] = (
     RoundRobin(),
     Random(),
 )
+#: Columns of the document, with those of the table of a result.
+_SERVICE = {
+    "UEs a round": "ues_per_round",
+    "distinct UEs": "distinct_ues",
+    "mean age": "age_mean",
+    "mean peak age": "age_mean_peak",
+    "largest age": "age_largest",
+    "diversity": "diversity",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +82,51 @@ def reproduce(
         address=address,
         quiet=quiet,
     )
-    return Reproduction(result, claims_of(result), draw(result))
+    made = Reproduction(result, claims_of(result), draw(result))
+    write_part(result.path, "claims.md", claims_markdown(made))
+    return made
+
+
+def claims_markdown(study: Reproduction) -> str:
+    """The table and the claims as a part of docs/results.md."""
+    result, rows = study.result, study.table().to_dicts()
+    names = {str(policy): name for policy, name in short_names(result.policies).items()}
+    points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
+    lines = [
+        [
+            names[row["policy"]],
+            *("-" if row[column] is None else f"{row[column]:.2f}" for column in _SERVICE.values()),
+            *(_accuracy(row, point) for point in points),
+        ]
+        for row in rows
+    ]
+    heads = ["policy", *_SERVICE, *(f"round {point}" for point in points)]
+    claims = [
+        f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
+        for number, claim in enumerate(study.claims, start=1)
+    ]
+    return "\n".join(
+        [
+            "## The figure\n",
+            f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in "
+            "percent with 95% intervals, below them the gains over the baseline.\n",
+            markdown_table(heads, lines),
+            f"{table_family(rows, names[str(result.baseline)], swept=False)}\n",
+            *claims,
+            f"\n{CLAIMS_NOTE}\n",
+        ]
+    )
+
+
+def _accuracy(row: dict[str, Any], point: str) -> str:
+    """The accuracy with its interval, and the gain over the baseline with its p-value."""
+    values = {"at": row[f"accuracy@{point}"]}
+    values |= {"at_low": row[f"low@{point}"], "at_high": row[f"high@{point}"]}
+    gain = row[f"gain@{point}"]
+    if gain is None:
+        return with_interval(values, "at")
+    said = ", ".join(filter(None, (points_text(gain), p_text(row[f"p@{point}"]))))
+    return f"{with_interval(values, 'at')}<br>{said}"
 
 
 def draw(result: Result) -> list[Path]:
