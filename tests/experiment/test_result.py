@@ -292,7 +292,7 @@ def test_mistakes(tmp_path):
         agewise.compare(scenario, ["random"], seeds=0, out=tmp_path / "x")
     with pytest.raises(ValueError, match="needs at least one value"):
         agewise.sweep(scenario, ["random"], {"threshold.rate": []}, out=tmp_path / "x")
-    with pytest.raises(ValueError, match="did you mean rate"):
+    with pytest.raises(ValueError, match="did you mean threshold.rate"):
         agewise.sweep(scenario, ["random"], {"threshold.rat": [1]}, out=tmp_path / "x")
     assert not (tmp_path / "x").exists()
     with pytest.raises(FolderError, match="not a results folder"):

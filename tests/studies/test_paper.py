@@ -130,6 +130,9 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
                 expected = (aged - packed).mean()
                 assert drawn.gains[layer, row, column] == pytest.approx(expected)
     assert sum(drawn.counts()) == 8
+    written = (drawn.result.path / "map.md").read_text(encoding="utf-8")
+    assert "all 8 of them (squares of all maps) corrected together (Holm)" in written
+    assert f"{100 * drawn.gains[1, 1, 1]:+.1f}" in written.splitlines()[-1]
     assert all(file.exists() for file in drawn.figures)
 
 

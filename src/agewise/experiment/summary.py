@@ -45,7 +45,18 @@ class Measured:
         """Means over the rounds of each run; ``accuracy`` is ``[seed, round]``."""
         rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 7)
         accuracy = np.array([history.accuracy for history in histories.values()])
-        return cls(list(histories), *rows.T, accuracy)
+        served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread = rows.T
+        return cls(
+            seeds=list(histories),
+            ues_per_round=served,
+            distinct_ues=distinct,
+            age_mean=age_mean,
+            age_largest=age_largest,
+            age_mean_peak=age_mean_peak,
+            diversity=diversity,
+            spread=spread,
+            accuracy=accuracy,
+        )
 
     def at(self, rounds: int) -> NDArray[np.float64]:
         """``[seed]``: accuracy after so many rounds, as last measured by then."""

@@ -39,13 +39,14 @@ class Curves:
 
     ``index`` is that of the policy among all of the result, which decides its colour.
 
-    ``accuracy`` has an interval. ``diversity`` is NaN in rounds without any update. ``served`` is
-    the share of rounds in which a UE of the ring was received, NaN for a ring without UEs, and
-    ``None`` where the positions of the UEs are not known.
+    ``accuracy`` has an interval; ``runs`` is ``[seed, round]`` of the same. ``diversity`` is NaN
+    in rounds without any update. ``served`` is the share of rounds in which a UE of the ring was
+    received, NaN for a ring without UEs, and ``None`` where the positions are not known.
     """
 
     index: int
     accuracy: statistics.Interval
+    runs: Numbers
     reached: Numbers
     age_mean: Numbers
     age_95: Numbers
@@ -138,9 +139,11 @@ def curves(result: Result, variation: Variation) -> dict[str, Curves]:
 def _curves(index: int, runs: list[History], scenario: Scenario) -> Curves:
     ages = np.array([history.ages for history in runs])
     diversity = np.array([history.numbers("gradient_diversity") for history in runs])
+    accuracy = np.array([history.accuracy for history in runs])
     return Curves(
         index=index,
-        accuracy=statistics.mean_interval([history.accuracy for history in runs]),
+        accuracy=statistics.mean_interval(accuracy),
+        runs=accuracy,
         reached=np.mean([history.numbers("reached") for history in runs], axis=0),
         age_mean=ages.mean(axis=(0, 2)),
         age_95=np.percentile(ages, 95, axis=2).mean(axis=0),

@@ -39,8 +39,8 @@ the same places, channels, samples and initial models, so differences are paired
 *Score* is the mean test accuracy after {points} rounds. {gain}Policies of one *group* are a tie: \
 they were not shown to be behind the first of the group (paired t tests of the best of those left \
 against the others left, corrected together (Holm), 5% level). Intervals are 95%, each by itself. \
-*UEs* are updates that arrived in a round, *arrived* is their share of those scheduled (only \
-deadlines lose any). *Age* is the mean over UEs and rounds, *fairness* Jain's index of how often \
+*UEs* are updates that arrived in a round, *arrived* is their share of those scheduled (all, \
+as the access point offers only UEs that are in time). *Age* is the mean over UEs and rounds, *fairness* Jain's index of how often \
 each UE's updates arrived, *used* the subchannels used in a round. *Loss* is the share of the \
 largest possible weight, the sum of f(age) over the scheduled UEs, that a round left (problem 3, \
 solved in sampled rounds of {optimum}{unproven}); policies that weigh something else than age are \
@@ -49,7 +49,7 @@ not meant to make it small.
 _GAIN = """\
 *Gain* is the paired difference in score from {0}, in points. """
 _EXACT = """\
-; {0}, which solve{1} every round exactly, have {2} and stand last without a group, as their \
+; {0}, which solve{1} every round exactly, {3} {2} and stand{1} last without a group, as their \
 scores are of other seeds"""
 _DESCRIPTION = """\
 {0}. The target is an accuracy of {1:.0%}: the median rounds to it, and in how many runs it was \
@@ -75,9 +75,9 @@ _HEADLINE = """\
 ## The benchmark
 
 Gain in score over {baseline} in each scenario of the [benchmark](benchmark.md) (version \
-{version}, {seeds}{fewer}), in points; in brackets the group, in which policies are not shown to differ from \
-the best of it. p-values: paired t tests against {baseline}, corrected together (Holm) over the \
-{tests} policies of a scenario: {stars}.
+{version}, {seeds}{fewer}), in points; in brackets the group, in which policies are not shown to \
+differ from the best of it. p-values: paired t tests against {baseline}, corrected together (Holm) \
+over the {tests} policies of a scenario: {stars}.
 """
 
 
@@ -140,7 +140,9 @@ def _fewer(benchmark: "Benchmark", names: Mapping[str, str]) -> str:
     if not exact:
         return ""
     few = _seeds(benchmark, fewest=True)
-    return _EXACT.format(and_list(exact), "" if len(exact) > 1 else "s", few)
+    return _EXACT.format(
+        and_list(exact), *(("", few, "have") if len(exact) > 1 else ("s", few, "has"))
+    )
 
 
 def _introduction(benchmark: "Benchmark", names: Mapping[str, str]) -> str:

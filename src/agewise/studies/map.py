@@ -111,12 +111,12 @@ def reproduce_map(
 def map_markdown(study: MapResult) -> str:
     """The map as a part of docs/results.md."""
     counted = squares_text("age-based", study.counts(), "squares", study.pairs)
-    parts = [
-        "## The map\n",
+    text = (
         "What age-based scheduling gains over max-pack in accuracy (mean over the rounds, "
         f"percentage points, {study.pairs} seeds), by rate threshold, data of a UE and alpha: "
-        f"{counted}. {study.family} {STARS_NOTE}.\n",
-    ]
+        f"{counted}. {study.family} {STARS_NOTE}.\n"
+    )
+    parts = ["## The map\n", text]
     for layer, alpha in enumerate(study.alphas):
         heads = [f"alpha = {alpha:g}", *(f"{rate:g} bit" for rate in study.thresholds)]
         rows = []

@@ -147,15 +147,12 @@ def gap_markdown(study: Gap, plan: Plan) -> str:
         lines.append(regime + [with_interval(row, "loss_per_round", ".2f") for row in shown])
     heads = [*map(last_part, plan.variations[0]), *short_names(plan.keys).values()]
     unproven, rounds = (int(study.table[name].sum()) for name in ("unproven", "rounds"))
-    return "\n".join(
-        [
-            "## Against the optimum\n",
-            "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
-            f"percent with 95% intervals over {len(plan.seeds)} seeds; the optimum is proven in "
-            f"{rounds - unproven:,} of {rounds:,} rounds.\n",
-            markdown_table(heads, lines, words=0),
-        ]
+    text = (
+        "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
+        f"percent with 95% intervals over {len(plan.seeds)} seeds; the optimum is proven in "
+        f"{rounds - unproven:,} of {rounds:,} rounds.\n"
     )
+    return "\n".join(["## Against the optimum\n", text, markdown_table(heads, lines, words=0)])
 
 
 def _table(result: Result, plan: Plan) -> pl.DataFrame:

@@ -105,17 +105,13 @@ def claims_markdown(study: Reproduction) -> str:
         f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
         for number, claim in enumerate(study.claims, start=1)
     ]
-    return "\n".join(
-        [
-            "## The figure\n",
-            f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in "
-            "percent with 95% intervals, below them the gains over the baseline.\n",
-            markdown_table(heads, lines),
-            f"{table_family(rows, names[str(result.baseline)], swept=False)}\n",
-            *claims,
-            f"\n{CLAIMS_NOTE}\n",
-        ]
+    text = (
+        f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in percent "
+        "with 95% intervals, below them the gains over the baseline.\n"
     )
+    family = table_family(rows, names[str(result.baseline)], swept=False)
+    parts = ["## The figure\n", text, markdown_table(heads, lines), f"{family}\n", *claims]
+    return "\n".join([*parts, f"\n{CLAIMS_NOTE}\n"])
 
 
 def _accuracy(row: dict[str, Any], point: str) -> str:
@@ -136,17 +132,18 @@ def draw(result: Result) -> list[Path]:
     scheduling over max-pack.
     """
     names = short_names([policy.key for policy in POLICIES])
-    curves = {name: statistics.mean_interval(result.accuracy(key)) for key, name in names.items()}
+    runs = {name: result.accuracy(key) for key, name in names.items()}
+    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
     age_based, max_pack = result.histories(AGE_BASED), result.histories(MAX_PACK)
     common = sorted(age_based.keys() & max_pack.keys())
-    gain = statistics.mean_interval(
-        np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
-    )
+    gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
+    gain = statistics.mean_interval(gains)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
     with paper_style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE_IN, 2.7), layout="constrained")
-        accuracy_curves(curves, left)
-        gain_curve(gain, EARLY, right).set_title("age-based over max-pack, same seeds", fontsize=8)
+        accuracy_curves(curves, left, runs=runs)
+        gain_curve(gain, EARLY, right, runs=gains)
+        right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
         plt.close(figure)
