@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo map benchmark test lint types contracts unit
+.PHONY: reproduce demo map gap tune benchmark results test lint types contracts unit
 .PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
@@ -14,6 +14,16 @@ map: $(READY)
 
 benchmark: $(READY)
 	@$(BIN)/agewise benchmark --write docs/benchmark.md
+
+gap: $(READY)
+	@$(BIN)/agewise gap
+
+tune: $(READY)
+	@$(BIN)/python -m benchmarks.tune
+
+# Of what reproduce, map, gap and benchmark left in runs/.
+results: $(READY)
+	@$(BIN)/python -m benchmarks.results
 
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py

@@ -450,7 +450,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             *(column(name, pl.Float64) for name in _NUMBERS),
             lists("class_accuracy", pl.Float64),
             pl.Series("age_mean", ages.mean(axis=1)),
-            pl.Series("age_peak", ages.max(axis=1)),
+            pl.Series("age_largest", ages.max(axis=1)),
             pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),

@@ -145,7 +145,7 @@ def benchmark_command(
             "by default.",
         ),
     ] = None,
-    seeds: Seeds = 10,
+    seeds: Seeds = 30,
     out: Annotated[
         Path,
         typer.Option(
@@ -163,9 +163,10 @@ def benchmark_command(
     baseline: Baseline = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run every policy on the benchmark's fixed scenarios, and rank them.
+    """Run every policy on the benchmark's fixed scenarios, and say what each gains.
 
-    A benchmark that was stopped goes on where it was.
+    Policies that solve a round exactly run from the first five seeds. A benchmark that was stopped
+    goes on where it was.
 
     Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
     """

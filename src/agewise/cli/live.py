@@ -76,10 +76,10 @@ def picture(record: "RoundRecord", accuracies: list[float], title: str, count: i
 
 def age_histogram(record: "RoundRecord", bins: int = 20) -> tuple[str, str]:
     """How many UEs have which age, as small bars, and what the bars span."""
-    peak = int(record.ages.max())
-    bins = min(bins, peak + 1)
-    counts = Counter(age * bins // (peak + 1) for age in record.ages.tolist())
-    return sparkline([counts[place] for place in range(bins)], zero=True), f"0 to {peak}"
+    largest = int(record.ages.max())
+    bins = min(bins, largest + 1)
+    counts = Counter(age * bins // (largest + 1) for age in record.ages.tolist())
+    return sparkline([counts[place] for place in range(bins)], zero=True), f"0 to {largest}"
 
 
 def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
@@ -105,5 +105,5 @@ def _facts(record: "RoundRecord") -> str:
     return (
         f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
         f"{record.owner.size} subchannels, {int((record.participation > 0).sum())} heard so far, "
-        f"age {record.ages.mean():.1f} (peak {int(record.ages.max())})"
+        f"age {record.ages.mean():.1f} (largest {int(record.ages.max())})"
     )

@@ -77,6 +77,8 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
     for number, claim in enumerate(study.claims, start=1):
         say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         say(f"     {claim.evidence}")
+    if study.claims:
+        say(agewise.report.claims.CLAIMS_NOTE)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
@@ -97,6 +99,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "wins": wins,
                 "not_shown": not_shown,
                 "losses": losses,
+                "family": study.family,
                 "figures": figures,
             }
         )
@@ -110,9 +113,10 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
     say(
-        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level, "
-        f"corrected for all squares; {text.STARS_NOTE})."
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level; "
+        f"{text.STARS_NOTE})."
     )
+    say(study.family)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
@@ -151,36 +155,43 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
 
 
 def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
-    """The ranking over all scenarios, and the scores in each."""
-    text, rows = agewise.report.text, study.ranking().to_dicts()
+    """The gains in each scenario with their groups, and whether there is an overall ranking."""
     tables = {name: study.table(name).to_dicts() for name in study.measures}
+    reasons = study.decided_by_one()
     if as_json:
-        print_json({"ranking": rows, "scenarios": tables})
+        overall = [] if reasons else study.overall().to_dicts()
+        print_json({"scenarios": tables, "overall": overall, "no_overall_because": reasons})
         return
-    names = _names(study.policies)
-    table, each = _table(), _table()
-    _columns(table, ["policy"], ["score", "rank", "gain", "p-value", "age", "fair", "loss"])
-    _columns(each, ["policy"], [name.replace("-", "-\n") for name in tables])
-    scores = {(name, row["policy"]): row["score"] for name, own in tables.items() for row in own}
-    for row in rows:
-        policy = row["policy"]
-        table.add_row(
-            names[policy],
-            text.with_interval(row, "score"),
-            f"{row['rank']:.1f}",
-            "-" if row["gain"] is None else text.points_text(row["gain"]),
-            text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
-            f"{row['age']:.1f}",
-            f"{row['fairness']:.2f}",
-            _number(100 * row["loss"], ".1f"),
-        )
-        each.add_row(names[policy], *(f"{100 * scores[name, policy]:.1f}" for name in tables))
-    _show(
-        table,
-        "Score: mean accuracy over scenarios and checkpoints, % (95% interval); gain over the\n"
-        "baseline, p-value, mean age, Jain's fairness, % lost to the optimum",
-    )
-    _show(each, "Score in each scenario, %")
+    text, names = agewise.report.text, _names(study.policies)
+    for scenario, rows in tables.items():
+        table = _table()
+        _columns(table, ["policy"], ["gain", "95% interval", "p-value", "group", "score", "loss"])
+        for row in rows:
+            table.add_row(
+                names[row["policy"]],
+                "-" if row["gain"] is None else text.points_text(row["gain"]),
+                _gain_interval(row),
+                text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
+                str(row["group"] or "-"),
+                text.with_interval(row, "score"),
+                _number(100 * row["loss"], ".1f"),
+            )
+        _show(table, f"{scenario}: gain in score over the baseline, points; score, %; loss, %")
+        if study.baseline is not None:
+            baseline = names[str(study.baseline)]
+            typer.echo(text.family_text(text.count_tests(rows), baseline, "policies"))
+    if reasons:
+        typer.echo(f"There is no overall ranking. {' '.join(reasons)}")
+        return
+    leading = [names[row["policy"]] for row in study.overall().to_dicts() if row["group"] == 1]
+    typer.echo(f"Over all scenarios the leading group is {text.and_list(leading)}.")
+
+
+def _gain_interval(row: Mapping[str, Any]) -> str:
+    text = agewise.report.text
+    if row["gain"] is None or math.isnan(row["gain_low"]):
+        return "-"
+    return f"{text.points_text(row['gain_low'])} to {text.points_text(row['gain_high'])}"
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -196,12 +207,21 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         ("slots that served nobody", f"{traffic.empty_share:.2%}"),
         ("Jain's fairness of the deliveries", _number(traffic.fairness, ".3f")),
         ("mean age", f"{traffic.mean_age.mean():.2f}"),
+        ("mean peak age", _number(_mean_peak(traffic), ".2f")),
         ("95th percentile of the ages", f"{traffic.age_quantile(0.95)}"),
         ("oldest age", f"{traffic.oldest.max()}"),
         (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
     ):
         table.add_row(what, value)
     _show(table, f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+
+
+def _mean_peak(traffic: "Traffic") -> float:
+    """The mean of the ages just before a delivery, over all deliveries."""
+    heard = traffic.deliveries > 0
+    total = traffic.deliveries[heard].sum()
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    return float(peaks / total) if total else math.nan
 
 
 def described_allocation(
@@ -250,7 +270,9 @@ def _print_tables(result: "agewise.Result") -> None:
     rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
+    _columns(
+        who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
+    )
     _columns(what, ["policy"], [f"round {point}" for point in points])
     before = ""
     for row in rows:
@@ -269,14 +291,25 @@ def _print_tables(result: "agewise.Result") -> None:
             f"{row['ues_per_round']:.1f}",
             f"{row['distinct_ues']:.1f}",
             f"{row['age_mean']:.1f}",
-            f"{row['age_peak']:.1f}",
+            _number(row["age_mean_peak"], ".1f"),
+            f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    _show(who, "UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
     _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
+    if family := _family(result, rows):
+        say(family)
     say(visible(f"Policies: {'; '.join(map(str, result.policies))}"))
+
+
+def _family(result: "agewise.Result", rows: list[dict[str, Any]]) -> str:
+    """The sentence on the tests behind the p-values of the table."""
+    if result.baseline is None:
+        return ""
+    baseline = _names(result.policies)[str(result.baseline)]
+    return agewise.report.text.table_family(rows, baseline, swept=len(result.variations) > 1)
 
 
 def _accuracy(row: Mapping[str, Any], point: str) -> str:
@@ -303,6 +336,7 @@ def _print_state(result: "agewise.Result") -> None:
 
 
 def _described(result: "agewise.Result") -> dict[str, Any]:
+    rows = result.table().to_dicts() if result.entries else []
     return {
         "path": str(result.path),
         "finished": len(result.entries),
@@ -310,7 +344,9 @@ def _described(result: "agewise.Result") -> dict[str, Any]:
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
         "failed": [str(each) for each in result.failed],
-        "rows": result.table().to_dicts() if result.entries else [],
+        "tests": agewise.report.text.count_tests(rows),
+        "family": _family(result, rows),
+        "rows": rows,
     }
 
 

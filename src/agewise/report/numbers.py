@@ -13,7 +13,14 @@ from agewise import statistics
 from agewise.experiment import Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report.text import FEWEST_SEEDS, LEVELS, short_names, value_text, variation_text
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    LEVELS,
+    family_text,
+    short_names,
+    value_text,
+    variation_text,
+)
 from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
@@ -32,17 +39,18 @@ class Curves:
 
     ``index`` is that of the policy among all of the result, which decides its colour.
 
-    ``accuracy`` has an interval. ``diversity`` is NaN in rounds without any update. ``served`` is
-    the share of rounds in which a UE of the ring was received, NaN for a ring without UEs, and
-    ``None`` where the positions of the UEs are not known.
+    ``accuracy`` has an interval; ``runs`` is ``[seed, round]`` of the same. ``diversity`` is NaN
+    in rounds without any update. ``served`` is the share of rounds in which a UE of the ring was
+    received, NaN for a ring without UEs, and ``None`` where the positions are not known.
     """
 
     index: int
     accuracy: statistics.Interval
+    runs: Numbers
     reached: Numbers
     age_mean: Numbers
     age_95: Numbers
-    age_peak: Numbers
+    age_largest: Numbers
     diversity: Numbers
     served: Numbers | None
     seeds: int
@@ -76,6 +84,12 @@ class SweepMap:
     def counts(self, policy: int) -> tuple[int, int, int]:
         """In how many squares a policy is shown to win, neither, and to lose, at the 5% level."""
         return count_squares(self.gains[policy], self.p_values[policy], self.pairs[policy])
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values."""
+        tests = int(np.sum(~np.isnan(self.p_values)))
+        return family_text(tests, self.baseline, "squares of all maps")
 
     @property
     def limit(self) -> float:
@@ -125,13 +139,15 @@ def curves(result: Result, variation: Variation) -> dict[str, Curves]:
 def _curves(index: int, runs: list[History], scenario: Scenario) -> Curves:
     ages = np.array([history.ages for history in runs])
     diversity = np.array([history.numbers("gradient_diversity") for history in runs])
+    accuracy = np.array([history.accuracy for history in runs])
     return Curves(
         index=index,
-        accuracy=statistics.mean_interval([history.accuracy for history in runs]),
+        accuracy=statistics.mean_interval(accuracy),
+        runs=accuracy,
         reached=np.mean([history.numbers("reached") for history in runs], axis=0),
         age_mean=ages.mean(axis=(0, 2)),
         age_95=np.percentile(ages, 95, axis=2).mean(axis=0),
-        age_peak=ages.max(axis=2).mean(axis=0),
+        age_largest=ages.max(axis=2).mean(axis=0),
         diversity=_mean(np.nansum(diversity, axis=0), (~np.isnan(diversity)).sum(axis=0)),
         served=_served(runs, scenario),
         seeds=len(runs),

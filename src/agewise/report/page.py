@@ -162,7 +162,7 @@ def _variation(result: Result, variation: Variation) -> dict[str, Any]:
         "reached": charts.reached(curves),
         "age_mean": charts.ages(curves, "age_mean"),
         "age_95": charts.ages(curves, "age_95"),
-        "age_peak": charts.ages(curves, "age_peak"),
+        "age_largest": charts.ages(curves, "age_largest"),
         "distance": charts.distance(curves, centres_m),
         "diversity": charts.diversity(curves),
         "labels": charts.labels(held) if held else None,

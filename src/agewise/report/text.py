@@ -56,6 +56,50 @@ def p_text(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def count_tests(rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many tests the p-values of a table's rows come from: the size of their family.
+
+    >>> count_tests([{"p@10": 0.2, "p@20": None, "policy": "random"}, {"p@10": 0.1, "p@20": 1.0}])
+    3
+    """
+    return sum(
+        value is not None and not math.isnan(value)
+        for row in rows
+        for name, value in row.items()
+        if name == "p" or name.startswith("p@")
+    )
+
+
+def family_text(tests: int, baseline: str, over: str) -> str:
+    """Which tests p-values come from and are corrected for together; nothing without a test.
+
+    >>> family_text(12, "max-pack", "policies and rounds")
+    'p-values: paired t tests against max-pack, all 12 of them (policies and rounds) corrected \
+together (Holm).'
+    >>> family_text(1, "max-pack", "policies and rounds")
+    'p-value: one paired t test against max-pack.'
+    """
+    if tests == 0:
+        return ""
+    if tests == 1:
+        return f"p-value: one paired t test against {baseline}."
+    return (
+        f"p-values: paired t tests against {baseline}, all {tests} of them ({over}) corrected "
+        "together (Holm)."
+    )
+
+
+def table_family(rows: Sequence[Mapping[str, Any]], baseline: str, *, swept: bool) -> str:
+    """The family of the p-values in the table of a result: one test per gain that it shows.
+
+    >>> table_family([{"p@10": 0.2, "p@20": 0.4}], "max-pack", swept=True)
+    'p-values: paired t tests against max-pack, all 2 of them (policies, rounds and settings) \
+corrected together (Holm).'
+    """
+    over = "policies, rounds and settings" if swept else "policies and rounds"
+    return family_text(count_tests(rows), baseline, over)
+
+
 def stars(p: float | None) -> str:
     """One to three stars for a p-value below 0.05, 0.01 and 0.001.
 

@@ -130,7 +130,7 @@ def _over_squares(squares: SweepMap) -> str:
         squares_text(policy, squares.counts(index), "settings", seeds)
         for index, policy in enumerate(squares.policies)
     )
-    text += "" if too_few(seeds) else " (5% level, corrected for all tests)"
+    text += "" if too_few(seeds) else " (5% level, corrected for all squares together)"
     if np.isnan(squares.gains).all():
         return text + "."
     best = np.unravel_index(int(np.nanargmax(squares.gains)), squares.gains.shape)
