@@ -69,7 +69,8 @@ def compare_aggregations(
     variations = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
     for scenario in scenarios:
         plan = Plan.of(SCENARIOS[scenario].scenario, POLICIES, used, variations.values())
-        result = execute(plan, folder / f"{scenario}-aggregations", engine, quiet=quiet)
+        name = f"{scenario}-aggregations"
+        result = execute(plan, folder / name, engine, quiet=quiet, fail_fast=True)
         scores[scenario] = {
             (policy, name): _scores(result, policy, variation, used)
             for name, variation in variations.items()
