@@ -128,7 +128,7 @@ def best_value(gains, weights, budget, threshold):
     sets = [
         frozenset(n for n in range(subchannels) if bits >> n & 1) for bits in range(2**subchannels)
     ]
-    best = dict.fromkeys(sets, 0.0)  # the highest weight that these subchannels can serve
+    best = dict.fromkeys(sets, 0)  # the highest weight that these subchannels can serve
     for ue, weight in enumerate(weights):
         enough = [c for c in sets if candidate(gains[ue], c, budget, threshold) is not None]
         best = {
