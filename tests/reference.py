@@ -6,7 +6,7 @@ Written to be read against the paper. Lists and floats only; ages and gains come
 import itertools
 import math
 
-ROUNDING = 1e-12  # a rate counts as reached up to this relative rounding allowance
+ROUNDING = 1e-12  # rates count as reached, and scores as equal, up to this relative allowance
 
 
 def rate_of(gains, powers):
@@ -56,14 +56,10 @@ def pack(gains, weights, rank, budget, threshold):
                 candidates[ue] = found
         if not candidates:
             return owner, power
-        winner = min(
-            candidates,
-            key=lambda ue: (
-                -weights[ue] / len(candidates[ue][0]),
-                len(candidates[ue][0]),
-                rank[ue],
-            ),
-        )
+        score = {ue: weights[ue] / len(candidates[ue][0]) for ue in candidates}
+        highest = max(score.values())
+        tied = [ue for ue in candidates if score[ue] >= highest * (1 - ROUNDING)]
+        winner = min(tied, key=lambda ue: (len(candidates[ue][0]), rank[ue], ue))
         for n, p in zip(*candidates[winner], strict=True):
             owner[n], power[n] = winner, p
             free.remove(n)

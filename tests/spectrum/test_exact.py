@@ -93,6 +93,19 @@ def test_the_answer_beside_a_heavy_weight_is_that_without_it(heavy):
         assert math.fsum(weights[1:][served[1:]]) == pytest.approx(light, rel=1e-9)
 
 
+def test_weights_of_all_magnitudes_against_exhaustive_search_without_rounding():
+    rng = np.random.default_rng(15)
+    for trial in range(60):
+        gains = rng.choice([0.0, 3.0, 3.0, 7.0, 8.0, 16.0], (5, 5))
+        weights = 10.0 ** rng.uniform(*((-3, 3), (-9, 9), (-40, 40), (-300, 300))[trial % 4], 5)
+        best = solve(Uplink(gains, 1.0, 1.5), weights)
+        exact = [Fraction(weight) for weight in weights.tolist()]
+        value = sum(exact[ue] for ue in np.flatnonzero(best.allocation.scheduled))
+        assert best.proven
+        optimum = reference.best_value(gains.tolist(), exact, 1.0, 1.5)
+        assert optimum - value <= min(exact) / 10**9
+
+
 def test_where_exact_arithmetic_would_take_too_long_nothing_is_called_proven():
     rng = np.random.default_rng(14)
     gains = draw_gains(rng, 60, 15, 0.0)

@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.core.jit import inlined, kernel, njit
-from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
+from agewise.core.pack import (
+    OUT,
+    SCORE_ROUNDING,
+    Tournament,
+    make_tournament,
+    play_again,
+    play_all,
+)
 from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
     FillScratch,
@@ -288,7 +295,7 @@ def best_owners(gains, bidders, link, exponents, rounds):
     for turn in range(rounds + 1):
         for exponent in exponents:
             packed = pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner)
-            if packed > best * (1.0 + 1e-12):
+            if packed > best * (1.0 + SCORE_ROUNDING):
                 best = packed
                 best_owner[:] = owner
         if best <= 0.0:

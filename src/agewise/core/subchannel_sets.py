@@ -314,8 +314,8 @@ def sets_within(gains, link, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
 
     A set costs the sum of ``prices[subchannel]``. Returns a lower bound on the cost of each UE's
-    sets, at most its limit (exact but for rounding unless the nodes ran out); the sets as the four arrays of
-    `FoundSets`; the nodes used, and whether the quota sufficed.
+    sets, at most its limit (exact but for rounding unless the nodes ran out); the sets as the
+    four arrays of `FoundSets`; the nodes used, and whether the quota sufficed.
     """
     scratch = set_scratch(gains.shape[1])
     sets = FoundSets(

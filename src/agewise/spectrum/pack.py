@@ -23,7 +23,8 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
     After each pick the needs of the others are those on the subchannels still free. ``weights``
     has a non-negative number per UE (``f_alpha`` of the ages for age-based scheduling, a
     constant for MaxPack). Among equal scores the UE that needs fewer subchannels goes first,
-    then the one with the lower ``rank`` (a whole number per UE), then the lower index.
+    then the one with the lower ``rank`` (a whole number per UE), then the lower index. Scores are
+    equal if they differ by less than one part in 10^12, which is rounding.
 
     >>> uplink = Uplink(np.array([[4.0, 1.0], [9.0, 3.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> pack(uplink, weights=[1.0, 5.0]).owner

@@ -86,8 +86,9 @@ class ExactSearch:
                 later |= column.bits
             self._usable.append(later)
         self._usable.reverse()
-        stack = [(0, (1 << len(self.unused)) - 1, 0, ())]
-        chosen: tuple[int, ...]
+        stack: list[tuple[int, int, int, tuple[int, ...]]] = [
+            (0, (1 << len(self.unused)) - 1, 0, ())
+        ]
         while stack and self.states < most_states:
             self.states += 1
             place, free, gap, chosen = stack.pop()

@@ -98,7 +98,7 @@ def solve(
         effort=Effort(uplink.subchannel_count, work_limit, time_limit_s),
     )
     search.run()
-    if not (search.resolves or search.effort.exhausted):
+    if not (search.proven or search.resolves or search.effort.exhausted):
         search.certify(weight, unit)
     allocation = _allocation(uplink, weight, ranks, search.owner)
     value = math.fsum(weight[allocation.scheduled])
@@ -131,10 +131,13 @@ class _Search:
 
     @property
     def least_difference(self) -> float:
-        """How much more than the incumbent a packing must be worth to be better."""
-        if self.step > 0:
-            return self.step * (1 - 1e-6) - 4 * _EPSILON * self.value
-        return _ROUNDING * float(self.candidates.weights[-1]) if self.candidates.count else 0.0
+        """How much more than the incumbent a packing is worth if it is better.
+
+        Less what values and bounds may have been rounded, so it may be negative.
+        """
+        smallest = float(self.candidates.weights[-1]) if self.candidates.count else 0.0
+        difference = self.step * (1 - 1e-6) if self.step > 0 else _ROUNDING * smallest
+        return difference - 4 * _EPSILON * self.value
 
     @property
     def resolves(self) -> bool:
@@ -154,7 +157,7 @@ class _Search:
     @property
     def proven(self) -> bool:
         """Whether no packing is better than the incumbent."""
-        return self.certified or (self.resolves and self.settled)
+        return self.certified or self.upper_bound - self.value - self.least_difference <= 0
 
     def run(self) -> None:
         """Search until the incumbent is proven, as far as float64 goes, or a limit is reached.
@@ -251,7 +254,8 @@ class _Search:
                 complete = complete and proven
             if not complete:
                 return
-            self.upper_bound = min(self.upper_bound, max(self.value, duals.upper_bound - gap))
+            known = self.value if self.resolves else self.value + self.least_gain
+            self.upper_bound = min(self.upper_bound, max(known, duals.upper_bound - gap))
             if self.settled:
                 return
 
