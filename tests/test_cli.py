@@ -193,7 +193,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
     [
         (("scenario", "papr"), "there is no preset 'papr'; did you mean paper"),
         (("scenario", "gone.toml"), "gone.toml: cannot be read"),
-        (("run", "tiny.toml", "--set", "learn.local_step=3"), "did you mean local_steps"),
+        (("run", "tiny.toml", "--set", "learn.local_step=3"), "did you mean learn.local_steps?"),
         (("run", "tiny.toml", "--set", "nonsense"), "--set needs name=value"),
         (("compare", "tiny.toml", "--policy", "fedcs"), "unknown policy 'fedcs'"),
         (("compare", "tiny.toml", "--policy", "random:x"), "write parameters as name=value"),
@@ -205,7 +205,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("sweep", "tiny.toml", "--vary", "data.pair=1,2"), "data.pair is now data.task.classes"),
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
-        (("run", "tiny.toml", "--live", "--engine", "local"), "runs in this process"),
+        (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
         (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
     ],
 )

@@ -20,10 +20,11 @@ from agewise.policies import (
     Whittle,
     make_policy,
 )
-from agewise.policies._estimates import chances_of_reach
+from agewise.policies._estimates import chances_of_reach, chances_of_success, note_scheduled
 from agewise.policies.importance_channel import probabilities
 from agewise.policies.markov import chance_to_send
 from agewise.policies.whittle import whittle_index
+from agewise.scheduling import AccessPoint
 from agewise.spectrum import fill, pack
 from agewise.spectrum.reach import needs
 from tests.cells import draw_gains
@@ -61,6 +62,11 @@ def test_power_of_choice_hears_everyone_once():
     losses = np.array([9.0, np.nan, 5.0, np.nan, 7.0, 1.0])
     view = flat(6, 3, feedback=feedback_of(6, losses=losses))
     assert served(PowerOfChoice(candidate_share=1.0), view) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("ues", [10, 100, 400])
+def test_power_of_choice_has_its_share_of_candidates_at_any_size(ues):
+    assert len(served(PowerOfChoice(candidate_share=0.4), flat(ues, ues))) == 0.4 * ues
 
 
 def test_candidates_are_drawn_by_data_size_without_replacement():
@@ -247,6 +253,26 @@ def test_the_chance_of_reach_is_the_share_of_rounds_with_one_of_each_added():
     assert chances == pytest.approx([4 / 5, 2 / 5])
 
 
+def test_the_chance_of_success_is_that_of_reach_times_the_share_that_arrived():
+    """Sent four times, of which one arrived: (1 + 1) / (4 + 1) of the chance of reach."""
+    state = fresh_state(2)
+    uplink = Uplink(np.ones((2, 3)), 1.0, 0.1)
+    for arrived in (None, False, True, False, False):
+        ages = np.array([0 if arrived else 5, 7])
+        chances = chances_of_success(view_of(uplink, ages, state))
+        note_scheduled(view_of(uplink, ages, state), fill(uplink, [0]))
+    assert chances == pytest.approx([6 / 7 * 2 / 5, 6 / 7])
+
+
+@pytest.mark.parametrize("policy", [MaxWeight(), Whittle()])
+def test_at_equal_ages_ues_whose_uploads_were_lost_go_last(policy):
+    """The first two UEs were sent for nine times in vain, the others were not."""
+    lost = np.array([9.0, 9.0, 0.0, 0.0])
+    state = fresh_state(4, sent=lost, rounds=np.full(4, 9.0), mean=np.ones(4))
+    view = view_of(Uplink(np.full((4, 2), 20.0), 1.0, 1.0), np.full(4, 6), state)
+    assert served(policy, view) == [2, 3]
+
+
 @pytest.mark.parametrize("h", [1, 2, 7])
 @pytest.mark.parametrize("p", [1.0, 0.6, 0.1])
 @pytest.mark.parametrize("channel", ["unseen", "seen"])
@@ -311,6 +337,20 @@ def test_markov_intervals_are_the_two_whole_numbers_around_their_mean(load, leng
     # Intervals that the end of the run cuts off are missing, which may shift the mean by 1 / T.
     assert abs(np.mean(intervals) - 1 / load) <= Z * spread + 1 / rounds
     assert abs(np.mean(counts) - load * ues) < Z * math.sqrt(ues) / rounds + 0.5
+
+
+def test_markov_counts_rounds_since_selection_though_every_upload_is_lost():
+    """Intervals between turns stay what they are: a lost upload has had its turn."""
+    ues, load, last = 60, 0.3, np.full(60, -1)
+    point, intervals = AccessPoint(Markov(load=load), ues, Streams(3)), []
+    for t in range(120):
+        allocation = point.plan(Uplink(np.ones((ues, ues)), 1.0, 0.0))
+        point.receive(np.empty(0, np.int64))
+        selected = np.flatnonzero(allocation.scheduled)
+        intervals += [t - last[ue] for ue in selected if last[ue] >= 0]
+        last[selected] = t
+    assert point.ages.min() == 120
+    assert set(intervals) == {3, 4}
 
 
 def test_markov_starts_in_its_stationary_law():

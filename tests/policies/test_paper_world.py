@@ -138,6 +138,17 @@ def test_fed_cs_by_hand(deadline, owner):
     assert fed_cs_of(gains, [0.0, 0.5, 2.0, 0.0], deadline).owner.tolist() == owner
 
 
+def test_fed_cs_asks_a_new_random_share_of_the_ues_in_each_round():
+    """Of 20 equal UEs and 20 subchannels just the 5 that were asked are served."""
+    policy, counts = FedCS(request_share=0.25), np.zeros(20)
+    view = view_of(Uplink(np.full((20, 20), 20.0), 1.0, 1.0), np.zeros(20))
+    for seed in range(400):
+        scheduled = policy.schedule(view, Streams(seed).policy(0)).scheduled
+        assert scheduled.sum() == 5
+        counts += scheduled
+    assert np.abs(counts - 100).max() < 4.5 * math.sqrt(400 * 0.25 * 0.75)
+
+
 def test_fed_cs_ends_the_round_in_time_as_a_whole():
     """The second of two that each hold 3/8 of the uplink for a slot no longer fits."""
     weak = 3.0 * (2.0 ** (2.0 / 3.0) - 1.0) * 1.000001

@@ -126,7 +126,7 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
     result = agewise.Result.open(copied)
     page = write_page(result, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "2 of 12 runs are not finished" in page
-    assert f"Damaged: {files[0]}" in unescape(page)
+    assert f"Damaged: copy/runs/{files[0].name}" in unescape(page)
     assert "2 of 3 seeds missing" in page
     assert {len(v["charts"]) for v in embedded(page)["variations"]} == {8}
 

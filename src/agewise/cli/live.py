@@ -11,6 +11,8 @@ from rich.live import Live as Screen
 from rich.panel import Panel
 from rich.text import Text
 
+from agewise.checks import visible
+
 if TYPE_CHECKING:
     from agewise.records import RoundRecord
 
@@ -35,7 +37,7 @@ class Live:
         if self._screen:
             self._screen.start()
         else:
-            typer.echo(self.title)
+            typer.echo(visible(self.title))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,7 +71,7 @@ def picture(record: "RoundRecord", accuracies: list[float], title: str, count: i
     text.append("ages      ", "bold").append(f"{bars}", "cyan").append(f"  {edges}\n")
     text.append("accuracy  ", "bold").append(sparkline(accuracies[-_WIDTH:]), "green")
     text.append(f"  {100 * accuracies[-1]:.1f}%" if accuracies else "not measured yet")
-    return Panel(text, title=Text(title), title_align="left", width=90)
+    return Panel(text, title=Text(visible(title)), title_align="left", width=90)
 
 
 def age_histogram(record: "RoundRecord", bins: int = 20) -> tuple[str, str]:

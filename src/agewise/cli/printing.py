@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import agewise
+from agewise.checks import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,21 +23,34 @@ if TYPE_CHECKING:
     from agewise.traffic import Traffic
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print text; nothing in it steers the terminal, wherever it is from."""
+    typer.echo(visible(text, lines=True), err=err)
+
+
 def print_json(value: object) -> None:
-    """For machines."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+    """For machines; what is no finite number is null, for JSON knows no others."""
+    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_list(lines: Mapping[str, str]) -> None:
     """Names, each with a line of text."""
     width = max(map(len, lines))
     for name, line in lines.items():
-        typer.echo(f"{name:<{width}}  {line}")
+        say(f"{name:<{width}}  {line}")
 
 
 def print_page(page: Path, *, to_stderr: bool = False) -> None:
     """Where the page is."""
-    typer.echo(f"Page: {page}", err=to_stderr)
+    say(f"Page: {page}", err=to_stderr)
 
 
 def print_result(result: "agewise.Result", *, as_json: bool) -> None:
@@ -47,7 +61,7 @@ def print_result(result: "agewise.Result", *, as_json: bool) -> None:
     if result.entries:
         _print_tables(result)
     else:
-        typer.echo(f"{result.path}: no run is finished yet")
+        say(visible(f"{result.path}: no run is finished yet"))
     _print_state(result)
 
 
@@ -59,11 +73,11 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
         print_json(_described(study.result) | {"claims": claims, "figures": figures})
         return
     _print_tables(study.result)
-    typer.echo("What the paper says, and what holds here (both with ties at random):")
+    say("What the paper says, and what holds here (both with ties at random):")
     for number, claim in enumerate(study.claims, start=1):
-        typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
-        typer.echo(f"     {claim.evidence}")
-    typer.echo(f"Figure: {', '.join(figures)}")
+        say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
+        say(f"     {claim.evidence}")
+    say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
@@ -71,7 +85,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
     text = agewise.report.text
     figures = [str(file) for file in study.figures]
-    wins, ties, losses = study.counts()
+    wins, not_shown, losses = study.counts()
     if as_json:
         print_json(
             {
@@ -81,7 +95,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "gains": study.gains.tolist(),
                 "p_values": study.p_values.tolist(),
                 "wins": wins,
-                "ties": ties,
+                "not_shown": not_shown,
                 "losses": losses,
                 "figures": figures,
             }
@@ -95,11 +109,11 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
-    typer.echo(
-        f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
-        f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
+    say(
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level, "
+        f"corrected for all squares; {text.STARS_NOTE})."
     )
-    typer.echo(f"Figure: {', '.join(figures)}")
+    say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
@@ -116,7 +130,7 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
     _columns(table, ["policy"], ["of a round", "of the run", "age cost", "unproven"])
     before = ""
     for row in rows:
-        regime = text.variation_text({name: row[name] for name in varied})
+        regime = visible(text.variation_text({name: row[name] for name in varied}))
         if regime != before:
             table.add_row(f"{regime}:")
             before = regime
@@ -129,10 +143,10 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
         )
     _show(table, "Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
     if varied:
-        typer.echo(f"Regimes: {', '.join(varied)}.")
+        say(f"Regimes: {', '.join(varied)}.")
     unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
-    typer.echo(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
-    typer.echo(f"Figure: {', '.join(figures)}")
+    say(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
+    say(f"Figure: {', '.join(figures)}")
     _print_state(result)
 
 
@@ -224,7 +238,7 @@ def print_allocation(
         table.add_row(str(ue), f"{ages[ue]:g}", f"{rate[ue]:.3f}", held)
     if served.size:
         _show(table)
-    typer.echo(
+    say(
         f"{served.size} of {allocation.ue_count} UEs scheduled on "
         f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
         f"seed {seed}{'' if served.size else ': no UE reaches the rate threshold'}"
@@ -240,8 +254,10 @@ def _print_tables(result: "agewise.Result") -> None:
     _columns(what, ["policy"], [f"round {point}" for point in points])
     before = ""
     for row in rows:
-        setting = agewise.report.text.variation_text(
-            {name: row[name] for name in varied if row[name] is not None}
+        setting = visible(
+            agewise.report.text.variation_text(
+                {name: row[name] for name in varied if row[name] is not None}
+            )
         )
         if setting != before:  # a heading above the policies, which takes less room than a column
             who.add_row(f"{setting}:")
@@ -260,7 +276,7 @@ def _print_tables(result: "agewise.Result") -> None:
     _show(who, "UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
     _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
-    typer.echo(f"Policies: {'; '.join(map(str, result.policies))}")
+    say(visible(f"Policies: {'; '.join(map(str, result.policies))}"))
 
 
 def _accuracy(row: Mapping[str, Any], point: str) -> str:
@@ -278,10 +294,12 @@ def _accuracy(row: Mapping[str, Any], point: str) -> str:
 
 def _print_state(result: "agewise.Result") -> None:
     if len(result.entries) < result.expected:
-        typer.echo(f"{len(result.entries)} of {result.expected} runs are finished.")
+        say(f"{len(result.entries)} of {result.expected} runs are finished.")
+    for line in agewise.report.verdict.failed(result):
+        say(visible(line))
     for problem in result.damaged:
-        typer.echo(f"damaged: {problem}")
-    typer.echo(f"Results: {result.path}")
+        say(visible(f"damaged: {problem}"))
+    say(visible(f"Results: {result.path}"))
 
 
 def _described(result: "agewise.Result") -> dict[str, Any]:
@@ -291,13 +309,15 @@ def _described(result: "agewise.Result") -> dict[str, Any]:
         "expected": result.expected,
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
+        "failed": [str(each) for each in result.failed],
         "rows": result.table().to_dicts() if result.entries else [],
     }
 
 
 def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
     """Short names by what tables hold."""
-    return {str(key): name for key, name in agewise.report.text.short_names(policies).items()}
+    names = agewise.report.text.short_names(policies)
+    return {str(key): visible(name) for key, name in names.items()}
 
 
 def _varied(result: "agewise.Result") -> list[str]:
@@ -305,9 +325,16 @@ def _varied(result: "agewise.Result") -> list[str]:
     return list(dict.fromkeys(name for variation in result.variations for name in variation))
 
 
-def _table() -> Table:
+class _Table(Table):
+    """A table whose cells do not steer the terminal."""
+
+    def add_row(self, *cells: str) -> None:  # type: ignore[override]
+        super().add_row(*(visible(cell, lines=True) for cell in cells))
+
+
+def _table() -> _Table:
     """An empty table that reads well without colours."""
-    return Table(
+    return _Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 2, 0, 0),
@@ -317,15 +344,18 @@ def _table() -> Table:
 
 def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
     for name in words:
-        table.add_column(name, overflow="fold")
+        table.add_column(visible(name), overflow="fold")
     for name in numbers:
         width = max(map(len, name.split("\n")))
+        name = visible(name, lines=True)
         table.add_column(name, justify="right", no_wrap=True, min_width=width)
 
 
 def _show(table: Table, title: str = "") -> None:
     if title:
-        typer.secho(title, bold=True)  # not the table's own, which is broken to its width
+        typer.secho(
+            visible(title, lines=True), bold=True
+        )  # not the table's own, which is broken to its width
     Console(highlight=False, markup=False).print(table)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import exp, power
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.pack import (
     OUT,
@@ -201,7 +202,7 @@ def pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
     for channel in range(owner.size):
         free[channel], owner[channel] = channel, -1
     for size in range(1, divisor.size):
-        divisor[size] = size**exponent
+        divisor[size] = power(size, exponent)
     for ue in range(weights.size):
         need[ue] = sets.need[ue]
         score[ue] = weights[ue] / divisor[need[ue]] if need[ue] > 0 else OUT
@@ -277,7 +278,7 @@ def adjust_prices(gains, bidders, link, sets, price, step, scratch):
             for channel in chosen:
                 claims[channel] += 1
     for channel in range(price.size):
-        price[channel] *= np.exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
+        price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 
 @njit

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import log, power
 from agewise.core.jit import kernel, njit
 from agewise.core.waterfill import Filling, add, excess_of, gets_power, is_usable, nats_of
 
@@ -157,7 +158,7 @@ def fill_knapsack(count, nu, ranked, knapsack):
     snr, price, content = ranked.snr, ranked.price, knapsack.content
     knapsack.content_after[count] = 0.0
     for i in range(count - 1, -1, -1):
-        content[i] = np.log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
+        content[i] = log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
         knapsack.content_after[i] = knapsack.content_after[i + 1] + content[i]
         knapsack.density[i] = price[i] / content[i] if content[i] > 0.0 else np.inf
     sort_by(knapsack.density, knapsack.by_density[:count])
@@ -196,7 +197,7 @@ def best_knapsack(count, target, ranked, knapsack):
     for i in range(count):
         knapsack.by_density[i] = i
     for step in range(_POWER_PRICES):
-        nu = highest * (lowest / highest) ** (step / (_POWER_PRICES - 1.0))
+        nu = highest * power(lowest / highest, step / (_POWER_PRICES - 1.0))
         fill_knapsack(count, nu, ranked, knapsack)
         bound = cover(loosened - nu, 0, np.inf, count, np.inf, ranked, knapsack)
         if bound > best_bound:

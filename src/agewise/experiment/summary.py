@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment.runs import as_columns
+from agewise.frames import require_frames
 from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def summarise(result: "Result") -> pl.DataFrame:
         for policy, runs in measured.items():
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
-                rows.append(as_columns(variation) | _row(policy, runs, against, rounds))
+                failed = {"failed": result.failures(policy, variation)}
+                rows.append(as_columns(variation) | _row(policy, runs, against, rounds) | failed)
+    require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     for name in [column for column in table.columns if column.startswith("p@")]:
         corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())

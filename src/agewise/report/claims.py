@@ -8,7 +8,7 @@ from scipy import stats
 from agewise import statistics
 from agewise.experiment import Measured, Result, checkpoints
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.text import is_sure, p_text, points_text
+from agewise.report.text import claim_text, is_sure, p_text, points_text
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
@@ -58,12 +58,7 @@ def _higher(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:
     p_values = statistics.holm([gain.p_value for gain in gains])
     better = [is_sure(p) and g.difference > 0 for g, p in zip(gains, p_values, strict=True)]
     worse = [is_sure(p) and g.difference < 0 for g, p in zip(gains, p_values, strict=True)]
-    if all(better):
-        verdict = "holds"
-    elif any(worse):
-        verdict = "does not hold" if not any(better) else "holds in part"
-    else:
-        verdict = "holds in part" if any(better) else "does not hold"
+    verdict = claim_text(len(age_based.seeds), shown=better, refuted=worse)
     evidence = ", ".join(
         f"{points_text(g.difference)} points at round {point}{_in_brackets(p)}"
         for point, g, p in zip(points, gains, p_values, strict=True)
@@ -80,12 +75,18 @@ def _early(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:
         return Claim(claim, "cannot be judged", f"nothing was measured up to round {EARLY}")
     before, after = np.nanmean(gain[:, :EARLY], axis=1), np.nanmean(gain[:, EARLY:], axis=1)
     paired = statistics.paired_difference(before, after)
+    early = statistics.paired_difference(before, np.zeros_like(before))
+    p_more, p_early = statistics.holm([paired.p_value, early.p_value])
     evidence = (
         f"mean gain {points_text(before.mean())} points up to round {EARLY} and "
-        f"{points_text(after.mean())} after{_in_brackets(paired.p_value)}"
+        f"{points_text(after.mean())} after{_in_brackets(p_more)}"
     )
-    holds = is_sure(paired.p_value) and before.mean() > 0 and paired.difference > 0
-    return Claim(claim, "holds" if holds else "does not hold", evidence)
+    # There must be a gain, and more of it than later.
+    shown = is_sure(p_early) and early.difference > 0 and is_sure(p_more) and paired.difference > 0
+    no_gain = is_sure(p_early) and early.difference < 0
+    later = is_sure(p_more) and paired.difference < 0
+    seeds = len(age_based.seeds)
+    return Claim(claim, claim_text(seeds, shown=[shown], refuted=[no_gain, later]), evidence)
 
 
 def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
@@ -104,16 +105,16 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
         f"{age_based.spread.mean():.1f} against {max_pack.spread.mean():.1f}"
         f"{_in_brackets(spread.p_value)}"
     )
-    linked = False
+    linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
         link = stats.pearsonr(wider, gain)
         linked = is_sure(link.pvalue) and link.statistic > 0
+        opposed = is_sure(link.pvalue) and link.statistic < 0
         evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
         evidence += _in_brackets(link.pvalue)
     higher = is_sure(spread.p_value) and spread.difference > 0
-    verdict = (
-        "holds" if higher and linked else "holds in part" if higher or linked else "does not hold"
-    )
+    lower = is_sure(spread.p_value) and spread.difference < 0
+    verdict = claim_text(len(age_based.seeds), shown=[higher, linked], refuted=[lower, opposed])
     return Claim("gradient diversity explains the gain", verdict, evidence)
 
 

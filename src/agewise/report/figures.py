@@ -16,7 +16,14 @@ from agewise.records import PolicyKey
 from agewise.report import numbers
 from agewise.report.charts import colour, dash_index
 from agewise.report.numbers import Curves, Numbers, Variation
-from agewise.report.text import last_part, percent_text, points_text, stars, variation_text
+from agewise.report.text import (
+    last_part,
+    percent_text,
+    points_text,
+    stars,
+    value_text,
+    variation_text,
+)
 from agewise.statistics import Interval
 
 if TYPE_CHECKING:
@@ -39,6 +46,7 @@ _STYLE = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "savefig.dpi": 200,
+    "svg.hashsalt": "agewise",  # names of elements that do not change from file to file
 }
 
 
@@ -234,6 +242,8 @@ def draw_figure(
     opened = numbers.open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
+    if kind == "map" and at:
+        raise ValueError("the figure map shows every setting: leave out the one to show it at")
     variation = _find_variation(opened, at or {})
     with paper_style() as plt:
         figure = KINDS[kind](opened, variation)
@@ -245,12 +255,21 @@ def draw_figure(
 
 
 def _find_variation(result: Result, at: Variation) -> Variation:
+    """The first finished variation with these values, by whole names or their last parts."""
     finished = numbers.finished_variations(result)
-    found = [v for v in finished if all(v.get(name) == value for name, value in at.items())]
+    found = [v for v in finished if all(_has(v, name, value) for name, value in at.items())]
     if not found:
         there = "; ".join(map(variation_text, finished))
         raise ValueError(f"no finished setting has {variation_text(at)}; there are {there}")
     return found[0]
+
+
+def _has(variation: Variation, name: str, value: Any) -> bool:
+    return any(
+        held == value or value_text(held) == value
+        for known, held in variation.items()
+        if name in (known, last_part(known))
+    )
 
 
 def _accuracy(result: Result, variation: Variation) -> "Figure":

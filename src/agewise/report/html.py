@@ -10,7 +10,11 @@ from agewise.report.charts import COLOURS, colour, dash
 from agewise.report.claims import Claim
 from agewise.report.numbers import SweepMap, Variation
 from agewise.report.text import (
+    HOLDS,
+    IN_PART,
+    REFUTED,
     STARS_NOTE,
+    command_text,
     is_sure,
     last_part,
     p_text,
@@ -31,7 +35,8 @@ _SERVICE = (
 )
 #: SVG dashes of a swatch, by the names of `agewise.report.charts.DASHES`.
 _SWATCH = {"solid": "", "dash": "7 4", "dashdot": "7 3 2 3", "dot": "2 3", "longdash": "12 4"}
-_BADGES = {"holds": "yes", "holds in part": "part"}
+#: Of verdicts; one that leaves a claim open has another.
+_BADGES = {HOLDS: "yes", IN_PART: "part", REFUTED: "no"}
 _NOTHING = "–"
 
 
@@ -115,7 +120,8 @@ def _number(value: float | None, form: str) -> str:
 def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
-        f'<li><span class="badge {_BADGES.get(each.verdict, "no")}">{escape(each.verdict)}</span> '
+        f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">'
+        f"{escape(each.verdict)}</span> "
         f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
         for each in claims
     )
@@ -206,7 +212,7 @@ def origin(result: Result) -> str:
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
     facts = {
-        "Command": described.command or "(from Python)",
+        "Command": command_text(described.command or "(from Python)"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Seeds": ", ".join(map(str, result.seeds)),
         "Policies": "; ".join(map(str, result.policies)),

@@ -13,7 +13,7 @@ from agewise import statistics
 from agewise.experiment import Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report.text import LEVELS, short_names, value_text, variation_text
+from agewise.report.text import FEWEST_SEEDS, LEVELS, short_names, value_text, variation_text
 from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
@@ -60,7 +60,8 @@ class Labels:
 class SweepMap:
     """``gains[policy, row, column]`` of mean accuracy over the baseline, with corrected p-values.
 
-    NaN where a policy and the baseline have no finished seed in common.
+    NaN where a policy and the baseline have no finished seed in common; ``pairs`` says how many
+    they have.
     """
 
     policies: list[str]
@@ -70,19 +71,26 @@ class SweepMap:
     rows: list[str]
     gains: Numbers
     p_values: Numbers
+    pairs: NDArray[np.int64]
 
-    def counts(self, policy: int) -> tuple[int, int, int, int]:
-        """In how many squares a policy wins, ties, loses (5% level), and how many there are."""
-        gains, sure = self.gains[policy], self.p_values[policy] < LEVELS[0]
-        wins, losses = int(np.sum(sure & (gains > 0))), int(np.sum(sure & (gains < 0)))
-        measured = int(np.sum(~np.isnan(gains)))
-        return wins, measured - wins - losses, losses, measured
+    def counts(self, policy: int) -> tuple[int, int, int]:
+        """In how many squares a policy is shown to win, neither, and to lose, at the 5% level."""
+        return count_squares(self.gains[policy], self.p_values[policy], self.pairs[policy])
 
     @property
     def limit(self) -> float:
         """The largest gain or loss, at least one percentage point."""
         known = np.abs(self.gains[~np.isnan(self.gains)])
         return max(0.01, float(known.max(initial=0.0)))
+
+
+def count_squares(
+    gains: Numbers, p_values: Numbers, pairs: NDArray[np.int64] | int
+) -> tuple[int, int, int]:
+    """How many gains are shown to be positive, neither, and negative: 5% level, enough pairs."""
+    shown = (p_values < LEVELS[0]) & (np.asarray(pairs) >= FEWEST_SEEDS)
+    wins, losses = int(np.sum(shown & (gains > 0))), int(np.sum(shown & (gains < 0)))
+    return wins, int(np.sum(~np.isnan(gains))) - wins - losses, losses
 
 
 def open_result(
@@ -181,6 +189,7 @@ def sweep_map(result: Result) -> SweepMap | None:
     column_name, columns, rows = layout(result.variations)
     shape = (len(others), len(rows), len(columns))
     gains, p_values = np.full(shape, np.nan), np.full(shape, np.nan)
+    pairs = np.zeros(shape, np.int64)
     for variation in result.variations:
         square = (
             rows.index(_rest(variation, column_name)),
@@ -190,6 +199,7 @@ def sweep_map(result: Result) -> SweepMap | None:
         for layer, policy in enumerate(others):
             paired = _mean_gain(result.histories(policy, variation), reference)
             gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
+            pairs[layer, *square] = paired.pairs
     return SweepMap(
         policies=[names[policy] for policy in others],
         baseline=names[baseline],
@@ -198,6 +208,7 @@ def sweep_map(result: Result) -> SweepMap | None:
         rows=[variation_text(row) for row in rows],
         gains=gains,
         p_values=statistics.holm(p_values.ravel()).reshape(shape),
+        pairs=pairs,
     )
 
 

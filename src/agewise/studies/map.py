@@ -1,4 +1,4 @@
-"""Where age-based scheduling wins, ties or loses: over threshold, likeness of data and alpha."""
+"""Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from agewise.experiment import Plan, Result, execute
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import gain_map, paper_style, save
 from agewise.report.figures import PAGE_IN
+from agewise.report.numbers import count_squares
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
@@ -34,7 +35,7 @@ class MapResult:
     """``gains[alpha, likeness, threshold]`` in accuracy over max-pack, with their p-values.
 
     The gain is the mean over the rounds of a run; ``p_values``, of the same shape, are corrected
-    (Holm) over all squares of the map.
+    (Holm) over all squares of the map; ``pairs`` is the number of seeds.
     """
 
     result: Result
@@ -44,13 +45,11 @@ class MapResult:
     likeness: list[str]
     thresholds: tuple[float, ...]
     figures: list[Path]
+    pairs: int
 
     def counts(self) -> tuple[int, int, int]:
-        """In how many squares age-based scheduling wins, ties and loses, at the 5% level."""
-        significant = self.p_values < 0.05
-        wins = int(np.sum(significant & (self.gains > 0)))
-        losses = int(np.sum(significant & (self.gains < 0)))
-        return wins, self.gains.size - wins - losses, losses
+        """In how many squares age-based is shown to win, neither, and to lose, at the 5% level."""
+        return count_squares(self.gains, self.p_values, self.pairs)
 
 
 def map_scenario() -> Scenario:
@@ -81,7 +80,7 @@ def reproduce_map(
     ]
     age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
     plan = Plan.of(base, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     paired = [
         statistics.paired_difference(
@@ -94,7 +93,9 @@ def reproduce_map(
     gains = np.array([one.difference for one in paired]).reshape(shape)
     p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
     figures = _draw(result.path, gains, p_values)
-    return MapResult(result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures)
+    return MapResult(
+        result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds)
+    )
 
 
 def _mean_accuracy(

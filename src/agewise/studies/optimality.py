@@ -16,7 +16,7 @@ from agewise.experiment import Plan, Result, as_columns, execute, product
 from agewise.records import History
 from agewise.report import loss_map
 from agewise.report.text import last_part, short_names, value_text
-from agewise.scenario import Scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 
 POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
@@ -77,6 +77,7 @@ def losses_of(history: History) -> Losses:
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
     """The scenario with the optimum worked out in every so many rounds."""
+    require_scenario(scenario)
     if not 1 <= whole_number("every", every) <= scenario.run.rounds:
         raise ValueError(
             f"every must be from 1 to the {scenario.run.rounds} rounds of a run, not {every}"
@@ -127,7 +128,7 @@ def gap(
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = Plan.of(base, policies, seeds, product(REGIMES if vary is None else vary))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     table = _table(result, plan)
     return Gap(result, table, _draw(result, plan, table))
 

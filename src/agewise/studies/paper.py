@@ -70,6 +70,7 @@ def reproduce(
         workers=workers,
         address=address,
         quiet=quiet,
+        fail_fast=True,
     )
     return Reproduction(result, claims_of(result), draw(result))
 

@@ -20,6 +20,7 @@ from agewise.experiment import (
     execute,
     find_policy,
 )
+from agewise.frames import require_frames
 from agewise.policies import names
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
@@ -188,7 +189,7 @@ def benchmark(
     results: dict[str, Result] = {}
     measures: dict[str, dict[PolicyKey, Measures]] = {}
     for name, plan in plans.items():
-        result = execute(plan, Path(out) / name, runner, quiet=quiet)
+        result = execute(plan, Path(out) / name, runner, quiet=quiet, fail_fast=True)
         results[name], measures[name] = result, {}
         for policy in plan.keys:
             histories = result.histories(policy)  # there may be more seeds from before
@@ -228,6 +229,7 @@ def _means(measures: list[Measures]) -> dict[str, Any]:
 
 def _corrected(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """The rows with p-values corrected (Holm) over all of them, the best score first."""
+    require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     p_values = table["p"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     corrected = pl.Series("p", statistics.holm(p_values)).fill_nan(None)

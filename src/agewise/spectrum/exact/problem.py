@@ -138,7 +138,9 @@ class Effort:
     @property
     def node_limit(self) -> int:
         """Nodes that the next search may use."""
-        left = _UNLIMITED if self.work_limit is None else max(0, self.work_limit - self.spent)
+        left = _UNLIMITED
+        if self.work_limit is not None:
+            left = min(left, max(0, self.work_limit - self.spent))
         seconds = self.seconds_left
         if seconds is not None:
             left = min(left, int(seconds * _NODES_PER_SECOND / max(self.subchannels, 1)))
