@@ -88,7 +88,8 @@ def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swep
     key = make_policy("max-pack").key
     fewer = [entry for entry in compared.entries if (entry.policy, entry.seed) != (key, 1)]
     partly = replace(compared, entries=fewer)
-    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), 8)
+    row = partly.table().row(0, named=True)
+    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), row, 8)
     assert claims_of(partly) != claims_of(compared)
     none = replace(compared, entries=[e for e in compared.entries if e.policy != key])
     assert claims_of(none) == []

@@ -162,7 +162,7 @@ class Benchmark:
         than three scenarios there is nothing to rank over.
         """
         if len(self.measures) < 3:
-            return [f"{len(self.measures)} scenarios are too few to rank over."]
+            return ["Fewer than three scenarios are too few to rank over."]
         names = {str(policy): name for policy, name in short_names(self.policies).items()}
         order = _leading(self.overall())
         found = []
