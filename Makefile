@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo map benchmark test lint types contracts unit
+.PHONY: reproduce demo map benchmark evidence test lint types contracts unit
 .PHONY: bench bench-exact bench-greedy bench-peers picture clean
 
 reproduce: $(READY)
@@ -14,6 +14,10 @@ map: $(READY)
 
 benchmark: $(READY)
 	@$(BIN)/agewise benchmark --write docs/benchmark.md
+
+# What `agewise advise` looks up, and docs/guide.md, from the results folders below runs/.
+evidence: $(READY)
+	@$(BIN)/python -m benchmarks.evidence
 
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py

@@ -34,7 +34,7 @@ class Diverged(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class _Samples:
+class SeedSamples:
     """The samples of one seed on their UEs: policies are compared on the same."""
 
     learner: learn.Learner
@@ -43,14 +43,19 @@ class _Samples:
 
 
 @functools.lru_cache(maxsize=2)
-def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> _Samples:
+def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> SeedSamples:
     dataset = _load(source)
     partition = data.divide(dataset.train.labels, source, ues, streams)
-    return _Samples(
+    return SeedSamples(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
     )
+
+
+def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
+    """What the UEs of this scenario hold with this seed, and the learner on it."""
+    return _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
 
 
 def simulate(
@@ -65,7 +70,7 @@ def simulate(
     with the record of each round as it happens.
     """
     chosen, streams = make_policy(policy), Streams(seed)
-    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
     records = []
     for record in _rounds(scenario, chosen, streams, channel, samples.learner):
@@ -87,7 +92,7 @@ def simulate(
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
     streams = Streams(seed)
-    samples = _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
+    samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
     return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
 

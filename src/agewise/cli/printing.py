@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import Benchmark, Gap, MapResult, Reproduction
+    from agewise.studies import Advice, Benchmark, Explanation, Gap, MapResult, Reproduction
     from agewise.traffic import Traffic
 
 
@@ -56,15 +56,54 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
     figures = [str(file) for file in study.figures]
     if as_json:
         claims = [asdict(claim) for claim in study.claims]
-        print_json(_described(study.result) | {"claims": claims, "figures": figures})
+        described = _described(study.result) | {"claims": claims, "figures": figures}
+        print_json(described | _described_explanation(study.explanation))
         return
     _print_tables(study.result)
     typer.echo("What the paper says, and what holds here (both with ties at random):")
     for number, claim in enumerate(study.claims, start=1):
         typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         typer.echo(f"     {claim.evidence}")
+    if study.explanation is not None:
+        print_explanation(study.explanation)
+        figures += map(str, study.explanation.figures)
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
+
+
+def print_explanation(explanation: "Explanation") -> None:
+    """What each measure is for both policies, how it goes with the gain, and what that says."""
+    text, table = agewise.report.text, _table()
+    _columns(table, ["on the same models"], ["age-based", "max-pack", "p", "alone", "p", "all", "p"])
+    for row in explanation.table.to_dicts():
+        means = (
+            (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
+            for policy in ("age_based", "max_pack")
+        )
+        entries = [f"{mean:.2f}" for mean in means] + [_p_value(row["difference_p"])]
+        for name in ("slope", "joint"):
+            entries += [text.with_interval(row, name, ".2f"), _p_value(row[f"{name}_p"])]
+        table.add_row(row["label"], *entries)
+    _show(
+        table,
+        "What goes with the gain: means of both policies' sets, and points of gain per standard\n"
+        "deviation of their difference, alone and in a regression on all (95% interval)",
+    )
+    for sentence in explanation.sentences:
+        typer.echo(sentence)
+
+
+def _p_value(p: float | None) -> str:
+    return agewise.report.text.p_text(p).removeprefix("p ").removeprefix("= ") or "-"
+
+
+def _described_explanation(explanation: "Explanation | None") -> dict[str, Any]:
+    if explanation is None:
+        return {}
+    rows = explanation.table.fill_nan(None).to_dicts()
+    figures = [str(file) for file in explanation.figures]
+    described = {"sentences": explanation.sentences, "rows": rows, "figures": figures}
+    return {"explanation": described}
 
 
 def print_map(study: "MapResult", *, as_json: bool) -> None:
@@ -101,6 +140,34 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     )
     typer.echo(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
+
+
+def print_advice(advice: "Advice", *, as_json: bool) -> None:
+    """What a setting is like, and what is favoured in those like it."""
+    if as_json:
+        print_json(advice.to_dict())
+        return
+    text, features, table = agewise.report.text, advice.features, _table()
+    _columns(table, ["UEs that need"], ["share %"])
+    needed = [n for n, share in enumerate(features.needs, start=1) if share > 0]
+    for n in needed:
+        word = "subchannel" if n == 1 else "subchannels"
+        table.add_row(f"{n} {word}", text.percent_text(features.needs[n - 1]))
+    table.add_row("more than there are", text.percent_text(features.unserved))
+    _show(table, "Subchannels that a UE needs when all are free, over blocks and seeds")
+    typer.echo(
+        f"{text.percent_text(features.never)}% of the UEs can never be served; "
+        f"{text.percent_text(features.in_time)}% can be in time; there are "
+        f"{features.ues / features.subchannels:g} UEs for a subchannel."
+    )
+    typer.echo(
+        f"The labels of a UE are {features.unlike:.2f} from those of all data (0 is alike, 1 has "
+        f"nothing in common)."
+    )
+    for sentence in advice.sentences:
+        typer.echo(sentence)
+    if advice.favoured is not None:
+        typer.echo(f"Favoured: {advice.favoured.name}")
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:
