@@ -105,13 +105,13 @@ def _name(folder: Path, variation: Mapping[str, Any]) -> str:
         for name, value in variation.items()
         if not name.startswith("learn.aggregation")
     ]
-    return ", ".join([folder.name, *told])
+    return f"{folder.name} ({', '.join(told)})" if told else folder.name
 
 
 def described(setting: Gathered) -> dict[str, Any]:
     """The setting as it is kept in the file."""
     best, names = setting.best(), short_names(list(dict.fromkeys(key[0] for key in setting.scores)))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, scores in setting.scores.items():
         interval = statistics.mean_interval(list(scores.values()))
         paired = statistics.paired_difference(*setting.pairs(best, key))
@@ -162,20 +162,24 @@ def _rounded(value: Any) -> Any:
 _HEAD = """\
 # Regimes, and what is favoured in each
 
-`make evidence` writes this page from the file that `agewise advise SCENARIO` looks up, which holds \
-{settings} measured settings of version {version} ({seeds} seeds each). *Need* is the mean number \
-of subchannels that a UE within reach needs, *out of reach* the share of UEs that no number is \
-enough for in a block, *load* the UEs per subchannel, *unlike* the mean distance in total variation \
-of the labels of a UE from those of all data. The score is the mean accuracy over the rounds of a \
-run, in % with its 95% interval. *Not surely behind* counts the other choices whose paired \
-difference from the best has p ≥ 0.05, corrected (Holm) over the choices of that setting: where \
-nearly all are in it, there is nothing to choose between, or too few seeds to see it. The best is \
-chosen after the fact, so its lead is a little too large.
+`make evidence` writes this page from the file that `agewise advise SCENARIO` looks up, which \
+holds {settings} measured settings of version {version} ({seeds} seeds each). *Need* is the mean \
+number of subchannels that a UE within reach needs, *out of reach* the share of UEs that no number is \
+enough for in a block, *load* the UEs per subchannel, *unlike* the mean distance in total \
+variation of the labels of a UE from those of all data. The score is the mean accuracy over the \
+rounds of a run, in % with its 95% interval. *Not surely behind* counts the other choices whose \
+paired difference from the best has p ≥ 0.05, corrected (Holm) over the choices of that setting: \
+where nearly all are in it, there is nothing to choose between, or too few seeds to see it. The \
+best is chosen after the fact, so its lead is a little too large.
 
 """
+_COLUMNS = (
+    "setting", "need", "out of reach %", "in time %", "load", "unlike", "best", "score %",
+    "ahead of max-pack with average, points", "not surely behind",
+)  # fmt: skip
 _TAIL = """
-A scenario is near a setting if their distance is at most {near:g}, in steps of all features together; \
-a step is {steps}.
+A scenario is near a setting if their distance is at most {near:g}, in steps of all features \
+together; a step is {steps}.
 """
 
 
@@ -183,11 +187,7 @@ def guide(evidence: Evidence) -> str:
     """The page."""
     counts = sorted({choice.seeds for each in evidence.settings for choice in each.choices})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    lines = [
-        "| setting | need | out of reach % | in time % | load | unlike | best | score % | ahead of "
-        "max-pack with average, points | not surely behind |",
-        "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|",
-    ]
+    lines = ["| " + " | ".join(_COLUMNS) + " |", "|---|" + "---:|" * (len(_COLUMNS) - 1)]
     lines += [_line(each) for each in sorted(evidence.settings, key=_order)]
     steps = and_list(f"{step:g} in {name}" for name, step in STEPS.items())
     head = _HEAD.format(settings=len(evidence.settings), version=evidence.version, seeds=seeds)

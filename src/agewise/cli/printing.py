@@ -74,27 +74,25 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
 def print_explanation(explanation: "Explanation") -> None:
     """What each measure is for both policies, how it goes with the gain, and what that says."""
     text, table = agewise.report.text, _table()
-    _columns(table, ["on the same models"], ["age-based", "max-pack", "p", "alone", "p", "all", "p"])
+    _columns(
+        table, ["measure"], ["age-based", "max-pack", "difference", "gain, alone", "gain, all"]
+    )
     for row in explanation.table.to_dicts():
-        means = (
-            (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
+        entries = [
+            f"{(row[f'{policy}@age_based'] + row[f'{policy}@max_pack']) / 2:.2f}"
             for policy in ("age_based", "max_pack")
-        )
-        entries = [f"{mean:.2f}" for mean in means] + [_p_value(row["difference_p"])]
-        for name in ("slope", "joint"):
-            entries += [text.with_interval(row, name, ".2f"), _p_value(row[f"{name}_p"])]
+        ]
+        for name, scale in (("difference", 1), ("slope", 100), ("joint", 100)):
+            number = text.with_interval(row, name, ".2f", scale)
+            entries.append("\n".join(filter(None, (number, text.p_text(row[f"{name}_p"])))))
         table.add_row(row["label"], *entries)
     _show(
         table,
-        "What goes with the gain: means of both policies' sets, and points of gain per standard\n"
-        "deviation of their difference, alone and in a regression on all (95% interval)",
+        "What goes with the gain: both policies' sets on the same models, their difference, and\n"
+        "points of gain per standard deviation of it, alone and in a regression on all (95%)",
     )
     for sentence in explanation.sentences:
         typer.echo(sentence)
-
-
-def _p_value(p: float | None) -> str:
-    return agewise.report.text.p_text(p).removeprefix("p ").removeprefix("= ") or "-"
 
 
 def _described_explanation(explanation: "Explanation | None") -> dict[str, Any]:
@@ -153,7 +151,7 @@ def print_advice(advice: "Advice", *, as_json: bool) -> None:
     for n in needed:
         word = "subchannel" if n == 1 else "subchannels"
         table.add_row(f"{n} {word}", text.percent_text(features.needs[n - 1]))
-    table.add_row("more than there are", text.percent_text(features.unserved))
+    table.add_row("more than all", text.percent_text(features.unserved))
     _show(table, "Subchannels that a UE needs when all are free, over blocks and seeds")
     typer.echo(
         f"{text.percent_text(features.never)}% of the UEs can never be served; "

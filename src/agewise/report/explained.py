@@ -58,7 +58,9 @@ def _mean(first: float | None, second: float | None) -> str:
 def _with_p(row: Mapping[str, Any], name: str, scale: float) -> str:
     if row[name] is None or row[f"{name}_low"] is None:
         return "–"
-    return ", ".join(filter(None, (with_interval(row, name, ".2f", scale), p_text(row[f"{name}_p"]))))
+    return ", ".join(
+        filter(None, (with_interval(row, name, ".2f", scale), p_text(row[f"{name}_p"])))
+    )
 
 
 def _picture(file: Path) -> str:

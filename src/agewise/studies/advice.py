@@ -82,7 +82,7 @@ class Features:
             self.uneven,
             self.in_time,
         )
-        return np.array(values) / np.array(list(STEPS.values()))
+        return np.asarray(np.array(values) / np.array(list(STEPS.values())))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Features":
@@ -231,7 +231,7 @@ def features_of(scenario: Scenario) -> Features:
 def _look(
     scenario: Scenario, streams: Streams
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], float]:
-    """The needs of the UEs in time over blocks, 0 if out of reach; who always is; who is in time."""
+    """The needs of the UEs in time, 0 if out of reach; who never is served; the share in time."""
     channel, rounds = make_channel(scenario, streams), scenario.run.rounds
     in_time = np.ones(channel.ue_count, np.bool_)
     if not offers_everyone(scenario.timing):
@@ -306,12 +306,15 @@ def _different(scenario: Scenario, near: Sequence[tuple[float, Measured]]) -> li
 def _nothing_near(features: Features, setting: Measured) -> tuple[str, ...]:
     apart = np.abs(features.steps() - setting.features.steps())
     most = list(STEPS)[int(apart.argmax())]
-    return (
+    far = (
         f"No measured setting is near: the nearest, {setting.name}, differs most in {most} "
-        f"({apart.max():.1f} steps).",
-        "Measure it: agewise compare SCENARIO --policy age-based --policy max-pack --policy "
-        "round-robin --seeds 20.",
+        f"({apart.max():.1f} steps)."
     )
+    todo = (
+        "Measure it: agewise compare SCENARIO --policy age-based --policy max-pack --policy "
+        "round-robin --seeds 20."
+    )
+    return far, todo
 
 
 def _score(choice: Choice) -> str:

@@ -44,14 +44,15 @@ DRAWS: Final = 3
 #: With fewer seeds nothing is tested.
 FEWEST_SEEDS: Final = 5
 FOLDER: Final = "explanation"
+#: What is measured, by the names of tables; docs/explanation.md defines each.
 MEASURES: Final = {
     "diversity": "gradient diversity",
-    "bias": "distance to the update of all",
-    "block_bias": "the same, rounds of a block together",
-    "variance": "variance over draws of samples",
-    "classes": "share of classes covered",
-    "labels": "distance of labels from all data",
-    "heard": "share of data ever heard",
+    "bias": "bias of a round",
+    "block_bias": "bias of a block",
+    "variance": "variance over draws",
+    "classes": "classes covered",
+    "labels": "distance of labels",
+    "heard": "data ever heard",
 }
 _NAMES: Final = tuple(MEASURES)
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
@@ -195,9 +196,7 @@ def _follow_one(
         for t in block:
             params, state = step(params, state, task.received[own][t], t)
             known = float(task.accuracies[own][t])
-            reached[own].append(
-                learner.evaluate(params).accuracy if math.isnan(known) else known
-            )
+            reached[own].append(learner.evaluate(params).accuracy if math.isnan(known) else known)
             other, other_state = step(other, other_state, task.received[1 - own][t], t)
             reached[1 - own].append(learner.evaluate(other).accuracy)
         gains.append(float(np.mean(reached[0]) - np.mean(reached[1])))
@@ -430,18 +429,19 @@ def _slopes(
         statistics.clustered_regression, gains.ravel(), groups=group, clusters=cluster
     )
     singles = [fit(causes=scaled[:, [i]]) for i in range(usable.size)]
-    fields = ("slopes", "low", "high", "p_values")
-    alone = [[float(getattr(one, field)[0]) for one in singles] for field in fields]
     joint = fit(causes=scaled)
-    together = [getattr(joint, field) for field in fields]
-    filled = [
-        statistics.Slopes(*(_filled(part, usable, measures) for part in parts), clusters=seeds)
-        for parts in (alone, together)
-    ]
-    return deviations, filled[0], filled[1]
+
+    def all_measures(found: Sequence[statistics.Slopes]) -> statistics.Slopes:
+        slopes, low, high, p_values = (
+            _filled([x for one in found for x in getattr(one, field)], usable, measures)
+            for field in ("slopes", "low", "high", "p_values")
+        )
+        return statistics.Slopes(slopes, low, high, p_values, seeds)
+
+    return deviations, all_measures(singles), all_measures([joint])
 
 
-def _filled(values: Sequence[float] | Floats, places: NDArray[np.int64], size: int) -> Floats:
+def _filled(values: Sequence[float], places: NDArray[np.int64], size: int) -> Floats:
     whole = np.full(size, math.nan)
     whole[places] = values
     return whole
@@ -475,21 +475,27 @@ def sentences_of(rows: Sequence[_Row], gain: statistics.Paired, counts: _Counts)
     if counts.seeds < FEWEST_SEEDS:
         few = f"{counts.seeds} seeds are too few to say what explains the gain"
         return [f"Gradient diversity on the same models: {measured}.", f"{few.capitalize()}."]
-    return [
+    first = (
         f"{_of_diversity(diversity)}: on the same models {measured} (difference "
         f"{_difference(diversity)}), and where age-based's are the more diverse by one standard "
-        f"deviation the gain of a block changes by {_points(diversity, 'slope')}.",
+        f"deviation the gain of a block changes by {_points(diversity, 'slope')}."
+    )
+    size = f"{counts.seeds} seeds with {counts.blocks} blocks of {counts.every} rounds each"
+    second = (
         f"{_of_others(others)}; what goes with the gain ({points_text(gain.difference)} points a "
         f"block, {points_text(gain.low)} to {points_text(gain.high)}) need not be its cause "
-        f"({counts.seeds} seeds with {counts.blocks} blocks of {counts.every} rounds each; p-values "
-        f"corrected (Holm) for all {counts.tests} tests of the table).",
-    ]
+        f"({size}; p-values corrected (Holm) for all {counts.tests} tests of the table)."
+    )
+    return [first, second]
 
 
 def supports(row: _Row) -> bool:
     """Whether the policies surely differ in it, it surely goes with the gain, and the signs fit."""
-    sure = is_sure(row["difference_p"]) and is_sure(row["slope_p"])
-    return sure and row["difference"] * row["slope"] > 0
+    return _is_linked(row) and row["difference"] * row["slope"] > 0
+
+
+def _is_linked(row: _Row) -> bool:
+    return is_sure(row["difference_p"]) and is_sure(row["slope_p"])
 
 
 def _of_diversity(row: _Row) -> str:
@@ -501,20 +507,24 @@ def _of_diversity(row: _Row) -> str:
 
 
 def _of_others(rows: Sequence[_Row]) -> str:
-    fitting = sorted(filter(supports, rows), key=lambda row: -abs(row["slope"]))
-    if not fitting:
-        return "None of the other measures both differs surely and goes surely with the gain"
-    named = and_list(
-        f"{row['label']} ({_number(_both(row, 'age_based'))} against "
-        f"{_number(_both(row, 'max_pack'))}; {_points(row, 'slope')} per standard deviation)"
-        for row in fitting
-    )
-    lasting = [row["label"] for row in fitting if is_sure(row["joint_p"])]
-    rest = f"{and_list(lasting)} also" if lasting else "none of them"
-    return (
-        f"What differs in age-based's favour and goes with the gain is {named}; in a regression on "
-        f"all measures together {rest} does so surely"
-    )
+    linked = sorted(filter(_is_linked, rows), key=lambda row: -abs(row["slope"]))
+    for_it = [row for row in linked if supports(row)]
+    against = [row for row in linked if not supports(row)]
+    if for_it:
+        text = f"In age-based's favour, and with the gain, goes {and_list(map(_told, for_it))}"
+    else:
+        text = "No other measure surely differs in age-based's favour and goes with the gain"
+    if against:
+        text += f"; with the gain, but in max-pack's favour, goes {and_list(map(_told, against))}"
+    if linked:
+        lasting = [row["label"] for row in linked if is_sure(row["joint_p"])]
+        text += f"; with all measures in one regression {and_list(lasting) or 'none'} surely does"
+    return text
+
+
+def _told(row: _Row) -> str:
+    means = f"{_number(_both(row, 'age_based'))} against {_number(_both(row, 'max_pack'))}"
+    return f"{row['label']} ({means}; {_points(row, 'slope')} per standard deviation)"
 
 
 def _both(row: _Row, policy: str) -> float:
