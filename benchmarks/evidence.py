@@ -164,13 +164,13 @@ _HEAD = """\
 
 `make evidence` writes this page from the file that `agewise advise SCENARIO` looks up, which \
 holds {settings} measured settings of version {version} ({seeds} seeds each). *Need* is the mean \
-number of subchannels that a UE within reach needs, *out of reach* the share of UEs that no number is \
-enough for in a block, *load* the UEs per subchannel, *unlike* the mean distance in total \
-variation of the labels of a UE from those of all data. The score is the mean accuracy over the \
-rounds of a run, in % with its 95% interval. *Not surely behind* counts the other choices whose \
-paired difference from the best has p ≥ 0.05, corrected (Holm) over the choices of that setting: \
-where nearly all are in it, there is nothing to choose between, or too few seeds to see it. The \
-best is chosen after the fact, so its lead is a little too large.
+number of subchannels that a UE within reach needs, *out of reach* the share of UEs that no \
+number is enough for in a block, *load* the UEs per subchannel, *unlike* the mean distance in \
+total variation of the labels of a UE from those of all data. The score is the mean accuracy over \
+the rounds of a run, in % with its 95% interval. *Not surely behind* counts the other choices \
+whose paired difference from the best has p ≥ 0.05, corrected (Holm) over the choices of that \
+setting: where nearly all are in it, there is nothing to choose between, or too few seeds to see \
+it. The best is chosen after the fact, so its lead is a little too large.
 
 """
 _COLUMNS = (
