@@ -3,11 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo map benchmark evidence test lint types contracts unit
-.PHONY: bench bench-exact bench-greedy bench-peers picture clean
+.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit
+.PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
-	@$(BIN)/agewise reproduce
+	@$(BIN)/agewise reproduce --explain
 
 map: $(READY)
 	@$(BIN)/agewise reproduce --map
@@ -18,6 +18,16 @@ benchmark: $(READY)
 # What `agewise advise` looks up, and docs/guide.md, from the results folders below runs/.
 evidence: $(READY)
 	@$(BIN)/python -m benchmarks.evidence
+
+gap: $(READY)
+	@$(BIN)/agewise gap
+
+tune: $(READY)
+	@$(BIN)/python -m benchmarks.tune
+
+# Of what reproduce, map, gap and benchmark left in runs/.
+results: $(READY)
+	@$(BIN)/python -m benchmarks.results
 
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py
@@ -37,6 +47,22 @@ contracts: $(READY)
 # Two processes: the tests of one file stay together.
 unit: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
+# seconds. Failed input is kept in fuzz-failures/.
+FUZZ_SECONDS ?= 120
+FUZZ_SEED ?= 0
+fuzz: $(READY)
+	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+# An experiment killed before each of its file operations, then, with all its workers, at random
+# moments: resumed, every byte must be that of an undisturbed one.
+CRASH_SECONDS ?= 60
+CRASH_SEED ?= 0
+crash: $(READY)
+	@folder=$$(mktemp -d) && OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.experiment.crashes $$folder \
+		&& rm -r $$folder
+	@$(BIN)/python -m tests.experiment.kills --seconds $(CRASH_SECONDS) --seed $(CRASH_SEED)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from agewise.core.pack import grant, make_grants
+from agewise.core.pack import OUT, SCORE_ROUNDING, grant, make_grants
 from agewise.core.waterfill import Link, fewest_best, fill_scratch, target_nats
 
 
@@ -20,7 +20,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
     free = np.arange(subchannels)
     served = np.zeros(ues, np.bool_)
     while free.size > 0:
-        winner, winner_need, winner_score = -1, 0, -1.0
+        winner, winner_need, winner_score = -1, 0, OUT
         for ue in range(ues):
             if served[ue]:
                 continue
@@ -28,10 +28,12 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
             if need == 0:
                 continue
             score = weights[ue] / need
+            more = score * (1.0 - SCORE_ROUNDING) > winner_score
+            equal = not more and winner_score * (1.0 - SCORE_ROUNDING) <= score
             if (
-                score > winner_score
-                or (score == winner_score and need < winner_need)
-                or (score == winner_score and need == winner_need and rank[ue] < rank[winner])
+                more
+                or (equal and need < winner_need)
+                or (equal and need == winner_need and rank[ue] < rank[winner])
             ):
                 winner, winner_need, winner_score = ue, need, score
         if winner < 0:

@@ -54,6 +54,7 @@ def scenario(steps: int, batch: int, count: int) -> Scenario:
             "learn": {
                 "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
                 "penalty": {"kind": "l2", "weight": SHRINKAGE},
+                "aggregation": "average",
                 "local_steps": steps,
                 "batch_size": batch,
                 "step_size": STEP,
@@ -155,6 +156,50 @@ def throughput() -> Table:
                 workload if who == "agewise" else "", who, f"{cost[who]:,.0f}",
                 f"{rate[who]:,.0f}", ratio, f"{accuracy[who]:.3f}",
             )  # fmt: skip
+    return table
+
+
+# --------------------------------------------------------------------- what aggregation costs
+AGGREGATIONS: dict[str, str | dict[str, Any]] = {
+    "average": "average",
+    "memory": {"kind": "memory", "discount": "none"},
+    "memory, fixed discount": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
+    "memory, by agreement": {"kind": "memory", "discount": "agreement"},
+    "variance-reduced": "variance-reduced",
+    "momentum": {"kind": "momentum", "beta": 0.9, "server_step": 1.0},
+    "adam": {"kind": "adam", "beta_1": 0.9, "beta_2": 0.99, "server_step": 0.01, "tau": 0.001},
+}
+
+
+def aggregations(turns: int = 31, count: int = 50) -> Table:
+    """W with each aggregation in one thread, taking turns of so many rounds.
+
+    The extra is the median over turns of the difference from averaging in the same turn.
+    """
+    table = Table(title="CPU time of a round (W) by aggregation, microseconds: medians of turns")
+    for heading in ("aggregation", "a round", "more than average", "share"):
+        table.add_column(heading, justify="right")
+    set_threads(1)
+    base = scenario(*WORKLOADS["W"], (turns + 4) * count)
+    streams = {
+        name: rounds(base.with_(**{"learn.aggregation": rule}), Random(), 0)
+        for name, rule in AGGREGATIONS.items()
+    }
+    costs: dict[str, list[float]] = {name: [] for name in streams}
+    for turn in range(-3, turns):  # the first ones fill the memories
+        for name, stream in streams.items():
+            start = time.process_time()
+            for _ in range(count):
+                next(stream)
+            if turn >= 0:
+                costs[name].append((time.process_time() - start) / count * 1e6)
+    usual = costs["average"]
+    whole = statistics.median(usual)
+    for name, cost in costs.items():
+        more = statistics.median(own - other for own, other in zip(cost, usual, strict=True))
+        table.add_row(
+            name, f"{statistics.median(cost):.0f}", f"{more:+.0f}", f"{more / whole:+.0%}"
+        )
     return table
 
 
@@ -271,6 +316,7 @@ def main() -> None:
     console.print(throughput())
     for workload in WORKLOADS:
         console.print(split_of_a_round(workload))
+    console.print(aggregations())
     console.print(whole_runs())
 
 

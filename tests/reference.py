@@ -6,7 +6,7 @@ Written to be read against the paper. Lists and floats only; ages and gains come
 import itertools
 import math
 
-ROUNDING = 1e-12  # a rate counts as reached up to this relative rounding allowance
+ROUNDING = 1e-12  # rates count as reached, and scores as equal, up to this relative allowance
 
 
 def rate_of(gains, powers):
@@ -56,14 +56,10 @@ def pack(gains, weights, rank, budget, threshold):
                 candidates[ue] = found
         if not candidates:
             return owner, power
-        winner = min(
-            candidates,
-            key=lambda ue: (
-                -weights[ue] / len(candidates[ue][0]),
-                len(candidates[ue][0]),
-                rank[ue],
-            ),
-        )
+        score = {ue: weights[ue] / len(candidates[ue][0]) for ue in candidates}
+        highest = max(score.values())
+        tied = [ue for ue in candidates if score[ue] >= highest * (1 - ROUNDING)]
+        winner = min(tied, key=lambda ue: (len(candidates[ue][0]), rank[ue], ue))
         for n, p in zip(*candidates[winner], strict=True):
             owner[n], power[n] = winner, p
             free.remove(n)
@@ -128,7 +124,7 @@ def best_value(gains, weights, budget, threshold):
     sets = [
         frozenset(n for n in range(subchannels) if bits >> n & 1) for bits in range(2**subchannels)
     ]
-    best = dict.fromkeys(sets, 0.0)  # the highest weight that these subchannels can serve
+    best = dict.fromkeys(sets, 0)  # the highest weight that these subchannels can serve
     for ue, weight in enumerate(weights):
         enough = [c for c in sets if candidate(gains[ue], c, budget, threshold) is not None]
         best = {

@@ -193,7 +193,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
     [
         (("scenario", "papr"), "there is no preset 'papr'; did you mean paper"),
         (("scenario", "gone.toml"), "gone.toml: cannot be read"),
-        (("run", "tiny.toml", "--set", "learn.local_step=3"), "did you mean local_steps"),
+        (("run", "tiny.toml", "--set", "learn.local_step=3"), "did you mean learn.local_steps?"),
         (("run", "tiny.toml", "--set", "nonsense"), "--set needs name=value"),
         (("compare", "tiny.toml", "--policy", "fedcs"), "unknown policy 'fedcs'"),
         (("compare", "tiny.toml", "--policy", "random:x"), "write parameters as name=value"),
@@ -205,7 +205,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("sweep", "tiny.toml", "--vary", "data.pair=1,2"), "data.pair is now data.task.classes"),
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
-        (("run", "tiny.toml", "--live", "--engine", "local"), "runs in this process"),
+        (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
         (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
     ],
 )
@@ -311,7 +311,8 @@ def test_benchmark_ranks_and_writes_its_page(tmp_path):
     assert run.stdout.endswith("Page: page.md\n")
     said = json.loads(agewise_command(*arguments, "--json", cwd=tmp_path).stdout)
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
-    for row in said["ranking"]:
+    assert "There is no overall ranking. Fewer than three scenarios" in run.stdout
+    for row in said["scenarios"]["low-rate"]:
         assert f"{100 * row['score']:.1f} ± " in run.stdout
         assert f"{100 * row['score']:.1f} ± " in page
     assert [row["seeds"] for row in said["scenarios"]["low-rate"]] == [2, 2]
@@ -325,7 +326,7 @@ def test_benchmark_ranks_and_writes_its_page(tmp_path):
         (("traffic", "--arrivals", "2"), "arrivals must be "),
         (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
         (("run", "--policy", "cell-interior:interior_share=1.5"), "must be in (0, 1"),
-        (("run", "--policy", "power-of-choice:candidates=2.5"), "must be a whole number"),
+        (("run", "--policy", "power-of-choice:candidate_share=2.5"), "must be in (0, 1]"),
     ],
 )  # fmt: skip
 def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentence):

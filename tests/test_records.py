@@ -130,7 +130,9 @@ def test_records_there_and_back():
         )
     ]
     key = PolicyKey("mine", {"names": ["a", "b"], "count": np.int64(2)})
-    info = RunInfo({"cell": {"ues": 3}}, key, 7, "1", None, None, ("odd", "even"))
+    scenario = {"cell": {"ues": 3}, "run": {"rounds": 3}}
+    sources = {"data:x.npz": "0" * 64}
+    info = RunInfo(scenario, key, 7, "1", None, None, ("odd", "even"), sources)
     history = History.collect(info, records, 0.5)
     for name in ("owner", "power", "gain", "ages"):
         np.testing.assert_array_equal(getattr(history, name), [getattr(r, name) for r in records])

@@ -71,7 +71,7 @@ def test_history_tells_what_the_rounds_did():
     assert frame["received"].to_list() == [r.received.tolist() for r in records]
     assert frame["power"].to_list() == [r.power.tolist() for r in records]
     assert frame["age_mean"].to_list() == pytest.approx([r.ages.mean() for r in records])
-    assert frame["age_peak"].to_list() == [r.ages.max() for r in records]
+    assert frame["age_largest"].to_list() == [r.ages.max() for r in records]
     costs = [sum(reference.f_alpha(int(a), 0.5) for a in r.ages) for r in records]
     assert frame["age_cost"].to_list() == pytest.approx(costs)
     reached = [np.count_nonzero(r.participation) for r in records]

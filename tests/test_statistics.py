@@ -358,9 +358,11 @@ def test_age_statistics():
     """Ages 0 to 100, so that the 95th percentile is 95 by any definition."""
     ages = np.random.default_rng(4).permutation(np.arange(101)).reshape(101, 1)
     result = age_statistics(ages)
-    assert (result.mean, result.percentile_95, result.peak) == (50, pytest.approx(95), 100)
+    assert (result.mean, result.percentile_95, result.largest) == (50, pytest.approx(95), 100)
     both = age_statistics([[0, 0, 9], [1, 0, 0]])  # over rounds and UEs alike
-    assert (both.mean, both.peak) == (pytest.approx(10 / 6), 9)
+    assert (both.mean, both.largest) == (pytest.approx(10 / 6), 9)
+    assert both.mean_peak == pytest.approx((0 + 0 + 0 + 9) / 4), "two at once, one later, one old"
+    assert math.isnan(age_statistics([[1], [2]]).mean_peak)
     for wrong in ([1, 2], np.ones((0, 4))):
         with pytest.raises(ValueError, match="round, ue"):
             age_statistics(wrong)

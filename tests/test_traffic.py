@@ -19,7 +19,7 @@ from tests.scenarios import tiny
 
 REGIMES = [(10.0, 4.0), (10.0, 0.0), (0.0, 4.0), (-10.0, 2.0), (20.0, 6.0), (10.0, 1000.0)]
 ARRIVALS = [None, 0.3, np.linspace(0.05, 1.0, 12)]
-FIELDS = ("mean_age", "peak_age", "oldest", "deliveries", "age_counts", "subchannels_used",
+FIELDS = ("mean_age", "mean_peak_age", "oldest", "deliveries", "age_counts", "subchannels_used",
           "empty_share")  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def test_statistics_are_those_of_a_slow_twin(arrivals):
     assert traffic.deliveries.tolist() == delivered
     np.testing.assert_allclose(traffic.mean_age, ages.mean(axis=0))
     assert traffic.oldest.tolist() == ages.max(axis=0).tolist()
-    np.testing.assert_allclose(traffic.peak_age, [np.mean(p) if p else np.nan for p in peaks])
+    np.testing.assert_allclose(traffic.mean_peak_age, [np.mean(p) if p else np.nan for p in peaks])
     assert traffic.age_counts.tolist() == np.bincount(ages.ravel()).tolist()
     assert traffic.subchannels_used == pytest.approx(np.mean(used))
     assert traffic.empty_share == pytest.approx(np.mean(np.array(used) == 0))
@@ -204,7 +204,7 @@ def test_without_a_threshold_the_ages_go_round(policy):
     assert traffic.oldest.tolist() == [2] * 12
     assert traffic.age_counts.tolist() == [3_000, 3_004, 2_996]
     # Before their first delivery the ages are 0, 1 and 2, later always 2.
-    assert sorted(traffic.peak_age) == [1.992] * 4 + [1.996] * 4 + [2.0] * 4
+    assert sorted(traffic.mean_peak_age) == [1.992] * 4 + [1.996] * 4 + [2.0] * 4
     assert (traffic.fairness, traffic.subchannels_used, traffic.empty_share) == (1.0, 4.0, 0.0)
 
 
@@ -245,7 +245,7 @@ def test_what_holds_for_every_policy(policy, arrivals):
     assert traffic.oldest.max() == traffic.age_counts.size - 1
     assert traffic.throughput <= traffic.subchannels_used <= 5
     assert 1 / 12 <= traffic.fairness <= 1 + 1e-12
-    assert (traffic.peak_age[traffic.deliveries > 0] <= traffic.oldest.max()).all()
+    assert (traffic.mean_peak_age[traffic.deliveries > 0] <= traffic.oldest.max()).all()
     if arrivals is not None:
         chances = np.broadcast_to(arrivals, 12)
         streams = Streams(1)
@@ -277,11 +277,11 @@ def test_nobody_in_reach_ages_everyone():
     traffic = schedule_traffic(in_regime(10.0, 1000.0), "age-based", 30)
     assert traffic.empty_share == 1.0
     assert traffic.mean_age.tolist() == [15.5] * 12
-    assert np.isnan(traffic.peak_age).all()
+    assert np.isnan(traffic.mean_peak_age).all()
     assert np.isnan(traffic.fairness)
     written = json.loads(json.dumps(traffic.to_dict(), allow_nan=False))
     assert written["fairness"] is None
-    assert written["peak_age"] == [None] * 12
+    assert written["mean_peak_age"] == [None] * 12
     assert written["oldest"] == [30] * 12
 
 

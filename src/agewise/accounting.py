@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
-from agewise.random import Streams
+from agewise.core.elementary import exp_each
+from agewise.random import Streams, normal
 
 
 def compute_slots(
@@ -18,8 +19,8 @@ def compute_slots(
     """``float64[ue]``: how long each UE's local learning takes, log-normal across the UEs."""
     if isinstance(timing, scenario.NoTiming):
         return np.zeros(ues)
-    deviations = timing.compute_sigma * streams.speed().standard_normal(ues)
-    return np.asarray(timing.compute_slots * np.exp(deviations))
+    drawn = normal(streams.speed(), ues)
+    return np.asarray(timing.compute_slots * exp_each(timing.compute_sigma * drawn))
 
 
 def deadline_slots(timing: scenario.NoTiming | scenario.SlotTiming) -> float:

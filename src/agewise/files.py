@@ -1,16 +1,40 @@
-"""Files that are written whole or not at all, and checksums that show what changed since."""
+"""Files that are written whole or not at all, read with care, and known by their content."""
 
 import contextlib
+import errno
+import fcntl
+import functools
 import hashlib
+import json
 import os
 import re
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 #: What stands in a file in the place of its checksum while that is worked out.
 NO_CHECKSUM = "0" * 64
 _CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{64})"')
+#: Temporary files that `write_whole` makes, by which only they are ever cleared away.
+_TEMPORARY = re.compile(r"\.agewise-(\d+)-\w+\.tmp")
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
+}
+#: JSON that is nested deeper is refused: nothing that is written here comes near.
+_DEEPEST = 40
+
+
+class NotPlainFile(OSError):
+    """A pipe, a device, a link or a folder in the place of a file, or a file that is too large."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(errno.EINVAL, problem, str(path))
 
 
 @contextlib.contextmanager
@@ -19,18 +43,142 @@ def write_whole(path: Path) -> Iterator[Path]:
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".agewise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
+        # As wide as the process's mask allows, which the system applies: to read it one has to
+        # set it.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:  # say the folder, not the name that nobody gave
+        raise OSError(error.errno, error.strerror, str(path.parent)) from error
+    try:
+        with contextlib.suppress(OSError):  # some disks have no locks
+            fcntl.flock(handle, fcntl.LOCK_SH)  # held as long as somebody works on the file
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
         _flush_folder(path.parent)
     finally:
+        os.close(handle)
         temporary.unlink(missing_ok=True)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Delete the temporary files of `write_whole` in this very folder whose process is gone."""
+    for file in folder.iterdir():
+        found = _TEMPORARY.fullmatch(file.name)
+        if found and not _is_alive(int(found[1])):
+            with contextlib.suppress(OSError):
+                _unlink_unless_locked(file)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _unlink_unless_locked(file: Path) -> None:
+    """The lock tells of processes on other machines and in other containers."""
+    handle = open_plain(file, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def open_plain(path: Path, flags: int, mode: int = 0o666) -> int:
+    """A handle of a regular file that is no link; `NotPlainFile` says what it is instead.
+
+    Nothing else is opened, for a pipe would wait and a device might act.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _require_plain(path, path.lstat())
+    extra = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(path, flags | extra, mode)
+    try:
+        _require_plain(path, os.fstat(handle))
+    except NotPlainFile:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _require_plain(path: Path, state: os.stat_result) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
+        raise NotPlainFile(path, f"{kind}, not a file")
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """The content of a regular file of at most so many bytes that is no link."""
+    with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise NotPlainFile(path, f"{size:,} bytes, more than the {limit:,} that it may have")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise NotPlainFile(path, f"more than the {limit:,} bytes that it may have")
+    return content
+
+
+def parse_json(text: str) -> object:
+    """JSON as plain data; ``ValueError`` if it is none, or nested beyond all need."""
+    try:
+        value: object = json.loads(text)
+    except RecursionError:
+        value = None
+        depth = _DEEPEST + 1
+    else:
+        depth = 0
+        level = [value]
+        while level and depth <= _DEEPEST:
+            level = [inner for outer in level for inner in _inside(outer)]
+            depth += 1
+    if depth > _DEEPEST:
+        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    return value
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def fingerprint(path: Path | str) -> str | None:
+    """The SHA-256 of a file's content; ``None`` if there is no regular file to read.
+
+    A file is read once as long as it stays what it is.
+    """
+    file = Path(path)
+    try:
+        state = file.stat()
+        if not stat.S_ISREG(state.st_mode):
+            return None
+        return _fingerprint(file, _stamp(state))
+    except OSError:
+        return None
+
+
+def stamp(path: Path | str) -> tuple[int, ...]:
+    """Numbers that change when the file does: times, size and inode."""
+    return _stamp(Path(path).stat())
+
+
+def _stamp(state: os.stat_result) -> tuple[int, ...]:
+    return (state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino, state.st_dev)
+
+
+@functools.lru_cache(maxsize=256)
+def _fingerprint(file: Path, _: tuple[int, ...]) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _flush_folder(folder: Path) -> None:
@@ -40,13 +188,6 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    """The process's mask of file permissions, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def seal(content: bytes) -> bytes:

@@ -14,7 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
 from agewise.extras import require
-from agewise.files import NO_CHECKSUM, seal, seal_holds, write_whole
+from agewise.files import (
+    NO_CHECKSUM,
+    NotPlainFile,
+    parse_json,
+    read_plain,
+    seal,
+    seal_holds,
+    write_whole,
+)
+from agewise.frames import require_frames
 
 if TYPE_CHECKING:
     import pandas
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
 _FORMAT = 2
 _OLDEST = 2
 _KEY = "agewise"
+#: The largest file of a run that is read; no longer one is written into a results folder.
+MOST_BYTES = 256 * 2**20
 _NUMBERS = (
     "accuracy",
     "test_loss",
@@ -117,7 +128,8 @@ class RunInfo:
 
     ``scenario`` holds every value of the resolved scenario. ``positions_m[ue, (x, y)]`` and
     ``label_counts[ue, class]`` are ``None`` where they are not known; ``class_names[class]`` says
-    what the classes stand for.
+    what the classes stand for. ``sources`` has the SHA-256 of what a run is computed from besides
+    the package and the scenario, by the names of `agewise.sources`.
     """
 
     scenario: Mapping[str, Any]
@@ -127,6 +139,7 @@ class RunInfo:
     positions_m: NDArray[np.float64] | None
     label_counts: NDArray[np.int64] | None
     class_names: tuple[str, ...]
+    sources: Mapping[str, str]
 
     @property
     def ue_count(self) -> int:
@@ -210,7 +223,7 @@ class History:
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """``[round]``: a column of numbers; NaN where it was not measured."""
-        return self.frame[column].fill_null(math.nan).to_numpy().astype(np.float64)
+        return self.frame[column].to_numpy().astype(np.float64)
 
     def _table(self, column: str) -> NDArray[Any]:
         """``[round, entry]``: a column of lists that are all equally long."""
@@ -234,6 +247,7 @@ class History:
 
         A checksum of the whole content is part of it.
         """
+        require_frames()
         described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
         metadata = {_KEY: json.dumps(described)}
@@ -243,14 +257,17 @@ class History:
     @classmethod
     def load(cls, path: Path | str) -> "History":
         """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
-        content = _read(path)
+        content = _read(Path(path).resolve(), path)
         info = _info_of(content, path)
-        return cls(info, pl.read_parquet(io.BytesIO(content)))
+        return cls(info, _rounds_of(content, info, path))
 
 
-def read_info(path: Path | str) -> RunInfo:
-    """What the run in a file follows from; the whole file is checked as by `History.load`."""
-    return _info_of(_read(path), path)
+def read_info(path: Path) -> RunInfo:
+    """What the run in a file follows from; the whole file is checked as by `History.load`.
+
+    Links are not followed, for the file may be in a folder of somebody else's.
+    """
+    return _info_of(_read(path, path), path)
 
 
 def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
@@ -276,10 +293,13 @@ def _hashable(value: Any) -> Value:
     return str(value) if isinstance(value, dict) else value
 
 
-def _read(path: Path | str) -> bytes:
+def _read(file: Path, path: Path | str) -> bytes:
     """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
+    require_frames()
     try:
-        return Path(path).read_bytes()
+        return read_plain(file, MOST_BYTES)
+    except NotPlainFile as error:
+        raise ValueError(f"{path}: not read: it is {error.strerror}") from error
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -304,14 +324,58 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     if whole is None:
         raise ValueError(f"{path}: damaged: there is no checksum in it")
     try:
-        return _info_from_json(described)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: does not describe a run: {error}") from error
+        info = _info_from_json(described)
+        _require_rounds(content, info.scenario["run"]["rounds"])
+    except (Exception, pl.exceptions.PanicException) as error:
+        # A checksum proves no origin: whatever a stranger put together may fail in any way.
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: does not describe a run: {reason}") from error
+    return info
+
+
+def _require_rounds(content: bytes, rounds: int) -> None:
+    """``ValueError`` unless the file has the columns of a run, and a row for each of its rounds."""
+    lazy = pl.scan_parquet(io.BytesIO(content))
+    if dict(lazy.collect_schema()) != _SCHEMA:
+        raise ValueError("its columns are not those of a run")
+    if (rows := lazy.select(pl.len()).collect().item()) != rounds:
+        raise ValueError(f"it has {rows} rows for {rounds} rounds")
+
+
+def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
+    """The rounds in a file, if they are such as a run has."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+        problem = _misfit(frame, info)
+    except (Exception, pl.exceptions.PanicException) as error:
+        problem = str(error).partition("\n")[0]
+    if problem is not None:
+        raise ValueError(f"{path}: does not hold the rounds of a run: {problem}")
+    return frame
+
+
+def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
+    """What in these rounds cannot be of such a run, or ``None``."""
+    cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
+    if frame["round"].to_list() != list(range(rounds)):
+        return f"they do not go from 0 to {rounds - 1}"
+    ues = {"scheduled": 0, "received": 0, "owner": -1}
+    for name, least in ues.items():
+        held = frame[name].explode().drop_nulls()
+        if not held.is_between(least, cell["ues"] - 1).all():
+            return f"{name} has a UE that there is not"
+    lengths = {name: frame[name].list.len() for name in (*ues, "power", "gain", "rate")}
+    for name in ("owner", "power", "gain"):
+        if frame[name].explode().null_count() or (lengths[name] != cell["subchannels"]).any():
+            return f"{name} is not one value for each of {cell['subchannels']} subchannels"
+    if (lengths["rate"] != lengths["scheduled"]).any():
+        return "there is not one rate for each scheduled UE"
+    return None
 
 
 def _metadata(content: bytes, path: Path | str) -> dict[str, Any]:
     try:
-        described = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_KEY])
+        described = parse_json(pl.read_parquet_metadata(io.BytesIO(content))[_KEY])
     except KeyError:
         raise ValueError(f"{path}: a Parquet file, but not of an Agewise run") from None
     except (Exception, pl.exceptions.PanicException) as error:
@@ -331,6 +395,7 @@ def _info_to_json(info: RunInfo) -> dict[str, Any]:
         "positions_m": None if info.positions_m is None else info.positions_m.tolist(),
         "label_counts": None if info.label_counts is None else info.label_counts.tolist(),
         "class_names": info.class_names,
+        "sources": dict(info.sources),
     }
 
 
@@ -343,11 +408,27 @@ def _info_from_json(values: Mapping[str, Any]) -> RunInfo:
         _table_of(values["positions_m"], np.float64),
         _table_of(values["label_counts"], np.int64),
         tuple(values["class_names"]),
+        dict(values["sources"]),
     )
 
 
 def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | None:
     return None if rows is None else np.array(rows, dtype=kind)
+
+
+#: The columns of the file of a run.
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "round": pl.Int32,
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    "class_accuracy": pl.List(pl.Float64),
+    "age_mean": pl.Float64,
+    "age_peak": pl.Int64,
+    "age_cost": pl.Float64,
+    "reached": pl.Int32,
+    "subchannels_used": pl.Int32,
+    **dict.fromkeys(("scheduled", "received", "owner"), pl.List(pl.Int32)),
+    **dict.fromkeys(("power", "gain", "rate"), pl.List(pl.Float64)),
+}
 
 
 def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
@@ -369,7 +450,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             *(column(name, pl.Float64) for name in _NUMBERS),
             lists("class_accuracy", pl.Float64),
             pl.Series("age_mean", ages.mean(axis=1)),
-            pl.Series("age_peak", ages.max(axis=1)),
+            pl.Series("age_largest", ages.max(axis=1)),
             pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),

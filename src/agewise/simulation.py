@@ -2,8 +2,9 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,20 @@ from agewise.accounting import (
     upload_slots,
 )
 from agewise.age import f_alpha
+from agewise.files import fingerprint
+from agewise.memory import bytes_text, require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
+from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
 
-#: Data sets do not depend on the seed: runs of one process share them.
-_load = functools.lru_cache(maxsize=2)(data.load)
+#: The digests of the files that samples are from.
+_Digests = tuple[str | None, ...]
 
 
 class Diverged(ValueError):
@@ -43,8 +47,26 @@ class SeedSamples:
 
 
 @functools.lru_cache(maxsize=2)
-def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> SeedSamples:
-    dataset = _load(source)
+def _load(source: Data, _: _Digests) -> data.Dataset:
+    """Data sets do not depend on the seed: runs of one process share them."""
+    return data.load(source)
+
+
+def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
+    """The samples of a run, prepared once for all policies as long as their files stay the same."""
+    digests = _digests(scenario)
+    return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
+
+
+def _digests(scenario: Scenario) -> _Digests:
+    return tuple(map(fingerprint, data.files_of(scenario.data).values()))
+
+
+@functools.lru_cache(maxsize=2)
+def _divided(
+    settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
+) -> SeedSamples:
+    dataset = _load(source, digests)
     partition = data.divide(dataset.train.labels, source, ues, streams)
     return SeedSamples(
         learn.make_learner(dataset, partition, settings),
@@ -53,25 +75,26 @@ def _samples(settings: Learn, source: Data, ues: int, streams: Streams) -> SeedS
     )
 
 
-def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
-    """What the UEs of this scenario hold with this seed, and the learner on it."""
-    return _samples(scenario.learn, scenario.data, scenario.cell.ues, streams)
-
-
 def simulate(
     scenario: Scenario,
     policy: Policy | str,
     seed: int = 0,
     on_round: Callable[[RoundRecord], object] | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> History:
     """Run the scenario with this policy and seed, and return what happened in every round.
 
-    The result is a pure function of (scenario, policy, seed, version). ``on_round`` is called
-    with the record of each round as it happens.
+    The result is a pure function of (scenario, policy, seed, version) and of the files that the
+    scenario names. ``on_round`` is called with the record of each round as it happens. ``sources``
+    are the digests of these files and of the policy where they are known already
+    (`agewise.sources`): ``ValueError`` if a file is another one here.
     """
+    require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
+    known = sources_of(scenario, chosen) if sources is None else dict(sources)
     samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
+    require_same(known, scenario)  # after reading them
     records = []
     for record in _rounds(scenario, chosen, streams, channel, samples.learner):
         records.append(record)
@@ -85,12 +108,78 @@ def simulate(
         positions_m=channel.block(0).positions_m,
         label_counts=samples.label_counts,
         class_names=samples.class_names,
+        sources=known,
     )
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is.
+
+    So many rounds are kept at a time, all of the run if not given.
+    """
+    require_scenario(scenario)
+    cell, learning = scenario.cell, scenario.learn
+    length = scenario.run.rounds if kept_rounds is None else kept_rounds
+    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
+    steps, batch = learning.local_steps, learning.batch_size
+    needs = {
+        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
+        f"records of run.rounds = {length:,} with {size}": length
+        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        # The samples that a UE draws, and the slopes of a batch.
+        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * steps + 64.0),
+    }
+    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+    memory = aggregation_memory(scenario)
+    if memory is not None:
+        require_memory(memory.bytes, memory.what)
+
+
+class AggregationMemory(NamedTuple):
+    """What an aggregation keeps that has a model's length of numbers for every UE."""
+
+    kind: str
+    ues: int
+    length: int
+    bytes: int
+
+    @property
+    def what(self) -> str:
+        """What the memory is for, with the names of the fields that decide it."""
+        return (
+            f"learn.aggregation = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"{self.length:,} numbers"
+        )
+
+    def __str__(self) -> str:
+        """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
+        numbers = f"{self.ues:,} x {self.length:,} numbers"
+        return f"{self.kind} aggregation keeps {numbers}: {bytes_text(self.bytes)}"
+
+
+def aggregation_memory(scenario: Scenario) -> AggregationMemory | None:
+    """What the scenario's aggregation will keep; ``None`` if that does not grow with the UEs."""
+    settings, ues = scenario.learn, scenario.cell.ues
+    if not learn.keeps_updates(settings):
+        return None
+    length = learn.model_length(_load(scenario.data, _digests(scenario)), settings)
+    needed = learn.memory_bytes(settings, ues, length)
+    return AggregationMemory(settings.aggregation.kind, ues, length, needed)
+
+
+def expected_seconds(scenario: Scenario) -> float:
+    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
+    cell, learning = scenario.cell, scenario.learn
+    scheduled = min(cell.ues, cell.subchannels) / 2
+    samples = scheduled * learning.local_steps * learning.batch_size
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
+
+
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
@@ -110,7 +199,7 @@ def _rounds(
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
     aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
-    memory = aggregator.start(learner.sizes, params.size)
+    memory = aggregator.start(channel.ue_count, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)

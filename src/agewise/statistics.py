@@ -68,11 +68,16 @@ class TimeToTarget:
 
 @dataclass(frozen=True)
 class AgeStatistics:
-    """Over all rounds and UEs of a run: the mean, 95th percentile and highest age."""
+    """Over all rounds and UEs of a run: the mean, 95th percentile and largest age.
+
+    ``mean_peak`` is what the literature calls the peak age: the mean of the ages just before they
+    were set back to 0; NaN if none ever was.
+    """
 
     mean: float
     percentile_95: float
-    peak: float
+    largest: float
+    mean_peak: float
 
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -263,15 +268,24 @@ def jain(shares: ArrayLike) -> float | NDArray[np.float64]:
 
 
 def age_statistics(ages: ArrayLike) -> AgeStatistics:
-    """The mean, 95th percentile and highest of ``ages[round, ue]``.
+    """The mean, 95th percentile, largest and mean peak of ``ages[round, ue]`` after each round.
 
-    >>> age_statistics([[0, 1], [1, 2]]).peak
-    2.0
+    All ages are 0 before the first round.
+
+    >>> age_statistics([[0, 1], [1, 2], [0, 0]])
+    AgeStatistics(mean=0.6666666666666666, percentile_95=1.75, largest=2.0, mean_peak=1.0)
     """
     array = np.asarray(ages, dtype=np.float64)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"ages must be [round, ue] and not empty, not shape {array.shape}")
-    return AgeStatistics(float(array.mean()), float(np.percentile(array, 95)), float(array.max()))
+    before = np.concatenate([np.zeros_like(array[:1]), array[:-1]])
+    peaks = before[array == 0]  # an age of 0 after a round says that it was set back in it
+    return AgeStatistics(
+        mean=float(array.mean()),
+        percentile_95=float(np.percentile(array, 95)),
+        largest=float(array.max()),
+        mean_peak=float(peaks.mean()) if peaks.size else math.nan,
+    )
 
 
 def _check_confidence(confidence: float) -> None:

@@ -2,6 +2,12 @@
 
 import math
 
+import numpy as np
+
+from agewise.core.elementary import power_each
+
+_TEN = np.array([10.0])
+
 
 def db_to_linear(ratio_db: float) -> float:
     """A power ratio in dB as a plain ratio.
@@ -9,7 +15,7 @@ def db_to_linear(ratio_db: float) -> float:
     >>> db_to_linear(20.0)
     100.0
     """
-    return float(10.0 ** (ratio_db / 10.0))
+    return float(power_each(_TEN, ratio_db / 10.0)[0])
 
 
 def linear_to_db(ratio: float) -> float:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import agewise.core.jit
 
 KERNEL = """
@@ -30,20 +32,80 @@ CALL = (
 )
 
 
-def run(folder):
-    command = [sys.executable, "-c", CALL]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+FULL_DISK = """
+import errno, os
+from numba.core import caching
+
+def no_space(path, mode="r"):
+    if mode == "wb":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    return open(path, mode)
+
+caching.open = no_space
+"""
+
+
+def run(folder, before=""):
+    done = call(folder, before)
+    assert done.stderr == ""
     return [int(line) for line in done.stdout.split()]
 
 
-def test_a_kernel_is_compiled_anew_when_another_file_of_the_room_changes(tmp_path):
-    """Numba alone would go on with the old helper, which is compiled into the kernel."""
-    room = tmp_path / "room"
+def call(folder, before=""):
+    command = [sys.executable, "-c", before + CALL]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+
+
+def make_room(folder):
+    room = folder / "room"
     room.mkdir()
     (room / "__init__.py").touch()
     shutil.copy(Path(agewise.core.jit.__file__), room / "jit.py")
     (room / "kernels.py").write_text(KERNEL)
     (room / "helper.py").write_text(HELPER.format(step=2))
+    return room
+
+
+def emptied(content):
+    return content[:0]
+
+
+def cut(content):
+    return content[: len(content) // 2]
+
+
+def garbled(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes(255 - x for x in content[middle:])
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [emptied, cut, garbled])
+def test_a_damaged_cache_costs_one_line_and_is_replaced(tmp_path, damage, ending):
+    room = make_room(tmp_path)
+    assert run(tmp_path) == [42, 0]
+    (file,) = room.glob(f"__pycache__/*.{ending}")
+    file.write_bytes(damage(file.read_bytes()))
+    done = call(tmp_path)
+    assert done.stdout.split() == ["42", "0"]
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("the cache of compiled kernels ")
+    assert line.endswith(f"{file}: its checksum is wrong); they are compiled anew")
+    assert run(tmp_path) == [42, 1]
+
+
+def test_a_full_disk_costs_one_line(tmp_path):
+    room = make_room(tmp_path)
+    done = call(tmp_path, FULL_DISK)
+    assert done.stdout.split() == ["42", "0"]
+    where = f"cannot be written in {room / '__pycache__'} (No space left on device)"
+    assert done.stderr == f"the cache of compiled kernels {where}; they are compiled anew\n"
+    assert run(tmp_path) == [42, 0]
+
+
+def test_a_kernel_is_compiled_anew_when_another_file_of_the_room_changes(tmp_path):
+    """Numba alone would go on with the old helper, which is compiled into the kernel."""
+    room = make_room(tmp_path)
     assert run(tmp_path) == [42, 0]
     assert run(tmp_path) == [42, 1]
     (room / "helper.py").write_text(HELPER.format(step=3))

@@ -176,3 +176,19 @@ def test_synthetic_mixture_is_learnable_and_reproducible():
     means = np.stack([first.train.features[first.train.labels == c].mean(0) for c in range(3)])
     nearest = ((first.test.features[:, None] - means) ** 2).sum(-1).argmin(1)
     assert (nearest == first.test.labels).mean() > 0.95
+
+
+def test_numbers_that_numpy_has_no_type_for(tmp_path):
+    """Polars reads integers of 20 digits as such of 128 bits."""
+    path = tmp_path / "set.csv"
+    path.write_text(f"a,label\n1,{10**20}\n{10**20},3\n2,{10**20}\n3,3\n")
+    read = read_table(path, "label", 0.5)
+    assert read.names == (str(10**20), "3")
+    np.testing.assert_allclose(read.train.values(), [[1.0], [1e20]])
+
+
+def test_numbers_beyond_float32_are_named(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("a,label\n1,0\n1e154,1\n2,0\n3,1\n")
+    with pytest.raises(ValueError, match=r"feature 0 of sample 1 is inf, which is not a finite"):
+        read_table(path, "label", 0.5)

@@ -23,7 +23,9 @@ def compare(out, engine, seeds=SEEDS):
 
 def fail(out, engine):
     try:
-        agewise.compare(SCENARIO, [InfeasibleFor(seed=1)], 3, out, engine=engine, quiet=True)
+        agewise.compare(
+            SCENARIO, [InfeasibleFor(seed=1)], 3, out, engine=engine, quiet=True, fail_fast=True
+        )
     except InfeasibleAllocation as error:
         print(error)
 

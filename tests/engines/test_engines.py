@@ -1,27 +1,30 @@
 """Engines: the same bytes everywhere, errors that arrive as they were, nothing left running."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import agewise
 from agewise import InfeasibleAllocation
-from agewise.engines import Inline, Local, Ray, make_engine
+from agewise.engines import Inline, Local, Ray, local, make_engine
 from agewise.policies import Policy
 from agewise.simulation import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
-from tests.experiment.watch import ROOT, children, files, runs, times, until
+from tests.experiment.watch import ROOT, children, end, files, runs, start, times, until
 from tests.scenarios import DIVERGING, tiny
 
 SCENARIO = tiny(**{"run.rounds": 3})
 POLICIES = ["age-based", "max-pack", "round-robin"]
+SHARED = Path("/dev/shm")  # noqa: S108 - only looked at
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,14 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
 
 
 @pytest.mark.parametrize("engine", [Inline(), Local(2)], ids=str)
-def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_path):
+def test_the_first_error_stops_the_runs_if_asked_and_keeps_what_is_finished(engine, tmp_path):
     out = tmp_path / "out"
     expected = tmp_path / "expected"
     policy = InfeasibleFor(seed=3)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], expected, engine="inline", quiet=True)
     message = r"^infeasible-for\(seed=3\) in round 1: power constraint \(3c\)"
     with pytest.raises(InfeasibleAllocation, match=message):
-        agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True)
+        agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True, fail_fast=True)
     kept = times(out)
     assert runs(out).items() <= runs(expected).items()
     if engine == Inline():
@@ -116,7 +119,7 @@ def test_an_error_in_a_run_stops_the_run_and_keeps_what_is_finished(engine, tmp_
     log = (out / "log.txt").read_text()
     assert "stopped: infeasible-for(seed=3) in round 1" in log
     with pytest.raises(InfeasibleAllocation, match=message):
-        agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True)
+        agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True, fail_fast=True)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
     assert runs(out) == runs(expected)
     assert kept.items() <= times(out).items()
@@ -151,6 +154,39 @@ def test_leaving_early_ends_the_workers():
     assert len(children()) == 2
     results.close()
     until(lambda: not children(), 15)  # all items would take 20 s
+
+
+def test_as_many_workers_as_cores_are_available(monkeypatch):
+    monkeypatch.setattr(local, "available_cores", lambda: 1)
+    results = Local().run(slow_power_of_two, range(3))
+    next(results)
+    assert len(children()) == 1
+    results.close()
+    until(lambda: not children())
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="semaphores are files on Linux only")
+@pytest.mark.parametrize("killed", [True, False])
+def test_no_semaphores_are_left(killed):
+    """A killed group takes the tracker along that would have removed them."""
+    work = "from agewise.engines import Local\nfrom time import sleep\n"
+    work += (
+        f"for _ in Local(2).run(sleep, [0.0, {30.0 if killed else 0.0}]): print('one', flush=True)"
+    )
+    process = start("-c", work)
+    try:
+        assert process.stdout.readline() == "one\n"
+        if killed:
+            assert semaphores(process)
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+        until(lambda: not semaphores(process), 10)
+    finally:
+        end(process)
+
+
+def semaphores(process):
+    return list(SHARED.glob(f"sem.loky-{process.pid}-*"))
 
 
 def slow_power_of_two(item):

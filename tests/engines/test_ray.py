@@ -11,24 +11,25 @@ import pytest
 
 from agewise.engines import Ray
 from tests.engines import ray_job
-from tests.experiment.watch import end, files, runs, session, start, until
+from tests.experiment.watch import end, files, listening, runs, session, start, until
 
 pytest.importorskip("ray", reason="the engine ray is an extra")
 
 
 @contextlib.contextmanager
-def ray_python(*arguments, **options):
+def ray_python(*arguments, loopback=True, **options):
     """Python in which Ray finds and disturbs no other cluster of this machine.
+
+    ``loopback`` keeps a cluster, or a driver of one, on the loopback address; without an address
+    the engine has to see to that by itself.
 
     The path of Ray's folder is short, for the name of a socket has at most 107 characters.
     """
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-    inherited = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    environment = inherited | {
-        "RAY_TMPDIR": folder,
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # a cluster on the loopback address
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }
+    inherited = {name: value for name, value in os.environ.items() if name[:4] != "RAY_"}
+    environment = inherited | {"RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
+    if loopback:
+        environment |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     process = start(*arguments, env=environment, **options)
     try:
         yield process
@@ -102,7 +103,47 @@ def test_an_address_where_nobody_answers_is_one_sentence(tmp_path):
 
 def test_without_an_address_ray_starts_and_ends_here(whole, tmp_path):
     out = tmp_path / "out"
-    with ray_python("-W", "error", "-m", "tests.engines.ray_job", "compare", out) as driver:
+    job = ("-W", "error", "-m", "tests.engines.ray_job", "compare", out)
+    with ray_python(*job, loopback=False) as driver:
         finished(driver)
     assert len(runs(out)) == 4
     assert runs(out).items() <= runs(whole).items()
+
+
+SERVE = """
+import sys
+from agewise.engines import Ray
+for item, result in Ray().run(abs, [-1]):
+    import ray
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+    print(get_authentication_mode() == AuthenticationMode.TOKEN, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_without_an_address_ray_listens_on_the_loopback_address_alone():
+    with ray_python("-c", SERVE, loopback=False, stdin=subprocess.PIPE) as driver:
+        guarded = driver.stdout.readline()
+        addresses = listening(driver)
+        assert guarded == "True\n", driver.communicate()[1]
+        assert addresses, "there is nothing to look at"
+        assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}
+        finished(driver)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("import ray", "RuntimeError: Ray was imported before it could be kept on the loopback"),
+        (
+            "import sys, types; sys.modules['ray'] = types.SimpleNamespace(__version__='2.51.1')",
+            "RuntimeError: the engine ray needs Ray 2.52 or newer, which asks for a token",
+        ),
+    ],
+)
+def test_ray_that_could_be_reached_by_others_is_refused(before, said):
+    run = f"{before}\nfrom agewise.engines import Ray\nlist(Ray().run(abs, [-1]))"
+    with ray_python("-c", run, loopback=False) as driver:
+        _, errors = driver.communicate(timeout=60)
+    assert driver.returncode == 1
+    assert errors.splitlines()[-1].startswith(said)

@@ -2,7 +2,8 @@
 
 ``python -m tests.experiment.crashes FOLDER`` leaves FOLDER/whole, undisturbed, and FOLDER/0,
 FOLDER/1, ... killed and resumed. Each run is a fork of this process, which has imported and
-compiled everything but run nothing in threads, so that a run takes a tenth of a second.
+compiled everything but run nothing in threads, so that a run takes a tenth of a second. The
+counts are printed.
 """
 
 import os
@@ -14,7 +15,7 @@ import polars  # noqa: F401 (imported once, for all runs)
 
 import agewise
 from agewise.simulation import rounds
-from tests.experiment.watch import runs
+from tests.experiment.watch import files, runs
 from tests.scenarios import tiny
 
 SCENARIO = tiny(**{"run.rounds": 2})
@@ -65,6 +66,10 @@ def main(folder):
             assert content == whole[name], f"{name} is not whole at operation {operation}"
         assert run(folder / str(operation)) == 0
         operation += 1
+    resumed = [folder / str(number) for number in range(operation)]
+    differ = [out.name for out in resumed if files(out) != files(folder / "whole")]
+    assert not differ, f"resumed after {', '.join(differ)} file operations, they differ"
+    print(f"Killed before each file operation: {operation} kills and resumes, 0 differences")
 
 
 if __name__ == "__main__":

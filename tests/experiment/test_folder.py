@@ -2,17 +2,20 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 import agewise
-from agewise.experiment import FolderError, Plan, Result, execute
+from agewise.experiment import Folder, FolderError, Plan, Result, execute
+from agewise.files import write_whole
 from agewise.policies import AgeBased
 from tests.experiment.watch import (
     Counting,
@@ -166,12 +169,60 @@ def test_a_missing_description_is_one_sentence_and_costs_no_run(out, tmp_path):
         Result.open(tmp_path / "nowhere")
 
 
-def test_what_a_killed_process_left_is_swept_out(out):
-    for name in (".experiment.json.abc.tmp", "runs/.x.parquet.abc.tmp"):
+def test_what_a_killed_process_left_is_swept_out_and_nothing_else(out):
+    """All that ended in .tmp was deleted, in folders below, too, whosever it was."""
+    gone = subprocess.Popen(["true"])  # noqa: S607
+    gone.wait()
+    dead, alive = f".agewise-{gone.pid}-abc.tmp", f".agewise-{os.getpid()}-abc.tmp"
+    (out / "mine").mkdir()
+    for name in (dead, f"runs/{dead}"):
         (out / name).write_bytes(b"half")
-    assert len(Result.open(out).entries) == 6
-    compare(out)
+    others = [".notes.tmp", "runs/.x.parquet.abc.tmp", alive, f"mine/{dead}", "mine/.swap.tmp"]
+    for name in others:
+        (out / name).write_bytes(b"of others")
+    locked = out / f".agewise-{gone.pid}-far.tmp"  # as of a process on another machine
+    with locked.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert len(Result.open(out).entries) == 6
+        compare(out)
+        assert locked.exists()
+    assert all((out / name).read_bytes() == b"of others" for name in others)
+    assert not (out / dead).exists()
+    assert not (out / "runs" / dead).exists()
+
+
+def test_a_folder_is_opened_500_times_while_pages_are_written(out):
+    """Opening deleted the page that was being written, and failed on one that had just gone."""
+    plan, over, failed = Plan.of(SCENARIO, POLICIES, 3), threading.Event(), []
+
+    def write():
+        while not over.is_set():
+            try:
+                with write_whole(out / "report.html") as temporary:
+                    temporary.write_text("page " * 10_000)
+            except OSError as error:
+                failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(500):
+            with Folder(out).opened(plan):
+                pass
+        assert len(Result.open(out).entries) == 6
+    finally:
+        over.set()
+        writer.join()
+    assert failed == []
     assert leftovers(out) == []
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_a_folder_without_a_name_is_refused(empty, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="out is empty: give the name of a results folder"):
+        compare(empty)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_many_runs_begin_at_once(tmp_path):

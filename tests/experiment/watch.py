@@ -1,5 +1,6 @@
 """To look at folders and processes from outside. Linux: processes are read from /proc."""
 
+import contextlib
 import json
 import os
 import signal
@@ -84,6 +85,19 @@ def session(process):
         except OSError:  # ended meanwhile
             continue
     return alive
+
+
+def listening(process):
+    """The addresses, in the kernel's hexadecimal form, at which the session takes connections."""
+    inodes = set()
+    for number in session(process):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            for handle in Path(f"/proc/{number}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    inodes.add(str(handle.readlink()).removeprefix("socket:[").rstrip("]"))
+    tables = [Path("/proc/net") / name for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and row[9] in inodes}
 
 
 def workers(process):

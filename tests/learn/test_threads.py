@@ -127,6 +127,44 @@ def test_there_is_at_least_one_thread():
         set_threads(0)
 
 
+@pytest.mark.parametrize(
+    ("line", "quotas", "cores"),
+    [
+        ("0::/a/b", {}, 8),
+        ("0::/a/b", {"a/b/cpu.max": "max 100000", "cpu.max": "max 100000"}, 8),
+        ("0::/a/b", {"a/b/cpu.max": "250000 100000"}, 3),
+        ("0::/a/b", {"a/b/cpu.max": "max 100000", "a/cpu.max": "200000 100000"}, 2),
+        ("0::/", {"cpu.max": "50000 100000"}, 1),
+        ("0::/gone/in/the/container", {"cpu.max": "400000 100000"}, 4),
+        (
+            "2:cpu,cpuacct:/a",
+            {
+                "cpu,cpuacct/a/cpu.cfs_quota_us": "150000",
+                "cpu,cpuacct/a/cpu.cfs_period_us": "50000",
+            },
+            3,
+        ),
+        ("1:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        ("1:cpuset:/", {"cpuset/cpu.max": "100000 100000"}, 8),
+        ("0::/", {"cpu.max": "1600000 100000"}, 8),
+    ],
+)
+def test_quotas_of_control_groups_bound_the_cores(tmp_path, monkeypatch, line, quotas, cores):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(f"9:pids:/x\n{line}\n")
+    for name, content in quotas.items():
+        file = tmp_path / "sys/fs/cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content + "\n")
+    assert threads.available_cores(tmp_path) == cores
+
+
+def test_affinity_bounds_the_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    assert threads.available_cores(tmp_path) == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python 3.12 warns of fork and threads
 def test_a_child_may_fork_off_while_another_thread_learns():

@@ -78,10 +78,10 @@ def test_threshold_from_payload_and_deadline():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"channel.path_loss.exponent": 0.0}, "greater than 0"),
+        ({"channel.path_loss.exponent": 0.0}, "must be (above|from) 0"),
         ({"channel.link.edge_snr_db": float("nan")}, "finite"),
-        ({"channel.placement.radius_m": -1.0}, "greater than 0"),
-        ({"threshold.rate": -1.0}, "greater than or equal to 0"),
+        ({"channel.placement.radius_m": -1.0}, "must be (above|from) 0"),
+        ({"threshold.rate": -1.0}, "must be from 0"),
     ],
 )
 def test_impossible_channels(change, message):

@@ -56,9 +56,9 @@ def table(**changes):
     [
         ("x.npz", None, "x.npz: the trace cannot be read: No such file"),
         ("x.txt", lambda path: path.write_text("1"), "x.txt: a trace is an .npz or a .parquet"),
-        ("x.npz", lambda path: path.write_bytes(b"PK nonsense"), "x.npz: not a readable trace"),
+        ("x.npz", lambda path: path.write_bytes(b"PK nonsense"), "x.npz: not an NPZ file"),
         ("x.npz", lambda path: np.savez(path, power=np.ones(3)),
-         "x.npz: there is no array 'gains' in it; it holds power"),
+         "x.npz: it has no array 'gains'; it holds power"),
         ("x.npz", lambda path: np.savez(path, gains=np.ones((3, 4))),
          r"gains must be numbers\[round, ue, subchannel\], not float64 of shape \(3, 4\)"),
         ("x.npz", lambda path: np.savez(path, gains=np.ones((5, 12, 5))),

@@ -6,8 +6,17 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from agewise.report import draw_figure, gain_map, label_distribution
+from agewise.report import (
+    accuracy_curves,
+    charts,
+    draw_figure,
+    gain_curve,
+    gain_map,
+    label_distribution,
+)
 from agewise.report.figures import KINDS, policy_lines
+from agewise.report.numbers import Curves
+from agewise.statistics import mean_interval
 
 mpl.use("Agg")
 
@@ -31,6 +40,26 @@ def test_lines_are_the_numbers_that_were_given():
     np.testing.assert_array_equal(axis.lines[0].get_xydata(), [[0, 1], [2, 3]])
     assert policy_lines(given, "x", "y", axis, markers=True) is axis
     plt.close(axis.figure)
+
+
+@pytest.mark.parametrize(("seeds", "lines", "bands"), [(4, 5, 0), (5, 1, 1)])
+def test_few_seeds_are_drawn_as_they_are(seeds, lines, bands):
+    """An interval of fewer than five seeds would say more than is known."""
+    import matplotlib.pyplot as plt
+
+    runs = np.random.default_rng(1).random((seeds, 6))
+    mean = mean_interval(runs)
+    for axis in (
+        accuracy_curves({"a": mean}, runs={"a": runs}),
+        gain_curve(mean, 3, runs=runs),
+    ):
+        drawn = [line for line in axis.lines if len(line.get_xdata()) == 6]
+        assert (len(drawn), len(axis.collections)) == (lines, bands)
+        plt.close(axis.figure)
+    curves = Curves(0, mean, runs, *(np.zeros(6),) * 5, None, seeds)
+    traces = charts.accuracy({"a": curves})["data"]
+    assert sum("fill" in trace for trace in traces) == bands
+    assert len(traces) == (lines if not bands else 3)
 
 
 def test_bars_are_the_counts():

@@ -80,7 +80,7 @@ def test_charts_show_what_the_runs_did(compared):
     np.testing.assert_allclose(drawn["age-based"]["y"], mean, atol=1e-3)
     history = compared.history("round-robin", 0)
     peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
-    np.testing.assert_allclose(curves["round-robin"].age_peak, np.mean(peaks, axis=0))
+    np.testing.assert_allclose(curves["round-robin"].age_largest, np.mean(peaks, axis=0))
     share = [compared.history("round-robin", s).participation / len(history) for s in range(3)]
     positions = [compared.history("round-robin", s).info.positions_m for s in range(3)]
     far = np.concatenate([np.hypot(*each.T) for each in positions]) >= 90
@@ -126,7 +126,7 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
     result = agewise.Result.open(copied)
     page = write_page(result, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "2 of 12 runs are not finished" in page
-    assert f"Damaged: {files[0]}" in unescape(page)
+    assert f"Damaged: copy/runs/{files[0].name}" in unescape(page)
     assert "2 of 3 seeds missing" in page
     assert {len(v["charts"]) for v in embedded(page)["variations"]} == {8}
 

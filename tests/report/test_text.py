@@ -1,18 +1,32 @@
 """Names and numbers in words, and the claims of a result."""
 
 import ast
+import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import agewise.report
+from agewise import statistics
+from agewise.cli import printing
 from agewise.experiment import Measured
 from agewise.policies import make_policy
 from agewise.records import PolicyKey
-from agewise.report.claims import claims_of, judge
-from agewise.report.text import and_list, p_text, points_text, short_names, stars, variation_text
+from agewise.report.claims import CLAIMS_NOTE, claims_of, judge
+from agewise.report.page import make_page
+from agewise.report.text import (
+    and_list,
+    p_text,
+    points_text,
+    short_names,
+    stars,
+    table_family,
+    variation_text,
+)
+from tests.scenarios import tiny
 
 
 def names(*policies):
@@ -69,11 +83,13 @@ def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swep
         return Measured.of({seed: compared.history(policy, seed) for seed in seeds})
 
     both = ("age-based", "max-pack(ties=random)")
-    assert claims_of(compared) == judge(*(measured(policy, (0, 1, 2)) for policy in both), 8)
+    row = compared.table().row(0, named=True)
+    assert claims_of(compared) == judge(*(measured(policy, (0, 1, 2)) for policy in both), row, 8)
     key = make_policy("max-pack").key
     fewer = [entry for entry in compared.entries if (entry.policy, entry.seed) != (key, 1)]
     partly = replace(compared, entries=fewer)
-    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), 8)
+    row = partly.table().row(0, named=True)
+    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), row, 8)
     assert claims_of(partly) != claims_of(compared)
     none = replace(compared, entries=[e for e in compared.entries if e.policy != key])
     assert claims_of(none) == []
@@ -85,8 +101,40 @@ def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swep
 def test_early_rounds_that_were_not_measured_cannot_be_judged():
     ones, accuracy = np.ones(3), np.full((3, 100), np.nan)
     accuracy[:, 49::50] = 0.5
-    late = Measured([0, 1, 2], ones, ones, ones, ones, ones, ones, accuracy)
-    assert judge(late, late, 100)[1].verdict == "cannot be judged"
+    late = Measured([0, 1, 2], *(ones,) * 7, accuracy)
+    gains = {f"gain@{at}": np.nan for at in (10, 20, 40)} | {"gain@100": 0.0}
+    p_values = {f"p@{at}": None for at in (10, 20, 40)} | {"p@100": 1.0}
+    claims = judge(late, late, gains | p_values, 100)
+    assert claims[1].verdict == "cannot be judged"
+    assert claims[0].evidence == "+0.0 points at round 100 (p = 1.000)"
+
+
+def test_one_p_value_for_one_difference(tmp_path, capsys):
+    """Terminal, page and claims take it from the same table, and say which tests it is one of."""
+    result = agewise.compare(
+        tiny(**{"run.rounds": 25, "threshold.rate": 5.0}), ["age-based", "max-pack", "random"], 5,
+        tmp_path / "five", engine="inline", quiet=True,
+    )  # fmt: skip
+    row = result.table().row(0, named=True)
+    said = [p_text(row[f"p@{at}"]) for at in (10, 20, 25)]
+    alone = statistics.paired_difference(
+        *(result.accuracy(policy)[:, 24] for policy in ("age-based", "max-pack"))
+    )
+    assert p_text(alone.p_value) not in said, "the correction can be seen"
+    evidence = claims_of(result)[0].evidence
+    assert re.findall(r"\((p [^)]*)\)", evidence) == said
+    page = make_page(result)
+    aged = re.search(r">age-based</th>(.*?)</tr>", page).group(1)
+    assert re.findall(r"p [=&][^<]*", aged) == [escape(text) for text in said]
+    printing.print_result(result, as_json=False)
+    shown = capsys.readouterr().out
+    first = shown[shown.index("Accuracy after") :].split("max-pack  ")[0]
+    assert re.findall(r"p [=<] [\d.]+", first) == said
+    family = table_family(result.table().to_dicts(), "max-pack", swept=False)
+    assert "all 6 of them (policies and rounds)" in family
+    assert family in " ".join(shown.split())
+    assert escape(family) in page
+    assert escape(CLAIMS_NOTE) in page
 
 
 def test_reports_are_made_from_records_alone():

@@ -84,10 +84,10 @@ def test_a_change_of_kind_keeps_the_fields_that_both_have_in_any_order():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"threshold.rat": 1}, "there is no threshold.rat; did you mean rate"),
+        ({"threshold.rat": 1}, "there is no threshold.rat; did you mean threshold.rate?"),
         ({"chanel.fading": "none"}, "did you mean channel"),
         ({"learn.local_steps.more": 1}, "there is no learn.local_steps.more"),
-        ({"learn.local_steps": 0}, "learn.local_steps = 0: input should be greater than or equal"),
+        ({"learn.local_steps": 0}, "learn.local_steps = 0: must be from 1 to 2147483647"),
         ({"learn.model.loss": "hing"}, "learn.model.loss = 'hing': input should be 'hinge'"),
         ({"learn.step_size": "big"}, "learn.step_size = 'big'"),
         ({"learn.step_size": None}, "learn.step_size is missing"),
@@ -151,3 +151,11 @@ def test_files_at_fault_are_named(tmp_path):
 )  # fmt: skip
 def test_values_as_written(text, value):
     assert toml.value(text) == value
+
+
+def test_a_key_of_several_lines_is_shown_in_one(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('"a\\nb" = 1\n' + tiny().to_toml())
+    with pytest.raises(ScenarioError, match=r"there is no 'a\\nb'; there are") as error:
+        Scenario.load(path)
+    assert "\n" not in str(error.value)

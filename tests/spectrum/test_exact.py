@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from agewise.core.subchannel_sets import Quota, sets_within
 from agewise.core.waterfill import RATE_ROUNDING, Link, least_snrs, target_nats
 from agewise.spectrum import Uplink, pack, solve
+from agewise.spectrum.exact.certificate import ExactSearch
+from agewise.spectrum.exact.problem import Columns
 from tests import reference
 from tests.cells import cells, draw_gains
 
@@ -50,6 +53,79 @@ def test_the_greedy_packing_can_be_half_the_optimum():
     uplink = Uplink(np.array([[4.0, 3.0], [3.0, 0.0]]), 1.0, 1.0)
     assert pack(uplink, [1.0, 1.0]).owner.tolist() == [0, -1]
     assert solve(uplink, [1.0, 1.0]).allocation.owner.tolist() == [1, 0]
+
+
+def test_a_heavy_weight_does_not_hide_the_light_ones():
+    gains = np.array([[1000.0, 0, 0, 0], [0, 3, 7, 16], [0, 3, 3, 8], [0, 3, 3, 3]])
+    best = solve(Uplink(gains, 1.0, 1.5), [1e10, 3, 1, 5])
+    assert (best.value, best.bound, best.proven) == (1e10 + 5, 1e10 + 5, True)
+
+
+@pytest.mark.parametrize("ratio", [1e9, 1e10, 1e12, 1e15])
+def test_whole_weights_that_lie_far_apart_are_proven_exactly(ratio):
+    """One UE outweighs the rest; from 1e13 on only arithmetic without rounding can tell."""
+    rng = np.random.default_rng(12)
+    for trial in range(60):
+        gains = rng.choice([0.0, 3.0, 3.0, 7.0, 8.0, 16.0], (5, 5))
+        gains[0], gains[:, 0], gains[0, 0] = 0.0, 0.0, 1000.0
+        if trial % 3 == 1:
+            gains[1, 0] = 20.0
+        weights = rng.integers(1, 10, 5)
+        weights[0] = int(ratio) * (weights[0] if trial % 2 else 1)
+        best = solve(Uplink(gains, 1.0, 1.5), weights)
+        assert best.proven
+        value = sum(weights[best.allocation.scheduled].tolist())
+        assert value == reference.best_value(gains.tolist(), weights.tolist(), 1.0, 1.5)
+
+
+@pytest.mark.parametrize("heavy", [1e3, 1e9, 1e20, 1e200])
+def test_the_answer_beside_a_heavy_weight_is_that_without_it(heavy):
+    rng = np.random.default_rng(13)
+    for _ in range(15):
+        gains = draw_gains(rng, 5, 5, 5.0)
+        gains[0], gains[:, 0], gains[0, 0] = 0.0, 0.0, 1000.0
+        weights = np.append(heavy, rng.exponential(size=4))
+        light = reference.best_value(gains[1:].tolist(), weights[1:].tolist(), 1.0, 2.0)
+        best = solve(Uplink(gains, 1.0, 2.0), weights)
+        served = best.allocation.scheduled
+        assert best.proven
+        assert served[0]
+        assert math.fsum(weights[1:][served[1:]]) == pytest.approx(light, rel=1e-9)
+
+
+def test_weights_of_all_magnitudes_against_exhaustive_search_without_rounding():
+    rng = np.random.default_rng(15)
+    for trial in range(60):
+        gains = rng.choice([0.0, 3.0, 3.0, 7.0, 8.0, 16.0], (5, 5))
+        weights = 10.0 ** rng.uniform(*((-3, 3), (-9, 9), (-40, 40), (-300, 300))[trial % 4], 5)
+        best = solve(Uplink(gains, 1.0, 1.5), weights)
+        exact = [Fraction(weight) for weight in weights.tolist()]
+        value = sum(exact[ue] for ue in np.flatnonzero(best.allocation.scheduled))
+        assert best.proven
+        optimum = reference.best_value(gains.tolist(), exact, 1.0, 1.5)
+        assert optimum - value <= min(exact) / 10**9
+
+
+def test_where_exact_arithmetic_would_take_too_long_nothing_is_called_proven():
+    rng = np.random.default_rng(14)
+    gains = draw_gains(rng, 60, 15, 0.0)
+    weights = np.append(np.full(3, 1e17) * np.sqrt([2.0, 3.0, 5.0]), rng.exponential(size=57))
+    best = solve(Uplink(gains, 1.0, 4.0), weights, work_limit=100_000)
+    assert not best.proven
+    assert best.value <= best.bound <= best.value * (1 + 1e-9)
+
+
+def test_exact_search_finds_the_best_packing_or_says_that_it_gave_up():
+    columns = Columns(np.array([0, 0, 1, 2]), np.array([0, 1, 2, 4, 5]), np.array([0, 1, 0, 1, 1]))
+    weights = [Fraction(2**60), Fraction(2**60 + 1), Fraction(1)]
+    duals = [Fraction(0), Fraction(0), *weights]
+    search = ExactSearch.over(columns, weights, duals, Fraction(2**60))
+    assert not ExactSearch.over(columns, weights, duals, Fraction(2**60)).run(most_states=2)
+    assert search.run(most_states=1_000)
+    assert search.best in ([0, 3], [2])  # both are worth 2**60 + 1
+    again = ExactSearch.over(columns, weights, duals, Fraction(2**60 + 1))
+    assert again.run(most_states=1_000)
+    assert again.best is None
 
 
 def link_with(target, subchannels):

@@ -1,10 +1,13 @@
 """Lazy, eager and plain Python make the same decisions; the paper's special cases hold."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from agewise.spectrum import Uplink, fill, pack
+from agewise.spectrum import Uplink, auction, fill, pack
 from benchmarks.eager import pack_eagerly
 from tests import reference
 from tests.cells import cells, draw_gains
@@ -72,6 +75,50 @@ def test_score_then_fewer_subchannels_then_rank():
     assert pack(uplink, [2.0, 1.0, 1.0]).owner.tolist() == [1, -1]
     assert pack(uplink, [2.0, 1.0, 1.0], rank=[0, 2, 1]).owner.tolist() == [2, -1]
     assert pack(uplink, [2.1, 1.0, 1.0]).owner.tolist() == [0, 0]
+
+
+def equal_scores(most_age=120, most_need=6):
+    """(age, need) twice, where 2 sqrt(age) / need is the same number but not the same float."""
+    pairs = [(age, need) for age in range(1, most_age + 1) for need in range(1, most_need + 1)]
+    for (age, need), (other_age, other_need) in itertools.combinations(pairs, 2):
+        same = age * other_need**2 == other_age * need**2
+        if same and 2 * math.sqrt(age) / need != 2 * math.sqrt(other_age) / other_need:
+            yield (age, need), (other_age, other_need)
+
+
+def needing(counts):
+    """Gains and a threshold with which UE k needs ``counts[k]`` subchannels, each on all of them.
+
+    n equal subchannels of gain g carry n/2 log2(1 + g/n): g is what n of them need for 1 bit.
+    """
+    gains = [[n * (4 ** (1 / n) - 1) * (1 + 1e-6)] * max(counts) for n in counts]
+    return gains, 1.0
+
+
+def test_scores_that_differ_by_rounding_alone_are_equal():
+    cases = list(equal_scores())
+    assert len(cases) > 10
+    for (age, need), (other_age, other_need) in cases:
+        gains, threshold = needing((need, other_need))
+        weights = [2 * math.sqrt(age), 2 * math.sqrt(other_age)]
+        first = int(other_need < need)
+        for ues in ([0, 1], [1, 0]):
+            rows = [gains[ue] for ue in ues]
+            packed = assert_same_decisions(
+                rows, [weights[ue] for ue in ues], [0, 1], 1.0, threshold
+            )
+            assert packed.scheduled[ues.index(first)]
+            assert packed.owner[0] == ues.index(first)
+            priced = auction(Uplink(np.array(rows), 1.0, threshold), [weights[ue] for ue in ues],
+                exponents=(1.0,), price_rounds=0)  # fmt: skip
+            assert priced.scheduled[ues.index(first)]
+
+
+def test_scores_that_differ_by_more_than_rounding_are_not_equal():
+    gains, threshold = needing((2, 1))
+    for more, first in ((1e-11, 0), (1e-13, 1), (0.0, 1), (-1e-13, 1)):
+        packed = assert_same_decisions(gains, [2.0 + 2 * more, 1.0], [0, 1], 1.0, threshold)
+        assert packed.scheduled.tolist() == [first == 0, first == 1]
 
 
 def test_equal_ranks_go_by_index():

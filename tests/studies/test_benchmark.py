@@ -1,12 +1,17 @@
 """The benchmark: its scenarios, what it measures, its ranking and its page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from agewise import Scenario, benchmark, statistics
-from agewise.policies import AgeBased, MaxPack, Random
+import agewise
+from agewise import PolicyKey, Scenario, benchmark, statistics
+from agewise.engines import make_engine
+from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
-from agewise.studies import benchmark_page, benchmark_scenarios, ranking
+from agewise.studies import aggregations, benchmark_page, benchmark_scenarios, ranking
+from benchmarks import tune
 from tests.scenarios import tiny
 
 POLICIES = ["random", "max-pack", "age-based"]
@@ -21,7 +26,10 @@ class Small(benchmark_scenarios.BenchmarkScenario):
         return tiny(**{"run.rounds": 60, "channel.link.edge_snr_db": 5.0}).with_(**self.changes)
 
 
-DEADLINE = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
+DEADLINE = {
+    "kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0,
+    "offer": "everyone",
+}  # fmt: skip
 FEW = {
     "plain": Small("a small cell", 0.3),
     "late": Small("updates after the deadline are lost", 0.99, {"timing": DEADLINE}),
@@ -32,7 +40,7 @@ FEW = {
 def made(tmp_path_factory):
     """A benchmark of two small scenarios in place of the usual ones."""
     with pytest.MonkeyPatch.context() as patched:
-        for module in (ranking, benchmark_page):
+        for module in (ranking, benchmark_page, aggregations):
             patched.setattr(module, "SCENARIOS", FEW)
         out = tmp_path_factory.mktemp("benchmark")
         yield benchmark(POLICIES, seeds=3, out=out, engine="inline", quiet=True)
@@ -40,7 +48,7 @@ def made(tmp_path_factory):
 
 def test_the_scenarios_cover_the_regimes():
     """Threshold, heterogeneity, size and deadlines; a change of any of it is another version."""
-    assert benchmark_scenarios.VERSION == 1
+    assert benchmark_scenarios.VERSION == 2
     made = {name: one.scenario for name, one in benchmark_scenarios.SCENARIOS.items()}
     assert len(made) == 6
     assert all(isinstance(one, Scenario) and one.run.rounds == 60 for one in made.values())
@@ -48,6 +56,8 @@ def test_the_scenarios_cover_the_regimes():
     assert len({one.data.partition.kind for one in made.values()}) >= 2
     assert len({one.cell.ues for one in made.values()}) >= 2
     assert isinstance(made["deadline"].timing, SlotTiming)
+    assert made["deadline"].timing.offer == "in-time"
+    assert "offers every policy only UEs" in benchmark_scenarios.SCENARIOS["deadline"].summary
     assert made["one-digit"].data.partition.classes_per_ue == 1
     assert made["weak-uneven"].data.sizes.sigma == 1.0
 
@@ -63,39 +73,134 @@ def test_measures_are_those_of_the_histories(made):
     np.testing.assert_allclose(own.ages, [h.ages.mean() for h in histories])
     np.testing.assert_allclose(own.fairness, [statistics.jain(h.participation) for h in histories])
     np.testing.assert_allclose(own.subchannels, [(h.owner >= 0).sum() / 60 for h in histories])
-    weights, optima = (np.array([h.numbers(name) for h in histories])[:, [29, 59]]
-                       for name in ("weight", "optimum"))  # fmt: skip
-    np.testing.assert_allclose(own.loss, (1 - weights / optima).mean(axis=1))
-    assert result.scenario.run.optimum == SampledOptimum(every=30, work_limit=1_000_000)
+    assert result.scenario.run.optimum.kind == "never"
+    solved = agewise.Result.open(result.path.parent / "plain-optimum")
+    assert solved.scenario.run.optimum == SampledOptimum(every=30, work_limit=1_000_000)
+    shares = []
+    for seed in range(3):
+        one = solved.history("random", seed)
+        assert (one.accuracy == histories[seed].accuracy).all(), "to look on changes nothing"
+        weights, optima = (one.numbers(name)[[29, 59]] for name in ("weight", "optimum"))
+        shares.append((1 - weights / optima).mean())
+    assert made.losses["plain"][RANDOM].mean == pytest.approx(np.mean(shares))
     late = [made.results["late"].history("random", seed) for seed in range(3)]
     arrived = [h.frame["received"].list.len().sum() for h in late]
     assert sum(arrived) < sum(h.frame["scheduled"].list.len().sum() for h in late)
     np.testing.assert_allclose(made.measures["late"][RANDOM].ues, np.array(arrived) / 60)
 
 
-def test_the_ranking_pairs_the_seeds(made):
-    table = made.ranking()
-    assert table["score"].to_list() == sorted(table["score"], reverse=True)
-    rows = {row["policy"]: row for row in table.to_dicts()}
-    scores = {
-        policy: np.mean([of[policy].score for of in made.measures.values()], axis=0)
-        for policy in (RANDOM, MAX_PACK, AGE_BASED)
-    }
-    for policy, score in scores.items():
-        assert rows[str(policy)]["score"] == pytest.approx(score.mean())
-        assert 1 <= rows[str(policy)]["rank"] <= 3
-    assert sum(row["rank"] for row in rows.values()) == pytest.approx(6)
-    assert made.baseline == MAX_PACK
-    assert rows[str(MAX_PACK)]["gain"] is None
-    paired = [
-        statistics.paired_difference(scores[policy], scores[MAX_PACK])
-        for policy in (AGE_BASED, RANDOM)
-    ]
-    assert rows[str(AGE_BASED)]["gain"] == pytest.approx(paired[0].difference)
-    np.testing.assert_allclose(
-        [rows[str(policy)]["p"] for policy in (AGE_BASED, RANDOM)],
-        statistics.holm([one.p_value for one in paired]),
+def test_the_table_pairs_the_seeds(made):
+    for scenario, measures in made.measures.items():
+        rows = {row["policy"]: row for row in made.table(scenario).to_dicts()}
+        paired = [
+            statistics.paired_difference(measures[policy].score, measures[MAX_PACK].score)
+            for policy in (AGE_BASED, RANDOM)
+        ]
+        assert rows[str(MAX_PACK)]["gain"] is None
+        assert rows[str(AGE_BASED)]["gain"] == pytest.approx(paired[0].difference)
+        np.testing.assert_allclose(
+            [rows[str(policy)]["p"] for policy in (AGE_BASED, RANDOM)],
+            statistics.holm([one.p_value for one in paired]),
+        )
+        assert {row["group"] for row in rows.values()} == {1}, "three seeds tell nobody apart"
+    overall = {row["policy"]: row for row in made.overall().to_dicts()}
+    means = np.mean([of[RANDOM].score for of in made.measures.values()], axis=0)
+    assert overall[str(RANDOM)]["score"] == pytest.approx(means.mean())
+
+
+def scored(**levels):
+    """A benchmark in which policies have these scores, one per scenario, over ten seeds."""
+    noise = np.random.default_rng(1).normal(0, 0.002, (5, 10))
+    noise -= noise.mean(axis=1, keepdims=True)
+    measures = {}
+    for place in range(len(next(iter(levels.values())))):
+        measures[f"s{place}"] = {
+            PolicyKey(name, {}): measured(level[place] + noise[i])
+            for i, (name, level) in enumerate(levels.items())
+        }
+    return ranking.Benchmark({}, measures, {}, None)
+
+
+def measured(score):
+    ones = np.ones(score.size)
+    return ranking.Measures(
+        list(range(score.size)), ones[:, None], np.repeat(score[:, None], 4, axis=1), *(ones,) * 5
     )
+
+
+def test_ties_share_a_group():
+    level = [0.8, 0.8, 0.8]
+    made = scored(a=level, b=level, c=[0.7] * 3, d=[0.7] * 3, optimal=[0.9] * 3)
+    groups = {row["policy"]: row["group"] for row in made.overall().to_dicts()}
+    assert groups == {"a": 1, "b": 1, "c": 2, "d": 2, "optimal": None}
+    assert made.overall()["policy"].to_list()[-1] == "optimal", "other seeds, so not in the order"
+
+
+def test_an_overall_ranking_must_not_hang_on_one_scenario():
+    fair = scored(a=[0.82, 0.83, 0.82], b=[0.7, 0.71, 0.7])
+    assert fair.decided_by_one() == []
+    one = scored(a=[0.80, 0.80, 0.99], b=[0.81, 0.81, 0.60])
+    assert one.decided_by_one() == ["Without `s2`, b leads."]
+    close = scored(a=[0.8, 0.8, 0.8015], b=[0.8005, 0.8005, 0.7995])
+    assert close.decided_by_one() == ["Without `s2`, b comes before a."]
+    assert "too few to rank over" in scored(a=[0.8, 0.8], b=[0.7, 0.7]).decided_by_one()[0]
+
+
+def test_tuned_forms_are_valid_and_are_run():
+    """Each is another form of its policy, and the paper's age-based stays in the list."""
+    for name, written in benchmark_scenarios.TUNED.items():
+        assert make_policy(written).name == name
+        assert make_policy(written) != make_policy(name)
+    listed = [make_policy(policy) for policy in benchmark_scenarios.benchmark_policies()]
+    assert {policy.name for policy in listed} == set(names())
+    assert AgeBased() in listed
+    assert len(listed) == len(set(listed))
+
+
+def test_every_policy_has_a_grid_with_its_default():
+    assert {*tune.GRIDS, *tune.NOTHING, "optimal"} == set(names())
+    assert not set(tune.SEEDS) & set(range(1000))
+    for name in tune.GRIDS:
+        assert make_policy(name).key in tune.grid(name)
+
+
+def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
+    rng = np.random.default_rng(2)
+    default = 0.8 + 0.01 * rng.normal(size=10)
+    scores = dict.fromkeys(tune.grid("markov"), default - 0.1)
+    scores[make_policy("markov").key] = default
+    half, more = (make_policy("markov", load=load).key for load in (0.5, 1.5))
+    scores[half] = default + 0.001 + 0.01 * rng.normal(size=10)
+    assert tune.chosen(tune.tried_forms("markov", scores)).policy == make_policy("markov")
+    scores[more] = default + 0.02 + 0.001 * rng.normal(size=10)
+    tried = tune.tried_forms("markov", scores)
+    assert tune.tuned({"markov": tried}) == {"markov": "markov:load=1.5"}
+    section = tune.section("markov", tried)
+    assert section.count("**in the benchmark**") == 1
+    assert "| load=1.5 |" in section.splitlines()[4]
+
+
+def test_aggregations_are_compared_with_the_average(made, tmp_path):
+    table = aggregations.compare_aggregations(
+        ["plain"], [0, 1], tmp_path, make_engine("inline", None, None), quiet=True
+    )
+    rows = table.table("plain").to_dicts()
+    assert len(rows) == 4 * 5
+    scores = table.scores["plain"]
+    raw = []
+    for row in rows:
+        key = row["policy"], row["aggregation"]
+        assert row["score"] == pytest.approx(scores[key].mean())
+        if row["aggregation"] != "average":
+            paired = statistics.paired_difference(scores[key], scores[row["policy"], "average"])
+            assert row["gain"] == pytest.approx(paired.difference)
+            raw.append(paired.p_value)
+    found = [row["p"] for row in rows if row["p"] is not None]
+    np.testing.assert_allclose(found, statistics.holm(raw))
+    with_second = replace(made, aggregations=table)
+    page = benchmark_page.write_benchmark_page(with_second, tmp_path / "page.md").read_text("utf-8")
+    assert "all 16 of a scenario (policies and aggregations)" in page
+    assert "| memory, agreement | max-pack | " in page
 
 
 def test_rounds_to_the_target(made):
@@ -110,17 +215,18 @@ def test_rounds_to_the_target(made):
 def test_it_goes_on_where_it_was_and_takes_more(made):
     out = made.results["plain"].path.parent
     before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
-    assert len(before) == 18
+    assert len(before) == 36, "each policy and seed with and without the optimum"
     more = benchmark(
         [*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True, baseline="random"
     )
-    assert len(more.ranking()) == 4
+    assert len(more.table("late")) == 4
     assert more.baseline == RANDOM
-    assert [row["policy"] for row in more.ranking().to_dicts() if row["gain"] is None] == ["random"]
+    rows = more.table("plain").to_dicts()
+    assert [row["policy"] for row in rows if row["gain"] is None] == ["random"]
     for file, then in before.items():
         assert file.stat().st_mtime_ns == then
     fewer = benchmark(POLICIES[:2], seeds=2, out=out, engine="inline", quiet=True)
-    assert len(fewer.ranking()) == 2
+    assert len(fewer.table("plain")) == 2
     assert fewer.measures["plain"][RANDOM].seeds == [0, 1]
 
 
@@ -129,16 +235,37 @@ def test_the_page(made, tmp_path):
         encoding="utf-8"
     )
     assert "3 policies on 2 of 2 scenarios" in text
-    assert "3 seeds of each" in text
     assert "after 10, 20, 40 and 60 rounds" in text
-    assert text.count("| baseline |") == 3
+    assert text.count("| baseline |") == 2
     assert "difference in score from max-pack, " in text
+    family = "against max-pack, all 2 of them (policies) corrected together (Holm)."
+    assert text.count(family) == 2
+    assert "There is no overall ranking" in text
     for heading in ("## All scenarios", "## plain", "## late"):
         assert heading in text
-    best = made.ranking().row(0, named=True)
+    best = made.table("plain").row(0, named=True)
     assert f"{100 * best['score']:.1f} ± " in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 3 * (2 + 3)
+    assert len(rows) == 2 * (2 + 3)
+    headline = benchmark_page.headline(made)
+    assert "| random | " in headline
+    assert "over the 2 policies of a scenario" in headline
+
+
+def test_exact_policies_have_few_seeds_and_say_so(made, tmp_path):
+    out = made.results["plain"].path.parent
+    policies = ["random", "max-pack", "max-pack-exact"]
+    options = {"out": out, "engine": "inline", "quiet": True, "write": tmp_path / "page.md"}
+    six = benchmark(policies, ["plain"], seeds=6, **options)
+    counts = [len(one.seeds) for one in six.measures["plain"].values()]
+    assert counts == [6, 6, 5]
+    last = six.table("plain").to_dicts()[-1]
+    assert (last["policy"], last["group"]) == (str(MaxPackExact().key), None)
+    first, second = (six.measures["plain"][p.key].by_seed for p in (MaxPackExact(), MaxPack()))
+    gains = [first[seed] - second[seed] for seed in range(5)]
+    assert last["gain"] == pytest.approx(np.mean(gains))
+    text = (tmp_path / "page.md").read_text("utf-8")
+    assert "6 seeds; max-pack-exact, which solves every round exactly, has 5 seeds" in text
 
 
 def test_an_unknown_scenario(tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise import statistics
 from agewise.experiment import Measured
 from agewise.policies import AgeBased, MaxPack
 from agewise.report.claims import judge
@@ -25,9 +26,16 @@ def measured(gain_early, gain_late, diversity, spread, seed=0):
     accuracy = accuracy + 0.001 * rng.normal(size=accuracy.shape)
     ones = np.ones(20)
     return Measured(
-        list(range(20)), ones, ones, ones, ones, diversity * ones, spread + 0.01 * level[:, 0],
-        accuracy,
-    )  # fmt: skip
+        list(range(20)), *(ones,) * 5, diversity * ones, spread + 0.01 * level[:, 0], accuracy
+    )
+
+
+def row_of(first, second, points=(10, 20, 40, 100)):
+    """The row that the table of these two alone would have."""
+    paired = [statistics.paired_difference(first.at(point), second.at(point)) for point in points]
+    p_values = statistics.holm([one.p_value for one in paired])
+    row = {f"gain@{at}": one.difference for at, one in zip(points, paired, strict=True)}
+    return row | {f"p@{at}": p for at, p in zip(points, p_values.tolist(), strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -36,13 +44,14 @@ def measured(gain_early, gain_late, diversity, spread, seed=0):
         (0.05, 0.02, "holds", "holds"),
         (0.02, 0.05, "holds", "does not hold"),
         (0.03, 0.0, "holds in part", "holds"),
-        (0.0, 0.0, "does not hold", "does not hold"),
+        (0.0, 0.0, "not shown with 20 seeds", "not shown with 20 seeds"),
         (-0.04, -0.04, "does not hold", "does not hold"),
         (-0.04, 0.04, "holds in part", "does not hold"),
     ],
 )
 def test_the_first_two_claims(early, late, higher, pronounced):
-    claims = judge(measured(early, late, 0.5, 10, seed=1), measured(0, 0, 0.5, 10), 100)
+    first, second = measured(early, late, 0.5, 10, seed=1), measured(0, 0, 0.5, 10)
+    claims = judge(first, second, row_of(first, second), 100)
     assert [claim.verdict for claim in claims[:2]] == [higher, pronounced]
     assert f"{100 * late:+.1f} points at round 100" in claims[0].evidence.replace("-0.0", "+0.0")
 
@@ -53,27 +62,27 @@ def test_the_third_claim_needs_both_more_diversity_and_a_link():
     wider = rng.random(20)
     gain = (0.02 + 0.05 * wider)[:, None]
     linked = Measured(
-        base.seeds, *(base.ues_per_round,) * 4, base.diversity, base.spread + 1 + wider,
+        base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread + 1 + wider,
         base.accuracy + gain,
     )  # fmt: skip
-    assert judge(linked, base, 100)[2].verdict == "holds"
+    assert judge(linked, base, row_of(linked, base), 100)[2].verdict == "holds"
     unlinked = Measured(
-        base.seeds, *(base.ues_per_round,) * 4, base.diversity, base.spread + 1 + wider,
+        base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread + 1 + wider,
         base.accuracy + 0.03 + 0.01 * rng.normal(size=(20, 1)),
     )  # fmt: skip
-    assert judge(unlinked, base, 100)[2].verdict == "holds in part"
+    assert judge(unlinked, base, row_of(unlinked, base), 100)[2].verdict == "holds in part"
     narrower = Measured(
-        base.seeds, *(base.ues_per_round,) * 4, base.diversity, base.spread - 1 - 0.1 * wider,
+        base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread - 1 - 0.1 * wider,
         base.accuracy + 0.03,
     )  # fmt: skip
-    assert judge(narrower, base, 100)[2].verdict == "does not hold"
+    assert judge(narrower, base, row_of(narrower, base), 100)[2].verdict == "does not hold"
 
 
 def test_short_runs_cannot_be_judged_on_early_rounds():
     short = measured(0, 0, 0.5, 10)
     cut = Measured(*(getattr(short, f) for f in short.__dataclass_fields__ if f != "accuracy"),
                    short.accuracy[:, :30])  # fmt: skip
-    assert judge(cut, cut, 30)[1].verdict == "cannot be judged"
+    assert judge(cut, cut, row_of(cut, cut, (10, 20, 30)), 30)[1].verdict == "cannot be judged"
 
 
 def test_reproduce_runs_judges_and_draws(tmp_path):
@@ -121,6 +130,9 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
                 expected = (aged - packed).mean()
                 assert drawn.gains[layer, row, column] == pytest.approx(expected)
     assert sum(drawn.counts()) == 8
+    written = (drawn.result.path / "map.md").read_text(encoding="utf-8")
+    assert "all 8 of them (squares of all maps) corrected together (Holm)" in written
+    assert f"{100 * drawn.gains[1, 1, 1]:+.1f}" in written.splitlines()[-1]
     assert all(file.exists() for file in drawn.figures)
 
 

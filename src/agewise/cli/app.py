@@ -1,21 +1,71 @@
 """The command line's frame: the application, its version, and how mistakes are told."""
 
+import difflib
 import sys
-from typing import Annotated, NoReturn
+from collections import Counter
+from functools import partial
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import agewise
+from agewise.checks import visible
+
+#: What the parser raises at the user's mistakes: public in typer only as the base of this one.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+#: The exit code of a command that Ctrl-C ended.
+_INTERRUPTED = 130
+_NOTHING_KEPT = "nothing was finished; the same command starts anew"
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with a sentence on what is kept; typer would make it an exit that says nothing."""
+
+
+class _Commands(TyperGroup):
+    """The commands, from which an interrupt comes out as `Interrupted`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(str(error) or _NOTHING_KEPT) from error
+
+
+class _Command(TyperCommand):
+    """A command whose options count once each, unless they are made to be repeated."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; an option that would silently replace itself is refused."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for option, count in Counter(order).items():
+            if count > 1 and not (_is_repeatable(option) or getattr(option, "is_flag", False)):
+                hint = "; compare takes several policies" if option.opts == ["--policy"] else ""
+                raise ValueError(
+                    f"{ctx.info_name} takes one {option.opts[0]}, and it is given {count} times"
+                    f"{hint}"
+                )
+        return list(super().parse_args(ctx, args))
+
+
+def _is_repeatable(option: Any) -> bool:
+    return bool(getattr(option, "multiple", False)) or option.nargs != 1
+
 
 app = typer.Typer(
     name="agewise",
-    no_args_is_help=True,
+    cls=_Commands,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Who uploads, on which subchannels, with what power: age-based scheduling of federated "
     "learning over wireless channels.",
 )
+#: Registers a command: a decorator with its name.
+command = partial(app.command, cls=_Command)
 
 
 def _version(wanted: bool) -> None:
@@ -26,27 +76,75 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
-    version: Annotated[
+    context: typer.Context,
+    _wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-) -> None: ...
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End with one sentence."""
-    typer.echo(f"agewise: {' '.join(message.split())}", err=True)
+    typer.echo(visible(f"agewise: {' '.join(message.split())}"), err=True)
     sys.exit(code)
+
+
+def end_if_failed(result: "agewise.Result") -> None:
+    """The exit code says that runs failed, which is printed already."""
+    if result.failed:
+        sys.exit(1)
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends with one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):  # a locale without a letter must not end a command
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        app()
-    except KeyboardInterrupt:
-        fail("interrupted; what is finished is kept, the same command goes on from there", 130)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
+        code = app(prog_name="agewise", standalone_mode=False)
+        if code == _INTERRUPTED:  # while the arguments were read, where typer hears it first
+            raise Interrupted
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
+        fail(f"interrupted: {str(error) or _NOTHING_KEPT}", _INTERRUPTED)
+    except _UsageError as error:
+        fail(_usage(error))
+    except UnicodeEncodeError as error:
+        fail(
+            f"{error.object!a} cannot be written in this locale's encoding, {error.encoding}: "
+            "set PYTHONUTF8=1"
+        )
+    except MemoryError as error:
+        fail(f"not enough memory: {str(error) or 'make the cell, the data or the run smaller'}")
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, ModuleNotFoundError) as error:
         fail(str(error))
     except RuntimeError as error:
         if type(error).__module__.split(".")[0] not in ("loky", "ray"):
             raise
         fail(f"a worker process was lost, and the same command goes on from there: {error}", 1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """What the parser says against a command, with the option or command that may be meant."""
+    context = error.ctx
+    where = context.command_path.removeprefix("agewise").strip() if context else ""
+    help_of = " ".join(filter(None, ("agewise", where, "--help")))
+    given = getattr(error, "option_name", None)
+    if given is not None and hasattr(error, "possibilities"):
+        options = {
+            name.lstrip("-"): name
+            for parameter in (context.command.params if context else [])
+            for name in parameter.opts
+        }
+        near = difflib.get_close_matches(given.lstrip("-"), options, n=1)
+        text = f"there is no option {given}"
+        hint = f"did you mean {options[near[0]]}?" if near else f"{help_of} lists them"
+    else:
+        text = error.format_message().rstrip(".").replace(". Did", "; did")
+        text = text[:1].lower() + text[1:]
+        hint = "" if "did you mean" in text else f"see {help_of}"
+    return "; ".join(filter(None, (f"{where}: {text}" if where else text, hint)))

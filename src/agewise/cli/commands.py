@@ -8,7 +8,7 @@ import typer
 
 import agewise
 from agewise.cli import printing
-from agewise.cli.app import app
+from agewise.cli.app import command, end_if_failed
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -16,6 +16,7 @@ from agewise.cli.options import (
     Baseline,
     Changes,
     EngineName,
+    FailFast,
     Folder,
     OnePolicy,
     Out,
@@ -25,15 +26,15 @@ from agewise.cli.options import (
     Source,
     Vary,
     Workers,
-    assignment,
     default_out,
     scenario_of,
-    value_of,
+    swept_scenario,
+    values_of,
     variations_of,
 )
 
 
-@app.command("scenario")
+@command("scenario")
 def scenario_command(
     source: Annotated[
         str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
@@ -50,10 +51,10 @@ def scenario_command(
         names = agewise.scenario.presets()
         printing.print_list({name: agewise.scenario.summary(name) for name in names})
     else:
-        typer.echo(scenario_of(source, changes).to_toml(), nl=False)
+        printing.say(scenario_of(source, changes).to_toml().rstrip())
 
 
-@app.command("policies")
+@command("policies")
 def policies_command(as_json: AsJson = False) -> None:
     """List the scheduling policies, one line each."""
     lines = {name: agewise.policies.summary(name) for name in agewise.policies.names()}
@@ -63,7 +64,7 @@ def policies_command(as_json: AsJson = False) -> None:
         printing.print_list(lines)
 
 
-@app.command("run")
+@command("run")
 def run_command(
     source: Source = "paper",
     policy: OnePolicy = "age-based",
@@ -84,12 +85,15 @@ def run_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
 
     Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
     """
+    if live:
+        _require_live(engine, workers, address, as_json=as_json)
     scenario = scenario_of(source, changes)
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
@@ -103,11 +107,31 @@ def run_command(
             address=address,
             quiet=quiet or live,
             baseline=baseline,
+            fail_fast=fail_fast,
         )
     printing.print_result(result, as_json=as_json)
+    end_if_failed(result)
 
 
-@app.command("compare")
+def _require_live(
+    engine: str | None, workers: int | None, address: str | None, *, as_json: bool
+) -> None:
+    """Raise ``ValueError`` for options that cannot go with ``--live``."""
+    others = {
+        f"--engine {engine}": engine not in (None, "inline"),
+        "--workers": workers is not None,
+        "--address": address is not None,
+        "--json": as_json,
+    }
+    for option, given in others.items():
+        if given:
+            raise ValueError(
+                f"--live shows runs of this process as they happen, and {option} cannot go with "
+                "it: leave out one of the two"
+            )
+
+
+@command("compare")
 def compare_command(
     source: Source = "paper",
     policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
@@ -119,6 +143,7 @@ def compare_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
@@ -135,12 +160,14 @@ def compare_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
-@app.command("sweep")
+@command("sweep")
 def sweep_command(
     vary: Vary,
     source: Source = "paper",
@@ -153,16 +180,18 @@ def sweep_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    fail_fast: FailFast = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
     Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
     """
+    varied = variations_of(vary, changes)
     result = agewise.sweep(
-        scenario_of(source, changes),
+        swept_scenario(source, changes, varied),
         policies,
-        variations_of(vary),
+        varied,
         seeds,
         out or default_out("sweep", source),
         engine=engine,
@@ -170,18 +199,20 @@ def sweep_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json)
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    end_if_failed(result)
 
 
-@app.command("show")
+@command("show")
 def show_command(folder: Folder, baseline: Baseline = None, as_json: AsJson = False) -> None:
     """Print the tables of a results folder."""
     printing.print_result(agewise.Result.open(folder, baseline), as_json=as_json)
 
 
-@app.command("report")
+@command("report")
 def report_command(
     folder: Folder,
     output: Annotated[
@@ -196,7 +227,7 @@ def report_command(
     printing.print_page(agewise.write_page(agewise.Result.open(folder, baseline), output))
 
 
-@app.command("figure")
+@command("figure")
 def figure_command(
     folder: Folder,
     kind: Annotated[
@@ -208,7 +239,9 @@ def figure_command(
     ],
     at: Annotated[
         list[str] | None,
-        typer.Option(help="Which setting of a sweep: threshold.rate=4; the first if not given."),
+        typer.Option(
+            help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
+        ),
     ] = None,
     baseline: Baseline = None,
 ) -> None:
@@ -217,12 +250,11 @@ def figure_command(
     Example: agewise figure runs/reproduce-paper accuracy -o accuracy.pdf
     """
     result = agewise.Result.open(folder, baseline)
-    written = dict(assignment(text, "--at") for text in at or [])
-    setting = {name: value_of(text, "--at") for name, text in written.items()}
-    typer.echo(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+    setting = values_of(at, "--at")
+    printing.say(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
 
 
-@app.command("traffic")
+@command("traffic")
 def traffic_command(
     source: Source = "paper",
     policy: OnePolicy = "age-based",
@@ -252,7 +284,7 @@ def traffic_command(
     printing.print_traffic(traffic, scenario.run.age_alpha, as_json=as_json)
 
 
-@app.command("schedule")
+@command("schedule")
 def schedule_command(
     gains: Annotated[
         Path,

@@ -7,7 +7,7 @@ import typer
 
 import agewise
 from agewise.cli import printing
-from agewise.cli.app import app
+from agewise.cli.app import command
 from agewise.cli.options import (
     Address,
     AsJson,
@@ -22,12 +22,14 @@ from agewise.cli.options import (
     Source,
     Workers,
     default_out,
+    out_folder,
     scenario_of,
+    swept_scenario,
     variations_of,
 )
 
 
-@app.command("reproduce")
+@command("reproduce")
 def reproduce_command(
     source: Annotated[
         str | None,
@@ -90,7 +92,7 @@ def reproduce_command(
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
 
 
-@app.command("advise")
+@command("advise")
 def advise_command(
     source: Source,
     changes: Changes = None,
@@ -103,7 +105,7 @@ def advise_command(
     printing.print_advice(agewise.advise(scenario_of(source, changes)), as_json=as_json)
 
 
-@app.command("gap")
+@command("gap")
 def gap_command(
     source: Annotated[
         str | None,
@@ -136,10 +138,11 @@ def gap_command(
 
     Example: agewise gap --policy age-based --policy max-pack --vary threshold.rate=2,4
     """
+    varied = variations_of(vary or [], changes)
     study = agewise.gap(
-        scenario_of(source or agewise.studies.gap_scenario(), changes),
+        swept_scenario(source or agewise.studies.gap_scenario(), changes, varied),
         policies or agewise.studies.GAP_POLICIES,
-        variations_of(vary) if vary else None,
+        varied or None,
         seeds,
         out or default_out("gap", source or "paper"),
         every=every,
@@ -152,7 +155,7 @@ def gap_command(
     printing.print_gap(study, as_json=as_json)
 
 
-@app.command("benchmark")
+@command("benchmark")
 def benchmark_command(
     policies: Policies = [],  # noqa: B006 (typer copies it)
     scenarios: Annotated[
@@ -163,9 +166,14 @@ def benchmark_command(
             "by default.",
         ),
     ] = None,
-    seeds: Seeds = 10,
+    seeds: Seeds = 30,
     out: Annotated[
-        Path, typer.Option(help="Results folder; one that is partly filled is continued.")
+        Path,
+        typer.Option(
+            parser=out_folder,
+            metavar="DIR",
+            help="Results folder; one that is partly filled is continued.",
+        ),
     ] = Path("runs/benchmark"),
     every: Every = 30,
     write: Annotated[Path | None, typer.Option(help="Write a Markdown page here.")] = None,
@@ -176,9 +184,10 @@ def benchmark_command(
     baseline: Baseline = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run every policy on the benchmark's fixed scenarios, and rank them.
+    """Run every policy on the benchmark's fixed scenarios, and say what each gains.
 
-    A benchmark that was stopped goes on where it was.
+    Policies that solve a round exactly run from the first five seeds. A benchmark that was stopped
+    goes on where it was.
 
     Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
     """

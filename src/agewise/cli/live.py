@@ -11,6 +11,8 @@ from rich.live import Live as Screen
 from rich.panel import Panel
 from rich.text import Text
 
+from agewise.checks import visible
+
 if TYPE_CHECKING:
     from agewise.records import RoundRecord
 
@@ -35,7 +37,7 @@ class Live:
         if self._screen:
             self._screen.start()
         else:
-            typer.echo(self.title)
+            typer.echo(visible(self.title))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,15 +71,15 @@ def picture(record: "RoundRecord", accuracies: list[float], title: str, count: i
     text.append("ages      ", "bold").append(f"{bars}", "cyan").append(f"  {edges}\n")
     text.append("accuracy  ", "bold").append(sparkline(accuracies[-_WIDTH:]), "green")
     text.append(f"  {100 * accuracies[-1]:.1f}%" if accuracies else "not measured yet")
-    return Panel(text, title=Text(title), title_align="left", width=90)
+    return Panel(text, title=Text(visible(title)), title_align="left", width=90)
 
 
 def age_histogram(record: "RoundRecord", bins: int = 20) -> tuple[str, str]:
     """How many UEs have which age, as small bars, and what the bars span."""
-    peak = int(record.ages.max())
-    bins = min(bins, peak + 1)
-    counts = Counter(age * bins // (peak + 1) for age in record.ages.tolist())
-    return sparkline([counts[place] for place in range(bins)], zero=True), f"0 to {peak}"
+    largest = int(record.ages.max())
+    bins = min(bins, largest + 1)
+    counts = Counter(age * bins // (largest + 1) for age in record.ages.tolist())
+    return sparkline([counts[place] for place in range(bins)], zero=True), f"0 to {largest}"
 
 
 def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
@@ -103,5 +105,5 @@ def _facts(record: "RoundRecord") -> str:
     return (
         f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
         f"{record.owner.size} subchannels, {int((record.participation > 0).sum())} heard so far, "
-        f"age {record.ages.mean():.1f} (peak {int(record.ages.max())})"
+        f"age {record.ages.mean():.1f} (largest {int(record.ages.max())})"
     )

@@ -1,11 +1,18 @@
 """Options that several commands share, and what they mean."""
 
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import agewise
+
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
+_RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
+#: So many values of a range at most.
+_MOST_VALUES = 10_000
 
 Source = Annotated[
     str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
@@ -21,16 +28,28 @@ Changes = Annotated[
 Vary = Annotated[
     list[str],
     typer.Option(
-        help="Values of a field: threshold.rate=1,2,4, or of a section, data.partition=iid,shards. "
-        "May be repeated, which gives every combination."
+        help="Values of a field: threshold.rate=1,2,4 or, from the first to the last by a step, "
+        "cell.ues=50:200:50; of a section: data.partition=iid,shards. May be repeated, which gives "
+        "every combination."
     ),
 ]
+
+
+def out_folder(text: str | Path) -> Path:
+    """The folder that is meant; an empty name would mean this very folder."""
+    if isinstance(text, str) and not text.strip():
+        raise typer.BadParameter("it is empty: give the name of a results folder")
+    return Path(text)
+
+
 Folder = Annotated[Path, typer.Argument(help="A results folder, finished or still running.")]
 Out = Annotated[
     Path | None,
     typer.Option(
+        parser=out_folder,
+        metavar="DIR",
         help="Results folder, runs/COMMAND-SCENARIO by default; one that is partly filled is "
-        "continued."
+        "continued.",
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
@@ -58,6 +77,9 @@ Workers = Annotated[
 ]
 Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
+]
 Every = Annotated[int, typer.Option(min=1, help="Solve every so many rounds to optimality.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -65,8 +87,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 def scenario_of(source: "str | agewise.Scenario", changes: list[str] | None) -> "agewise.Scenario":
     """The scenario of this preset or file with the changes, which are made together."""
     base = named_scenario(source) if isinstance(source, str) else source
-    written = dict(assignment(text, "--set") for text in changes or [])
-    return base.with_(**{name: value_of(text, "--set") for name, text in written.items()})
+    return base.with_(**values_of(changes, "--set"))
+
+
+def swept_scenario(
+    source: "str | agewise.Scenario", changes: list[str] | None, varied: dict[str, list[Any]]
+) -> "agewise.Scenario":
+    """The scenario that a sweep starts from.
+
+    A change may need a field that is varied, as a kind of data set needs the paths: then the
+    first value of every varied field is a part of it.
+    """
+    try:
+        return scenario_of(source, changes)
+    except agewise.scenario.ScenarioError:
+        if not changes:
+            raise
+        first = {name: values[0] for name, values in varied.items()}
+        base = named_scenario(source) if isinstance(source, str) else source
+        return base.with_(**values_of(changes, "--set"), **first)
 
 
 def named_scenario(source: str) -> "agewise.Scenario":
@@ -82,15 +121,63 @@ def default_out(command: str, source: str) -> Path:
     return Path("runs") / f"{command}-{Path(source).stem}"
 
 
-def variations_of(texts: list[str]) -> dict[str, list[Any]]:
-    """The values of each field, from ``name=value,value`` texts."""
+def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:
+    """The value of each name, from ``name=value`` texts."""
+    values: dict[str, Any] = {}
+    for name, text in (assignment(text, option) for text in texts or []):
+        if name in values:
+            raise ValueError(f"{option} {name} is given twice: leave out one of the two")
+        values[name] = value_of(text, option)
+    return values
+
+
+def variations_of(texts: list[str], changes: list[str] | None = None) -> dict[str, list[Any]]:
+    """The values of each field, from ``name=value,value`` texts, beside the changes of --set."""
     varied: dict[str, list[Any]] = {}
     for text in texts:
         name, values = assignment(text, "--vary")
         if name in varied:
             raise ValueError(f"--vary {name} is given twice: write all its values behind one")
-        varied[name] = [value_of(value, "--vary") for value in split_values(values)]
+        varied[name] = [value for part in split_values(values) for value in _varied(part, name)]
+    both = [name for name in values_of(changes, "--set") if name in varied]
+    if both:
+        raise ValueError(f"--set and --vary both change {both[0]}: leave out one of the two")
     return varied
+
+
+def _varied(text: str, name: str) -> list[Any]:
+    """The values of one part behind --vary: a single value, or those of a range."""
+    if not _RANGE.fullmatch(text):
+        return [value_of(text, "--vary")]
+    return range_values(text, f"--vary {name}={text}")
+
+
+def range_values(text: str, where: str) -> list[int] | list[float]:
+    """The numbers of ``first:last:step``, the last included where the steps meet it.
+
+    >>> range_values("50:200:50", ""), range_values("1:0:-0.5", "")
+    ([50, 100, 150, 200], [1.0, 0.5, 0.0])
+    """
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ValueError(f"{where}: a range is first:last:step, such as 50:200:50")
+    first, last, step = map(Decimal, parts)  # exact, so that 0:1:0.1 has eleven values
+    if step == 0:
+        raise ValueError(f"{where}: the step of a range must not be 0")
+    steps = (last - first) / step
+    if steps < 0:
+        raise ValueError(
+            f"{where}: the range is empty: {first} to {last} is not reached by steps of {step}"
+        )
+    if steps >= _MOST_VALUES:
+        raise ValueError(
+            f"{where}: the range has about {steps:.3g} values, and at most {_MOST_VALUES:,} are "
+            "taken: make its step larger"
+        )
+    values = [first + number * step for number in range(int(steps) + 1)]
+    if all(re.fullmatch(r"[-+]?\d+", part) for part in parts):
+        return [int(value) for value in values]
+    return [float(value) for value in values]
 
 
 def assignment(text: str, option: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import agewise
+from agewise.checks import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,21 +23,34 @@ if TYPE_CHECKING:
     from agewise.traffic import Traffic
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print text; nothing in it steers the terminal, wherever it is from."""
+    typer.echo(visible(text, lines=True), err=err)
+
+
 def print_json(value: object) -> None:
-    """For machines."""
-    typer.echo(json.dumps(value, indent=2, default=str))
+    """For machines; what is no finite number is null, for JSON knows no others."""
+    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_list(lines: Mapping[str, str]) -> None:
     """Names, each with a line of text."""
     width = max(map(len, lines))
     for name, line in lines.items():
-        typer.echo(f"{name:<{width}}  {line}")
+        say(f"{name:<{width}}  {line}")
 
 
 def print_page(page: Path, *, to_stderr: bool = False) -> None:
     """Where the page is."""
-    typer.echo(f"Page: {page}", err=to_stderr)
+    say(f"Page: {page}", err=to_stderr)
 
 
 def print_result(result: "agewise.Result", *, as_json: bool) -> None:
@@ -47,7 +61,7 @@ def print_result(result: "agewise.Result", *, as_json: bool) -> None:
     if result.entries:
         _print_tables(result)
     else:
-        typer.echo(f"{result.path}: no run is finished yet")
+        say(visible(f"{result.path}: no run is finished yet"))
     _print_state(result)
 
 
@@ -60,14 +74,16 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
         print_json(described | _described_explanation(study.explanation))
         return
     _print_tables(study.result)
-    typer.echo("What the paper says, and what holds here (both with ties at random):")
+    say("What the paper says, and what holds here (both with ties at random):")
     for number, claim in enumerate(study.claims, start=1):
-        typer.echo(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
-        typer.echo(f"     {claim.evidence}")
+        say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
+        say(f"     {claim.evidence}")
+    if study.claims:
+        say(agewise.report.claims.CLAIMS_NOTE)
     if study.explanation is not None:
         print_explanation(study.explanation)
         figures += map(str, study.explanation.figures)
-    typer.echo(f"Figure: {', '.join(figures)}")
+    say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
@@ -92,7 +108,7 @@ def print_explanation(explanation: "Explanation") -> None:
         "points of gain per standard deviation of it, alone and in a regression on all (95%)",
     )
     for sentence in explanation.sentences:
-        typer.echo(sentence)
+        say(sentence)
 
 
 def _described_explanation(explanation: "Explanation | None") -> dict[str, Any]:
@@ -108,7 +124,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
     text = agewise.report.text
     figures = [str(file) for file in study.figures]
-    wins, ties, losses = study.counts()
+    wins, not_shown, losses = study.counts()
     if as_json:
         print_json(
             {
@@ -118,8 +134,9 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "gains": study.gains.tolist(),
                 "p_values": study.p_values.tolist(),
                 "wins": wins,
-                "ties": ties,
+                "not_shown": not_shown,
                 "losses": losses,
+                "family": study.family,
                 "figures": figures,
             }
         )
@@ -132,11 +149,12 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
-    typer.echo(
-        f"age-based wins in {wins}, ties in {ties} and loses in {losses} of {study.gains.size} "
-        f"squares (5% level, corrected for all of them; {text.STARS_NOTE})."
+    say(
+        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level; "
+        f"{text.STARS_NOTE})."
     )
-    typer.echo(f"Figure: {', '.join(figures)}")
+    say(study.family)
+    say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
@@ -153,19 +171,19 @@ def print_advice(advice: "Advice", *, as_json: bool) -> None:
         table.add_row(f"{n} {word}", text.percent_text(features.needs[n - 1]))
     table.add_row("more than all", text.percent_text(features.unserved))
     _show(table, "Subchannels that a UE needs when all are free, over blocks and seeds")
-    typer.echo(
+    say(
         f"{text.percent_text(features.never)}% of the UEs can never be served; "
         f"{text.percent_text(features.in_time)}% can be in time; there are "
         f"{features.ues / features.subchannels:g} UEs for a subchannel."
     )
-    typer.echo(
+    say(
         f"The labels of a UE are {features.unlike:.2f} from those of all data (0 is alike, 1 has "
         f"nothing in common)."
     )
     for sentence in advice.sentences:
-        typer.echo(sentence)
+        say(sentence)
     if advice.favoured is not None:
-        typer.echo(f"Favoured: {advice.favoured.name}")
+        say(f"Favoured: {advice.favoured.name}")
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:
@@ -181,7 +199,7 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
     _columns(table, ["policy"], ["of a round", "of the run", "age cost", "unproven"])
     before = ""
     for row in rows:
-        regime = text.variation_text({name: row[name] for name in varied})
+        regime = visible(text.variation_text({name: row[name] for name in varied}))
         if regime != before:
             table.add_row(f"{regime}:")
             before = regime
@@ -194,44 +212,51 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
         )
     _show(table, "Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
     if varied:
-        typer.echo(f"Regimes: {', '.join(varied)}.")
+        say(f"Regimes: {', '.join(varied)}.")
     unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
-    typer.echo(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
-    typer.echo(f"Figure: {', '.join(figures)}")
+    say(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
+    say(f"Figure: {', '.join(figures)}")
     _print_state(result)
 
 
 def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
-    """The ranking over all scenarios, and the scores in each."""
-    text, rows = agewise.report.text, study.ranking().to_dicts()
+    """The gains in each scenario with their groups, and whether there is an overall ranking."""
     tables = {name: study.table(name).to_dicts() for name in study.measures}
+    reasons = study.decided_by_one()
     if as_json:
-        print_json({"ranking": rows, "scenarios": tables})
+        overall = [] if reasons else study.overall().to_dicts()
+        print_json({"scenarios": tables, "overall": overall, "no_overall_because": reasons})
         return
-    names = _names(study.policies)
-    table, each = _table(), _table()
-    _columns(table, ["policy"], ["score", "rank", "gain", "p-value", "age", "fair", "loss"])
-    _columns(each, ["policy"], [name.replace("-", "-\n") for name in tables])
-    scores = {(name, row["policy"]): row["score"] for name, own in tables.items() for row in own}
-    for row in rows:
-        policy = row["policy"]
-        table.add_row(
-            names[policy],
-            text.with_interval(row, "score"),
-            f"{row['rank']:.1f}",
-            "-" if row["gain"] is None else text.points_text(row["gain"]),
-            text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
-            f"{row['age']:.1f}",
-            f"{row['fairness']:.2f}",
-            _number(100 * row["loss"], ".1f"),
-        )
-        each.add_row(names[policy], *(f"{100 * scores[name, policy]:.1f}" for name in tables))
-    _show(
-        table,
-        "Score: mean accuracy over scenarios and checkpoints, % (95% interval); gain over the\n"
-        "baseline, p-value, mean age, Jain's fairness, % lost to the optimum",
-    )
-    _show(each, "Score in each scenario, %")
+    text, names = agewise.report.text, _names(study.policies)
+    for scenario, rows in tables.items():
+        table = _table()
+        _columns(table, ["policy"], ["gain", "95% interval", "p-value", "group", "score", "loss"])
+        for row in rows:
+            table.add_row(
+                names[row["policy"]],
+                "-" if row["gain"] is None else text.points_text(row["gain"]),
+                _gain_interval(row),
+                text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
+                str(row["group"] or "-"),
+                text.with_interval(row, "score"),
+                _number(100 * row["loss"], ".1f"),
+            )
+        _show(table, f"{scenario}: gain in score over the baseline, points; score, %; loss, %")
+        if study.baseline is not None:
+            baseline = names[str(study.baseline)]
+            typer.echo(text.family_text(text.count_tests(rows), baseline, "policies"))
+    if reasons:
+        typer.echo(f"There is no overall ranking. {' '.join(reasons)}")
+        return
+    leading = [names[row["policy"]] for row in study.overall().to_dicts() if row["group"] == 1]
+    typer.echo(f"Over all scenarios the leading group is {text.and_list(leading)}.")
+
+
+def _gain_interval(row: Mapping[str, Any]) -> str:
+    text = agewise.report.text
+    if row["gain"] is None or math.isnan(row["gain_low"]):
+        return "-"
+    return f"{text.points_text(row['gain_low'])} to {text.points_text(row['gain_high'])}"
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -247,12 +272,21 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         ("slots that served nobody", f"{traffic.empty_share:.2%}"),
         ("Jain's fairness of the deliveries", _number(traffic.fairness, ".3f")),
         ("mean age", f"{traffic.mean_age.mean():.2f}"),
+        ("mean peak age", _number(_mean_peak(traffic), ".2f")),
         ("95th percentile of the ages", f"{traffic.age_quantile(0.95)}"),
         ("oldest age", f"{traffic.oldest.max()}"),
         (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
     ):
         table.add_row(what, value)
     _show(table, f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+
+
+def _mean_peak(traffic: "Traffic") -> float:
+    """The mean of the ages just before a delivery, over all deliveries."""
+    heard = traffic.deliveries > 0
+    total = traffic.deliveries[heard].sum()
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    return float(peaks / total) if total else math.nan
 
 
 def described_allocation(
@@ -289,7 +323,7 @@ def print_allocation(
         table.add_row(str(ue), f"{ages[ue]:g}", f"{rate[ue]:.3f}", held)
     if served.size:
         _show(table)
-    typer.echo(
+    say(
         f"{served.size} of {allocation.ue_count} UEs scheduled on "
         f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
         f"seed {seed}{'' if served.size else ': no UE reaches the rate threshold'}"
@@ -301,12 +335,16 @@ def _print_tables(result: "agewise.Result") -> None:
     rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    _columns(who, ["policy"], ["seeds", "UEs", "distinct", "age", "peak", "diversity"])
+    _columns(
+        who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
+    )
     _columns(what, ["policy"], [f"round {point}" for point in points])
     before = ""
     for row in rows:
-        setting = agewise.report.text.variation_text(
-            {name: row[name] for name in varied if row[name] is not None}
+        setting = visible(
+            agewise.report.text.variation_text(
+                {name: row[name] for name in varied if row[name] is not None}
+            )
         )
         if setting != before:  # a heading above the policies, which takes less room than a column
             who.add_row(f"{setting}:")
@@ -318,14 +356,25 @@ def _print_tables(result: "agewise.Result") -> None:
             f"{row['ues_per_round']:.1f}",
             f"{row['distinct_ues']:.1f}",
             f"{row['age_mean']:.1f}",
-            f"{row['age_peak']:.1f}",
+            _number(row["age_mean_peak"], ".1f"),
+            f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    _show(who, "UEs a round, distinct UEs reached, mean and peak age, gradient diversity")
+    _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
     _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
-    typer.echo(f"Policies: {'; '.join(map(str, result.policies))}")
+    if family := _family(result, rows):
+        say(family)
+    say(visible(f"Policies: {'; '.join(map(str, result.policies))}"))
+
+
+def _family(result: "agewise.Result", rows: list[dict[str, Any]]) -> str:
+    """The sentence on the tests behind the p-values of the table."""
+    if result.baseline is None:
+        return ""
+    baseline = _names(result.policies)[str(result.baseline)]
+    return agewise.report.text.table_family(rows, baseline, swept=len(result.variations) > 1)
 
 
 def _accuracy(row: Mapping[str, Any], point: str) -> str:
@@ -343,26 +392,33 @@ def _accuracy(row: Mapping[str, Any], point: str) -> str:
 
 def _print_state(result: "agewise.Result") -> None:
     if len(result.entries) < result.expected:
-        typer.echo(f"{len(result.entries)} of {result.expected} runs are finished.")
+        say(f"{len(result.entries)} of {result.expected} runs are finished.")
+    for line in agewise.report.verdict.failed(result):
+        say(visible(line))
     for problem in result.damaged:
-        typer.echo(f"damaged: {problem}")
-    typer.echo(f"Results: {result.path}")
+        say(visible(f"damaged: {problem}"))
+    say(visible(f"Results: {result.path}"))
 
 
 def _described(result: "agewise.Result") -> dict[str, Any]:
+    rows = result.table().to_dicts() if result.entries else []
     return {
         "path": str(result.path),
         "finished": len(result.entries),
         "expected": result.expected,
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
-        "rows": result.table().to_dicts() if result.entries else [],
+        "failed": [str(each) for each in result.failed],
+        "tests": agewise.report.text.count_tests(rows),
+        "family": _family(result, rows),
+        "rows": rows,
     }
 
 
 def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
     """Short names by what tables hold."""
-    return {str(key): name for key, name in agewise.report.text.short_names(policies).items()}
+    names = agewise.report.text.short_names(policies)
+    return {str(key): visible(name) for key, name in names.items()}
 
 
 def _varied(result: "agewise.Result") -> list[str]:
@@ -370,9 +426,16 @@ def _varied(result: "agewise.Result") -> list[str]:
     return list(dict.fromkeys(name for variation in result.variations for name in variation))
 
 
-def _table() -> Table:
+class _Table(Table):
+    """A table whose cells do not steer the terminal."""
+
+    def add_row(self, *cells: str) -> None:  # type: ignore[override]
+        super().add_row(*(visible(cell, lines=True) for cell in cells))
+
+
+def _table() -> _Table:
     """An empty table that reads well without colours."""
-    return Table(
+    return _Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 2, 0, 0),
@@ -382,15 +445,18 @@ def _table() -> Table:
 
 def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
     for name in words:
-        table.add_column(name, overflow="fold")
+        table.add_column(visible(name), overflow="fold")
     for name in numbers:
         width = max(map(len, name.split("\n")))
+        name = visible(name, lines=True)
         table.add_column(name, justify="right", no_wrap=True, min_width=width)
 
 
 def _show(table: Table, title: str = "") -> None:
     if title:
-        typer.secho(title, bold=True)  # not the table's own, which is broken to its width
+        typer.secho(
+            visible(title, lines=True), bold=True
+        )  # not the table's own, which is broken to its width
     Console(highlight=False, markup=False).print(table)
 
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from agewise.core.elementary import expm1, log1p
+from agewise.core.elementary import power as to_power
 from agewise.core.jit import kernel
 
 #: Forms of f_alpha.
@@ -22,13 +24,13 @@ def weigh_ages(ages, power, form, weights):
         lowest = x if not x >= lowest else lowest
         highest = max(highest, x)
         if power == 0.0:
-            weights[i] = math.log1p(x)
+            weights[i] = log1p(x)
         elif form == CONTINUOUS:
-            weights[i] = math.expm1(power * math.log1p(x)) / power
+            weights[i] = expm1(power * log1p(x)) / power
         elif power == 0.5:
             weights[i] = math.sqrt(x) / power
         elif power == 1.0:
             weights[i] = x
         else:
-            weights[i] = x**power / power
+            weights[i] = to_power(x, power) / power
     return lowest, highest

@@ -3,7 +3,20 @@
 import numpy as np
 
 from agewise.core.jit import kernel
-from agewise.core.lanes import LANES, add_products, any_nonzero, fused, load, spread, store
+from agewise.core.lanes import (
+    LANES,
+    any_nonzero,
+    fused,
+    load,
+    load_sums,
+    no_sums,
+    plus_products,
+    plus_scaled,
+    prefetch,
+    spread,
+    store,
+    store_sums,
+)
 
 _ZERO = np.float32(0.0)
 
@@ -35,7 +48,8 @@ def combine(models, factors, whole, start, rest, average):
     kept = np.float32(rest)
     flat = models.ravel()
     apart, together = np.zeros(LANES), np.zeros(LANES)
-    one = spread(1.0)
+    apart_sums = no_sums()
+    together_sums = no_sums()
     last = size - size % LANES
     for i in range(0, last, LANES):
         mean = spread(0.0)
@@ -51,8 +65,10 @@ def combine(models, factors, whole, start, rest, average):
             moved = moved + move
             squared = fused(move, move, squared)
         store(average, i, mean)
-        add_products(apart, 0, squared, one)
-        add_products(together, 0, moved, moved)
+        apart_sums = plus_scaled(apart_sums, 1.0, squared)
+        together_sums = plus_products(together_sums, moved, moved)
+    store_sums(apart, 0, apart_sums)
+    store_sums(together, 0, together_sums)
     for i in range(last, size):
         mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
         for k in range(weights.size):
@@ -83,9 +99,10 @@ def compare_updates(models, start):
             summed = summed + (load(flat, k * size + i) - before)
         for k in range(count):
             move = load(flat, k * size + i) - before
-            add_products(squares, k * LANES, move, move)
-            add_products(inner, k * LANES, move, summed)
-        add_products(together, 0, summed, summed)
+            at = k * LANES
+            store_sums(squares, at, plus_products(load_sums(squares, at), move, move))
+            store_sums(inner, at, plus_products(load_sums(inner, at), move, summed))
+        store_sums(together, 0, plus_products(load_sums(together, 0), summed, summed))
     for i in range(whole, size):
         summed = 0.0
         for k in range(count):
@@ -99,7 +116,7 @@ def compare_updates(models, start):
     return squares.reshape(shape).sum(axis=1), inner.reshape(shape).sum(axis=1), together.sum()
 
 
-#: Entries that are worked on at a time, so that their sums stay in the nearest cache.
+#: Entries that are worked on at a time, whole lanes, so that their sums stay in the nearest cache.
 _BLOCK = 1024
 
 
@@ -110,34 +127,120 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
     ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one
     that was remembered. Returns the sum of the squared lengths of the new updates, the squared
     length of their sum, and of each its inner product with the one before, and that one's squared
-    length. All sums are in double and in a fixed order.
+    length. Sums over numbers of the model are in double, and all sums in a fixed order.
     """
     count, size = models.shape
-    apart = together = 0.0
-    inner, squares = np.zeros(count), np.zeros(count)
-    moved = np.empty(_BLOCK)
+    flat, kept = models.ravel(), updates.ravel()
+    apart, together, moved = np.zeros(LANES), np.zeros(LANES), np.empty(_BLOCK, np.float32)
+    inner, squares = np.zeros(count * LANES), np.zeros(count * LANES)
     for first in range(0, size, _BLOCK):
         end = min(first + _BLOCK, size)
-        moved[:] = 0.0
+        whole = end - (end - first) % LANES
+        moved[:] = _ZERO
         for k in range(count):
-            row, gain, loss = rows[k], new_weights[k], old_weights[k]
-            own = product = length = 0.0
-            for i in range(first, end):
-                old = np.float64(updates[row, i])
-                change = models[k, i] - start[i]
-                new = np.float64(change)
-                total[i] += gain * new - loss * old
-                moved[i - first] += new
-                own += new * new
-                product += new * old
-                length += old * old
-                updates[row, i] = change
-            apart += own
-            inner[k] += product
-            squares[k] += length
-        for i in range(end - first):
-            together += moved[i] * moved[i]
-    return apart, together, inner, squares
+            new_at, old_at, sums = k * size, rows[k] * size, k * LANES
+            gain, loss = new_weights[k], -old_weights[k]
+            # The rows are anywhere in memory: the processor is told early which one is next.
+            next_at = rows[k + 1] * size if k + 1 < count else rows[0] * size + _BLOCK
+            own = load_sums(apart, 0)
+            product = load_sums(inner, sums)
+            length = load_sums(squares, sums)
+            for i in range(first, whole, LANES):
+                prefetch(kept, next_at + i)
+                old = load(kept, old_at + i)
+                new = load(flat, new_at + i) - load(start, i)
+                store(kept, old_at + i, new)
+                added = plus_scaled(load_sums(total, i), gain, new)
+                store_sums(total, i, plus_scaled(added, loss, old))
+                store(moved, i - first, load(moved, i - first) + new)
+                own = plus_products(own, new, new)
+                product = plus_products(product, new, old)
+                length = plus_products(length, old, old)
+            store_sums(apart, 0, own)
+            store_sums(inner, sums, product)
+            store_sums(squares, sums, length)
+            for i in range(whole, end):
+                before, change = np.float64(kept[old_at + i]), flat[new_at + i] - start[i]
+                now = np.float64(change)
+                kept[old_at + i] = change
+                total[i] += gain * now
+                total[i] += loss * before
+                moved[i - first] += change
+                apart[0] += now * now
+                inner[sums] += now * before
+                squares[sums] += before * before
+        squared = load_sums(together, 0)
+        for i in range(0, whole - first, LANES):
+            squared = plus_products(squared, load(moved, i), load(moved, i))
+        store_sums(together, 0, squared)
+        for i in range(whole - first, end - first):
+            together[0] += np.float64(moved[i]) * moved[i]
+    shape = count, LANES
+    inner, squares = inner.reshape(shape).sum(axis=1), squares.reshape(shape).sum(axis=1)
+    return apart.sum(), together.sum(), inner, squares
+
+
+@kernel
+def learn_agreement(sums, kept, inner, squares, rounds):
+    """Add what a round says of how well old updates predict new ones, ``rounds[i]`` later.
+
+    ``sums`` are of inner products, of squared lengths of the old updates, and of those times the
+    rounds. A round that says something leaves the share ``kept`` of what was known before.
+    """
+    products, lengths, waited = 0.0, 0.0, 0.0
+    for i in range(inner.size):
+        products += inner[i]
+        lengths += squares[i]
+        waited += squares[i] * rounds[i]
+    if lengths > 0.0:
+        sums[0] = kept * sums[0] + products
+        sums[1] = kept * sums[1] + lengths
+        sums[2] = kept * sums[2] + waited
+
+
+@kernel
+def add_updates(models, factors, start, total):
+    """``total`` gets ``factors[i]`` times the update ``models[i] - start``, in double.
+
+    Returns the sum of the squared lengths of the updates and the squared length of their sum.
+    """
+    count, size = models.shape
+    flat = models.ravel()
+    apart, together = np.zeros(LANES), np.zeros(LANES)
+    apart_sums = no_sums()
+    together_sums = no_sums()
+    whole = size - size % LANES
+    for i in range(0, whole, LANES):
+        before = load(start, i)
+        summed = load_sums(total, i)
+        moved = spread(0.0)
+        for k in range(count):
+            move = load(flat, k * size + i) - before
+            summed = plus_scaled(summed, factors[k], move)
+            apart_sums = plus_products(apart_sums, move, move)
+            moved = moved + move
+        store_sums(total, i, summed)
+        together_sums = plus_products(together_sums, moved, moved)
+    store_sums(apart, 0, apart_sums)
+    store_sums(together, 0, together_sums)
+    for i in range(whole, size):
+        moved = 0.0
+        for k in range(count):
+            move = np.float64(flat[k * size + i] - start[i])
+            total[i] += factors[k] * move
+            apart[0] += move * move
+            moved += move
+        together[0] += moved * moved
+    return apart.sum(), together.sum()
+
+
+@kernel
+def is_rising(indices):
+    """Whether each index is above the one before it."""
+    rising = True
+    for i in range(1, indices.size):
+        rising &= indices[i] > indices[i - 1]
+    return rising
 
 
 @kernel

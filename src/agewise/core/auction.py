@@ -11,23 +11,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import exp, power
 from agewise.core.jit import inlined, kernel, njit
-from agewise.core.pack import OUT, Tournament, make_tournament, play_again, play_all
+from agewise.core.pack import (
+    OUT,
+    SCORE_ROUNDING,
+    Tournament,
+    make_tournament,
+    play_again,
+    play_all,
+)
 from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
     FillScratch,
-    Link,
     add,
     excess_of,
     fewest_best,
     fill_scratch,
     gets_power,
     is_usable,
-    least_need,
-    least_snrs,
+    make_link,
     nats_of,
     start,
-    target_nats,
     waterfill_owners,
 )
 
@@ -48,12 +53,15 @@ class Bidders(NamedTuple):
     order: NDArray[np.int64]
 
 
-class Links(NamedTuple):
-    """The `Link` of every UE: targets and `least_snrs` have a row each, or one for all."""
+class BestSets(NamedTuple):
+    """The fewest best subchannels of each UE if it had all to choose from.
 
-    power_budget: float
-    targets: NDArray[np.float64]
-    least_snrs: NDArray[np.float64]
+    UE k has ``members[first[k]:first[k] + need[k]]``; a need of 0 is of a UE out of reach.
+    """
+
+    need: NDArray[np.int64]
+    first: NDArray[np.int64]
+    members: NDArray[np.int64]
 
 
 class AuctionScratch(NamedTuple):
@@ -61,25 +69,43 @@ class AuctionScratch(NamedTuple):
 
     tournament: Tournament
     fill: FillScratch
+    free: NDArray[np.int64]
     others: NDArray[np.int64]
-    sorted_gains: NDArray[np.float64]
+    sorted_values: NDArray[np.float64]
+    divisor: NDArray[np.float64]
 
 
 @njit
-def make_links(power_budget, rates, subchannels):
-    """The links of UEs that must reach these rates, one each or one for all."""
-    targets, least = np.empty(rates.size), np.empty((rates.size, subchannels))
-    for row in range(rates.size):
-        targets[row] = target_nats(rates[row])
-        least[row] = least_snrs(targets[row], subchannels)
-    return Links(power_budget, targets, least)
+def auction_scratch(ues, subchannels):
+    """Working arrays for a cell of this size."""
+    return AuctionScratch(
+        make_tournament(ues),
+        fill_scratch(subchannels),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels, np.int64),
+        np.empty(subchannels),
+        np.empty(subchannels + 1),
+    )
 
 
-@inlined
-def link_of(ue, links):
-    """The link of one UE."""
-    row = ue if links.targets.size > 1 else 0
-    return Link(links.power_budget, links.targets[row], links.least_snrs[row])
+@njit
+def best_sets(gains, link, fill):
+    """Algorithm 1 for every UE with all subchannels free."""
+    ues, subchannels = gains.shape
+    free = np.arange(subchannels)
+    need, first = np.zeros(ues, np.int64), np.zeros(ues, np.int64)
+    members = np.empty(2 * ues + subchannels, np.int64)
+    end = 0
+    for ue in range(ues):
+        need[ue], first[ue] = fewest_best(gains[ue], link, free, fill).size, end
+        if end + need[ue] > members.size:
+            longer = np.empty(2 * members.size, np.int64)
+            longer[:end] = members[:end]
+            members = longer
+        for i in range(need[ue]):
+            members[end + i] = fill.chosen[i]
+        end += need[ue]
+    return BestSets(need, first, members)
 
 
 @inlined
@@ -129,7 +155,7 @@ def list_others(gains, chosen, power_budget, free, price, others):
 
 @njit
 def exchange(chosen, gains, link, free, price, others, sorted_gains):
-    """Exchange members of the set that `fewest_best` chose for cheaper free subchannels.
+    """Exchange members of the set ``chosen`` by `fewest_best` for cheaper free subchannels.
 
     The dearest member first, each for the cheapest that still reaches the target.
     """
@@ -155,38 +181,48 @@ def exchange(chosen, gains, link, free, price, others, sorted_gains):
             chosen[i] = member
 
 
+@inlined
+def take(ue, chosen, free, owner):
+    """Give ``ue`` the subchannels ``chosen``; returns those that stay free."""
+    for channel in chosen:
+        owner[channel] = ue
+    left = 0
+    for channel in free:
+        free[left] = channel
+        left += owner[channel] < 0
+    return free[:left]
+
+
 @njit
-def pack_at_prices(gains, best_gains, bidders, links, exponent, price, scratch, owner):
+def pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
     """Algorithm 2 by ``weight / need^exponent`` with cheap sets; returns the weight scheduled."""
     weights, rank, _ = bidders
-    tournament, fill, others, sorted_gains = scratch
+    tournament, fill, free, others, sorted_gains, divisor = scratch
     tree, score, need = tournament
-    free = np.arange(owner.size)
-    owner[:] = -1
-    for ue in range(best_gains.size):
-        least = link_of(ue, links).least_snrs
-        need[ue] = least_need(best_gains[ue] * links.power_budget, least)
-        score[ue] = weights[ue] / need[ue] ** exponent if need[ue] > 0 else OUT
+    for channel in range(owner.size):
+        free[channel], owner[channel] = channel, -1
+    for size in range(1, divisor.size):
+        divisor[size] = power(size, exponent)
+    for ue in range(weights.size):
+        need[ue] = sets.need[ue]
+        score[ue] = weights[ue] / divisor[need[ue]] if need[ue] > 0 else OUT
     play_all(tournament, rank)
     packed = 0.0
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
-        link = link_of(ue, links)
         now = 0
         if need[ue] <= free.size:
             now = fewest_best(gains[ue], link, free, fill).size
         if now > 0:
             if now != need[ue]:
                 need[ue] = now
-                score[ue] = weights[ue] / now**exponent
+                score[ue] = weights[ue] / divisor[now]
                 play_again(ue, tournament, rank)
                 if tree[1] != ue:
                     continue
-            members = fill.chosen[:now]
-            exchange(members, gains[ue], link, free, price, others, sorted_gains)
-            for i in range(now):
-                owner[members[i]] = ue
-            free = free[owner[free] < 0]
+            chosen = fill.chosen[:now]
+            exchange(chosen, gains[ue], link, free, price, others, sorted_gains)
+            free = take(ue, chosen, free, owner)
             packed += weights[ue]
         score[ue] = OUT
         play_again(ue, tournament, rank)
@@ -194,64 +230,73 @@ def pack_at_prices(gains, best_gains, bidders, links, exponent, price, scratch, 
 
 
 @njit
-def asked_prices(gains, bidders, links, scratch):
+def asked_prices(bidders, sets, subchannels):
     """``price[subchannel]``: the weight per subchannel needed of those who want it most."""
-    free = np.arange(gains.shape[1])
-    price = np.zeros(free.size)
+    price = np.zeros(subchannels)
     for ue in bidders.order:
-        need = fewest_best(gains[ue], link_of(ue, links), free, scratch.fill).size
-        for channel in scratch.fill.chosen[:need]:
+        need, first = sets.need[ue], sets.first[ue]
+        for channel in sets.members[first : first + need]:
             price[channel] += bidders.weights[ue] / need
     return price
 
 
+@inlined
+def cost_of(chosen, price, sorted_prices):
+    """The price of a set, summed in rising order, whatever the numbering."""
+    for i in range(chosen.size):
+        one, at = price[chosen[i]], i
+        while at > 0 and sorted_prices[at - 1] > one:
+            sorted_prices[at] = sorted_prices[at - 1]
+            at -= 1
+        sorted_prices[at] = one
+    cost = 0.0
+    for i in range(chosen.size):
+        cost += sorted_prices[i]
+    return cost
+
+
 @njit
-def adjust_prices(gains, bidders, links, price, step, scratch):
+def adjust_prices(gains, bidders, link, sets, price, step, scratch):
     """Raise the prices of subchannels that several UEs would buy, lower those that nobody would.
 
     A UE buys a cheap set if its weight is above the set's price.
     """
-    weights, _, order = bidders
-    _, fill, others, sorted_gains = scratch
-    free = np.arange(price.size)
+    weights = bidders.weights
+    _, fill, free, others, sorted_values, _ = scratch
     claims = np.zeros(price.size, np.int64)
-    for ue in order:
-        link = link_of(ue, links)
-        need = fewest_best(gains[ue], link, free, fill).size
+    for channel in range(price.size):
+        free[channel] = channel
+    for ue in bidders.order:
+        need, first = sets.need[ue], sets.first[ue]
         if need == 0:
             continue
-        members = fill.chosen[:need]
-        exchange(members, gains[ue], link, free, price, others, sorted_gains)
-        # Summed in rising order, whatever the numbering.
-        if weights[ue] > np.sort(price[members]).sum():
-            for i in range(need):
-                claims[members[i]] += 1
+        chosen = fill.chosen[:need]
+        for i in range(need):
+            chosen[i] = sets.members[first + i]
+        exchange(chosen, gains[ue], link, free, price, others, sorted_values)
+        if weights[ue] > cost_of(chosen, price, sorted_values):
+            for channel in chosen:
+                claims[channel] += 1
     for channel in range(price.size):
-        price[channel] *= np.exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
+        price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 
 @njit
-def best_owners(gains, best_gains, bidders, links, exponents, rounds):
+def best_owners(gains, bidders, link, exponents, rounds):
     """The heaviest of the packings: ``owner[subchannel]``.
 
     At first the price of a subchannel is what is asked for it; then it follows the claims.
     """
     ues, subchannels = gains.shape
-    scratch = AuctionScratch(
-        make_tournament(ues),
-        fill_scratch(subchannels),
-        np.empty(subchannels, np.int64),
-        np.empty(subchannels),
-    )
-    price = asked_prices(gains, bidders, links, scratch)
+    scratch = auction_scratch(ues, subchannels)
+    sets = best_sets(gains, link, scratch.fill)
+    price = asked_prices(bidders, sets, subchannels)
     owner, best_owner = np.empty(subchannels, np.int64), np.empty(subchannels, np.int64)
     best = -1.0
     for turn in range(rounds + 1):
         for exponent in exponents:
-            packed = pack_at_prices(
-                gains, best_gains, bidders, links, exponent, price, scratch, owner
-            )
-            if packed > best * (1.0 + 1e-12):
+            packed = pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner)
+            if packed > best * (1.0 + SCORE_ROUNDING):
                 best = packed
                 best_owner[:] = owner
         if best <= 0.0:
@@ -262,19 +307,16 @@ def best_owners(gains, best_gains, bidders, links, exponents, rounds):
             price = (price / total + 1.0 / subchannels) * (0.5 * best)
         if turn < rounds:
             step = _STEP / (1.0 + 0.5 * turn)
-            adjust_prices(gains, bidders, links, price, step, scratch)
+            adjust_prices(gains, bidders, link, sets, price, step, scratch)
     return best_owner
 
 
 @kernel
-def pack_by_auction(gains, best_gains, bidders, power_budget, rates, exponents, rounds):
-    """The best of several packings: owner, power and gain of every subchannel.
-
-    ``rates`` are what the UEs must reach, one each or one for all.
-    """
+def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rounds):
+    """The best of several packings: owner, power and gain of every subchannel."""
     ues, subchannels = gains.shape
     owner = np.full(subchannels, -1, np.int64)
     if ues > 0 and subchannels > 0:
-        links = make_links(power_budget, rates, subchannels)
-        owner = best_owners(gains, best_gains, bidders, links, exponents, rounds)
+        link = make_link(power_budget, rate_threshold, subchannels)
+        owner = best_owners(gains, bidders, link, exponents, rounds)
     return owner, waterfill_owners(gains, power_budget, owner), owners_gains(gains, owner)

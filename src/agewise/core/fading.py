@@ -5,11 +5,12 @@ into 256 horizontal layers of equal area; in 98 of 100 cases a draw lies in the 
 that is surely below the curve, and costs one table look-up and one multiplication.
 """
 
-import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 
-from agewise.core.jit import kernel, njit
+from agewise.core.elementary import exp, log1p
+from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
 
 _LAYERS = 256
@@ -19,14 +20,21 @@ _SPAN = 2.0**53
 
 
 def _tables():
-    """Right ends of the layers, heights of the curve there, and shares that are surely inside."""
-    ends = np.empty(_LAYERS + 1)
-    ends[0] = _AREA * math.exp(_TAIL)  # the lowest layer as if it were a rectangle
-    ends[1] = _TAIL
-    for i in range(2, _LAYERS):
-        ends[i] = -math.log(_AREA / ends[i - 1] + math.exp(-ends[i - 1]))
-    ends[_LAYERS] = 0.0
-    heights = np.exp(-ends)
+    """Right ends of the layers, heights of the curve there, and shares that are surely inside.
+
+    In decimal numbers, which are the same on every machine.
+    """
+    with localcontext(prec=25):
+        area, end = Decimal(_AREA), Decimal(_TAIL)
+        height = (-end).exp()
+        # The lowest layer is as wide as if it were a rectangle.
+        ends, heights = [area / height, end], [(-area / height).exp(), height]
+        for _ in range(2, _LAYERS):
+            height += area / end
+            end = -height.ln()
+            ends.append(end)
+            heights.append(height)
+    ends, heights = np.array([*ends, 0], float), np.array([*heights, 1], float)
     inside = np.ceil(ends[1:] / ends[:-1] * _SPAN).astype(np.uint64)
     return ends, heights, inside
 
@@ -34,20 +42,26 @@ def _tables():
 _ENDS, _HEIGHTS, _INSIDE = _tables()
 
 
+@inlined
+def _from_layer(word):
+    """Where a draw lies in its layer, which layer, and whether that is surely below the curve."""
+    layer = np.int64(word & np.uint64(_LAYERS - 1))
+    share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
+    return np.float64(share) * 2.0**-53 * _ENDS[layer], layer, share < _INSIDE[layer]
+
+
 @njit
 def exponential(word):
     """An exponential number of mean 1 from 64 random bits; rarely, more are derived from them."""
     while True:
-        layer = np.int64(word & np.uint64(_LAYERS - 1))
-        share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
-        x = np.float64(share) * 2.0**-53 * _ENDS[layer]
-        if share < _INSIDE[layer]:
+        x, layer, surely = _from_layer(word)
+        if surely:
             return x
         word = mix(word + np.uint64(1))
         if layer == 0:
-            return _TAIL - np.log1p(-unit(word))
+            return _TAIL - log1p(-unit(word))
         low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
-        if low + unit(word) * (high - low) < np.exp(-x):
+        if low + unit(word) * (high - low) < exp(-x):
             return x
         word = mix(word + np.uint64(1))
 
@@ -58,7 +72,9 @@ def fade_ue(round_key, ue, mean, gains):
     first = np.uint64(ue) * np.uint64(gains.size)
     best = 0.0
     for subchannel in range(gains.size):
-        gain = mean * exponential(bits(round_key, first + np.uint64(subchannel)))
+        word = bits(round_key, first + np.uint64(subchannel))
+        x, _, surely = _from_layer(word)  # nearly always; the rest is a call, too long to inline
+        gain = mean * (x if surely else exponential(word))
         gains[subchannel] = gain
         best = max(best, gain)
     return best

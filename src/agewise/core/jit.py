@@ -2,12 +2,16 @@
 
 import functools
 import hashlib
+import logging
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+_log = logging.getLogger("agewise")
 
 
 @functools.cache
@@ -20,16 +24,81 @@ def room_stamp() -> str:
     return content.hexdigest()
 
 
+@functools.cache
+def _say_once(trouble: str) -> None:
+    """One line on standard error, unless the program has set up logging in another way."""
+    _log.warning("the cache of compiled kernels %s; they are compiled anew", trouble)
+
+
+def _complain(what: str, error: Exception) -> None:
+    _say_once(f"{what} ({getattr(error, 'strerror', None) or error})")
+
+
+class _SealedFiles(IndexDataCacheFile):
+    """Numba's index and data files, each behind a checksum of its content.
+
+    Machine code of which a bit has changed could do anything, and end the process at best.
+    """
+
+    def _save_index(self, overloads):
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_index(self):
+        try:
+            version, stamp, overloads = self._read(self._index_path)
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:  # it is written anew
+            _complain("has damaged files", error)
+            return {}
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_data(self, name, data):
+        self._write(self._data_path(name), data)
+
+    def _load_data(self, name):
+        return self._read(self._data_path(name))
+
+    def _write(self, path, content):
+        raw = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(raw).digest() + raw)
+
+    def _read(self, path):
+        sealed = Path(path).read_bytes()
+        size = hashlib.sha256().digest_size
+        if hashlib.sha256(sealed[size:]).digest() != sealed[:size]:
+            raise ValueError(f"{path}: its checksum is wrong")
+        return pickle.loads(sealed[size:])  # noqa: S301 - what this package wrote itself
+
+
 class _RoomCache(FunctionCache):
     """Numba's disk cache of one kernel, valid as long as no file of this room changes.
 
     Numba itself looks only at the file in which a kernel stands, not at those of the kernels that
-    it calls, which are compiled into it.
+    it calls, which are compiled into it. Whatever goes wrong with the cache costs time and one
+    line on standard error, never the run; damaged files are replaced.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = room_stamp()
+        name = f"{self._impl.filename_base}.sealed"
+        self._cache_file = _SealedFiles(self._cache_path, name, room_stamp())
+
+    def load_overload(self, signature, context):
+        """The compiled kernel, or ``None`` if it has to be compiled."""
+        try:
+            return super().load_overload(signature, context)
+        except Exception as error:  # damage can fail in any way
+            _complain("cannot be read", error)
+            return None
+
+    def save_overload(self, signature, compiled):
+        """Keep a compiled kernel, where that is possible."""
+        try:
+            super().save_overload(signature, compiled)
+        except OSError as error:
+            _complain(f"cannot be written in {self._cache_path}", error)
 
 
 #: Compile a function that only kernels call. As in NumPy, division by zero gives infinity or NaN:

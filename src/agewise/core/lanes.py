@@ -3,7 +3,8 @@
 Numba keeps an array of accumulators in memory and leaves a loop over sixteen of them scalar. A
 type of its own, which LLVM lowers to one, two or four vector registers, keeps them where they
 belong. Lanes know ``+ - * /`` with lanes and numbers, each rounded once; a multiply-add is fused
-where, and only where, it is written so, on every machine. Nothing here checks bounds.
+where, and only where, it is written so, on every machine. Long sums are kept in sixteen doubles.
+Nothing here checks bounds.
 """
 
 import operator
@@ -16,6 +17,7 @@ from numba.extending import intrinsic, models, overload, register_model
 LANES = 16
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _FOUR = ir.VectorType(ir.FloatType(), 4)
 _INT32 = ir.IntType(32)
 
@@ -46,6 +48,20 @@ _four = _Four()
 class _FourModel(models.PrimitiveModel):
     def __init__(self, manager, type_):
         super().__init__(manager, type_, _FOUR)
+
+
+class _Sums(types.Type):
+    def __init__(self):
+        super().__init__(name="Sums")
+
+
+_sums = _Sums()
+
+
+@register_model(_Sums)
+class _SumsModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _DOUBLES)
 
 
 def _pointer(context, builder, signature, arguments):
@@ -208,20 +224,75 @@ def any_nonzero(typing_context, lanes):  # noqa: ARG001
     return types.boolean(lanes), generate
 
 
+def _doubles_at(context, builder, signature, arguments):
+    """Where ``array[index : index + 16]`` of an array of doubles is."""
+    pointer = _pointer(context, builder, signature, arguments)
+    return builder.bitcast(pointer, _DOUBLES.as_pointer())
+
+
+def _fused_doubles(builder, left, right, addend):
+    """``left * right + addend`` with one rounding."""
+    kind = ir.FunctionType(_DOUBLES, [_DOUBLES] * 3)
+    fma = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f64")
+    return builder.call(fma, [left, right, addend])
+
+
 @intrinsic
-def add_products(typing_context, sums, index, left, right):  # noqa: ARG001
-    """``sums[index : index + 16] += left * right``, products and sums in double."""
+def no_sums(typing_context):  # noqa: ARG001
+    """Sixteen sums in double, all 0."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return ir.Constant(_DOUBLES, [0.0] * LANES)
+
+    return _sums(), generate
+
+
+@intrinsic
+def load_sums(typing_context, array, index):  # noqa: ARG001
+    """The sums ``array[index : index + 16]`` of an array of doubles."""
 
     def generate(context, builder, signature, arguments):
-        double = ir.VectorType(ir.DoubleType(), LANES)
-        pointer = _pointer(context, builder, signature, arguments)
-        pointer = builder.bitcast(pointer, double.as_pointer())
-        left, right = (builder.fpext(lanes, double) for lanes in arguments[2:])
-        total = builder.fadd(builder.load(pointer, align=8), builder.fmul(left, right))
-        builder.store(total, pointer, align=8)
+        return builder.load(_doubles_at(context, builder, signature, arguments), align=8)
+
+    return _sums(array, index), generate
+
+
+@intrinsic
+def store_sums(typing_context, array, index, sums):  # noqa: ARG001
+    """Set ``array[index : index + 16]`` of an array of doubles."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _doubles_at(context, builder, signature, arguments)
+        builder.store(arguments[2], pointer, align=8)
         return context.get_dummy_value()
 
-    return types.void(sums, index, left, right), generate
+    return types.void(array, index, sums), generate
+
+
+@intrinsic
+def plus_products(typing_context, sums, left, right):  # noqa: ARG001
+    """``sums + left * right`` of lanes, in double: the products are exact."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        left, right = (builder.fpext(lanes, _DOUBLES) for lanes in arguments[1:])
+        return _fused_doubles(builder, left, right, arguments[0])
+
+    return _sums(sums, left, right), generate
+
+
+@intrinsic
+def plus_scaled(typing_context, sums, factor, lanes):  # noqa: ARG001
+    """``sums + factor * lanes`` for one factor, in double and rounded once."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        undefined = ir.Constant(_DOUBLES, ir.Undefined)
+        first = builder.insert_element(undefined, arguments[1], ir.Constant(_INT32, 0))
+        zeros = ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES)
+        factors = builder.shuffle_vector(first, undefined, zeros)
+        values = builder.fpext(arguments[2], _DOUBLES)
+        return _fused_doubles(builder, factors, values, arguments[0])
+
+    return _sums(sums, types.float64, lanes), generate
 
 
 @intrinsic

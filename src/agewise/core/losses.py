@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agewise.core.elementary import exp32, log, log1p32
 from agewise.core.jit import inlined
 from agewise.core.lanes import LANES, load, store, where_positive
 
@@ -56,10 +57,10 @@ def find_slopes(scores, given, label, signs, slopes, at):
             slopes[i] /= whole
         slopes[at + label] -= _ONE
     elif scores.loss == LOGISTIC:
-        for i in range(scores.outputs):
+        for i in range(given.size):  # whole lanes: the signs of the padding are 0
             y = signs[own + i]
             margin = y * given[i]
-            smaller = np.exp(-abs(margin))  # never overflows
+            smaller = exp32(-abs(margin))  # never overflows
             share = smaller / (_ONE + smaller)
             slopes[at + i] = -y * (share if margin > _ZERO else _ONE - share)
     else:
@@ -82,11 +83,11 @@ def find_loss(scores, given, label, signs, terms):
     if scores.loss == MULTINOMIAL:
         whole = _exponentials(given, scores.outputs, terms, 0)
         top = _largest(given, scores.outputs)
-        return np.float64(np.log(whole) + (top - given[label]))
+        return np.float64(np.float32(log(np.float64(whole))) + (top - given[label]))
     if scores.loss == LOGISTIC:
-        for i in range(scores.outputs):
+        for i in range(given.size):
             margin = signs[own + i] * given[i]
-            terms[i] = np.log1p(np.exp(-abs(margin))) + max(_ZERO, -margin)
+            terms[i] = log1p32(exp32(-abs(margin))) + max(_ZERO, -margin)
     else:
         for block in range(0, given.size, LANES):
             short = _ONE - load(signs, own + block) * load(given, block)
@@ -115,9 +116,12 @@ def _largest(given, outputs):
 def _exponentials(given, outputs, powers, at):
     """``exp(given[i] - top)`` into ``powers[at:]``; returns their sum."""
     top, whole = _largest(given, outputs), _ZERO
+    for i in range(given.size):  # whole lanes, and then nothing in the padding
+        powers[at + i] = exp32(given[i] - top)
     for i in range(outputs):
-        powers[at + i] = np.exp(given[i] - top)
         whole += powers[at + i]
+    for i in range(outputs, given.size):
+        powers[at + i] = _ZERO
     return whole
 
 

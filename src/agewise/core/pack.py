@@ -15,8 +15,11 @@ from agewise.core.waterfill import (
     write_powers,
 )
 
+#: Scores that differ by less than this, relatively, are equal: 2 sqrt(27) / 3 and 2 sqrt(3) / 1
+#: are the same number, but not the same float.
+SCORE_ROUNDING = 1e-12
 #: The score of a UE that is out of the round; others have none below 0.
-OUT = -1.0
+OUT = -np.inf
 
 
 class Grants(NamedTuple):
@@ -86,10 +89,12 @@ def grant(ue, gains, filling, scratch, free, grants):
 def _winner(a, b, score, need, rank):
     """Which of two UEs goes first: higher score, then fewer subchannels, then tie rank, index.
 
+    Scores are compared up to their rounding, since the last bit of a quotient says nothing.
     Without a branch: who wins is a toss-up to the processor, and a wrong guess of it takes
     longer than all the comparisons.
     """
-    more, equal = score[a] > score[b], score[a] == score[b]
+    more = score[a] * (1.0 - SCORE_ROUNDING) > score[b]
+    equal = (not more) & (score[b] * (1.0 - SCORE_ROUNDING) <= score[a])
     fewer, same = need[a] < need[b], need[a] == need[b]
     earlier, tied = rank[a] < rank[b], rank[a] == rank[b]
     first = more | (equal & (fewer | (same & (earlier | (tied & (a < b))))))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from agewise.core.elementary import NATS_PER_BIT, log1p
 from agewise.core.jit import kernel
 
 _INFINITY_BITS = np.float64(np.inf).view(np.uint64)
@@ -72,13 +73,13 @@ def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
     for n in range(owner.size):
         if owner[n] >= 0:
             spent[owner[n]] += power[n]
-            nats[owner[n]] += np.log1p(gain[n] * power[n])
+            nats[owner[n]] += log1p(gain[n] * power[n])
     for ue in owner:
         if ue >= 0 and not spent[ue] <= power_budget * (1.0 + _ROUNDING):
             return OVER_BUDGET, ue, spent[ue]
     for ue in owner:
         if ue >= 0:
-            rate = nats[ue] / (2.0 * np.log(2.0))
+            rate = nats[ue] / NATS_PER_BIT
             if not rate >= rate_threshold * (1.0 - _ROUNDING):
                 return BELOW_THRESHOLD, ue, rate
     return SOUND, -1, 0.0
@@ -119,7 +120,7 @@ def rates_of(owner, power, gain, ues):
     rate = np.zeros(ues)
     for n in range(owner.size):
         if owner[n] >= 0:
-            rate[owner[n]] += np.log1p(gain[n] * power[n]) / (2.0 * np.log(2.0))
+            rate[owner[n]] += log1p(gain[n] * power[n]) / NATS_PER_BIT
     return rate
 
 

@@ -15,12 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import log, power
 from agewise.core.jit import kernel, njit
 from agewise.core.waterfill import Filling, add, excess_of, gets_power, is_usable, nats_of
 
 #: The linear bound is loosened by this, relatively and absolutely: its own rounding can then
 #: never exclude a set.
 _RELATIVE_SLACK, _ABSOLUTE_SLACK = 1e-9, 1e-12
+#: The least cost of a set is lowered by this for each subchannel, relatively: costs are sums, and
+#: a bound that rests on them must not be too low by their rounding.
+_COST_ROUNDING = np.finfo(np.float64).eps
 #: Prices of power among which the one with the best bound is chosen.
 _POWER_PRICES = 16
 #: What came of an attempt to extend a set.
@@ -154,7 +158,7 @@ def fill_knapsack(count, nu, ranked, knapsack):
     snr, price, content = ranked.snr, ranked.price, knapsack.content
     knapsack.content_after[count] = 0.0
     for i in range(count - 1, -1, -1):
-        content[i] = np.log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
+        content[i] = log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
         knapsack.content_after[i] = knapsack.content_after[i + 1] + content[i]
         knapsack.density[i] = price[i] / content[i] if content[i] > 0.0 else np.inf
     sort_by(knapsack.density, knapsack.by_density[:count])
@@ -193,7 +197,7 @@ def best_knapsack(count, target, ranked, knapsack):
     for i in range(count):
         knapsack.by_density[i] = i
     for step in range(_POWER_PRICES):
-        nu = highest * (lowest / highest) ** (step / (_POWER_PRICES - 1.0))
+        nu = highest * power(lowest / highest, step / (_POWER_PRICES - 1.0))
         fill_knapsack(count, nu, ranked, knapsack)
         bound = cover(loosened - nu, 0, np.inf, count, np.inf, ranked, knapsack)
         if bound > best_bound:
@@ -311,8 +315,8 @@ def sets_within(gains, link, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
 
     A set costs the sum of ``prices[subchannel]``. Returns a lower bound on the cost of each UE's
-    sets, at most its limit (exact unless the nodes ran out); the sets as the four arrays of
-    `FoundSets`; the nodes used, and whether the quota sufficed.
+    sets, at most its limit (exact but for rounding unless the nodes ran out); the sets as the
+    four arrays of `FoundSets`; the nodes used, and whether the quota sufficed.
     """
     scratch = set_scratch(gains.shape[1])
     sets = FoundSets(
@@ -336,6 +340,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
         )
         if not progress.complete:
             least_cost[place] = min(max(bound, cheapest), least_cost[place])
+        least_cost[place] *= 1.0 - (prices.size + 4) * _COST_ROUNDING
     found = progress.found
     return (
         least_cost, sets.place[:found], sets.cost[:found], sets.start[: found + 1],

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import NATS_PER_BIT, expm1, log1p
 from agewise.core.jit import inlined, kernel, njit
 
 #: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
@@ -108,7 +109,7 @@ def add(filling, excess):
         filling.best_gain,
         filling.best_snr,
         filling.excess_sum + excess,
-        filling.log_sum + np.log1p(excess),
+        filling.log_sum + log1p(excess),
     )
 
 
@@ -121,7 +122,7 @@ def level_of(filling):
 @inlined
 def nats_of(filling):
     """What the subchannels of the filling carry together."""
-    return filling.size * np.log1p(level_of(filling)) - filling.log_sum
+    return filling.size * log1p(level_of(filling)) - filling.log_sum
 
 
 @inlined
@@ -183,7 +184,7 @@ def target_nats(rate_threshold):
     """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
     if rate_threshold < 1e-300:
         return 0.0  # out of the range in which `least_snrs` is rounded safely
-    return 2.0 * np.log(2.0) * rate_threshold * (1.0 - RATE_ROUNDING)
+    return NATS_PER_BIT * rate_threshold * (1.0 - RATE_ROUNDING)
 
 
 @kernel
@@ -194,7 +195,7 @@ def least_snrs(target, counts):
     """
     least = np.empty(counts)
     for n in range(1, counts + 1):
-        least[n - 1] = n * np.expm1(target / n) * (1.0 - BOUND_SLACK)
+        least[n - 1] = n * expm1(target / n) * (1.0 - BOUND_SLACK)
     return least
 
 

@@ -9,7 +9,7 @@ from agewise import scenario
 from agewise.data import partition as schemes
 from agewise.data.builtin import gaussian_mixture, mnist
 from agewise.data.dataset import Dataset, pair, parity
-from agewise.data.files import read_idx_folder, read_npz, read_table
+from agewise.data.files import IDX_PARTS, idx_files, read_idx_folder, read_npz, read_table
 from agewise.data.partition import Partition
 from agewise.random import Streams
 
@@ -24,6 +24,29 @@ def load(data: scenario.Data) -> Dataset:
             return pair(dataset, first, second)
         case _:
             return dataset
+
+
+def files_of(data: scenario.Data) -> dict[str, Path]:
+    """The files that the data set is read from, by path; parts of a folder by what they hold."""
+    match data.dataset:
+        case scenario.IdxFolder(path=path):
+            found = idx_files(Path(path))
+            return {f"{path}/{' '.join(part)}": file for part, file in found.items()}
+        case scenario.NpzFile(path=path) | scenario.Table(path=path):
+            return {path: Path(path)}
+        case _:
+            return {}
+
+
+def names_of(data: scenario.Data) -> list[str]:
+    """What `files_of` calls the files, whether they are there or not."""
+    match data.dataset:
+        case scenario.IdxFolder(path=path):
+            return [f"{path}/{' '.join(part)}" for part in IDX_PARTS]
+        case scenario.NpzFile(path=path) | scenario.Table(path=path):
+            return [path]
+        case _:
+            return []
 
 
 def _read(data: scenario.Data) -> Dataset:

@@ -7,6 +7,7 @@ from importlib.resources import files
 import numpy as np
 
 from agewise.data.dataset import Dataset, Samples, one_row_each
+from agewise.random import normal
 
 # MNIST's authors and licence are in NOTICE.
 _SHA256 = "04264ff3782eb986c503d57b901e2b943c1a26ff3bd26d26606e38e7368df925"
@@ -33,12 +34,12 @@ def gaussian_mixture(
     classes: int, features: int, train: int, test: int, spread: float, rng: np.random.Generator
 ) -> Dataset:
     """One Gaussian a class, with means on the unit sphere and deviation ``spread``."""
-    means = rng.standard_normal((classes, features))
+    means = normal(rng, (classes, features))
     means /= np.linalg.norm(means, axis=1, keepdims=True)
 
     def draw(count: int) -> Samples:
         labels = rng.permutation(np.arange(count) % classes)
-        noise = spread * rng.standard_normal((count, features))
+        noise = spread * normal(rng, (count, features))
         return Samples((means[labels] + noise).astype(np.float32), labels.astype(np.int64))
 
     return Dataset("synthetic", draw(train), draw(test), tuple(str(c) for c in range(classes)))

@@ -91,7 +91,8 @@ def one_row_each(features: NDArray[Any]) -> NDArray[Any]:
         return flat
     if flat.dtype.kind not in "iufb":
         raise ValueError(f"features must be numbers, not {flat.dtype}")
-    return flat.astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):  # what becomes infinite is found and named by `Dataset`
+        return flat.astype(np.float32, copy=False)
 
 
 def parity(dataset: Dataset) -> Dataset:

@@ -3,19 +3,23 @@
 import contextlib
 import gzip
 import io
-import zipfile
+import math
+import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from agewise.archives import read_arrays, require_file
 from agewise.data.dataset import Dataset, Samples, one_row_each
+from agewise.frames import require_frames
+from agewise.memory import require_memory
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-_IDX_PARTS = {
+IDX_PARTS = {
     ("train", "images"): ("train-images-idx3-ubyte", "train-images.idx3-ubyte"),
     ("train", "labels"): ("train-labels-idx1-ubyte", "train-labels.idx1-ubyte"),
     ("test", "images"): ("t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"),
@@ -26,67 +30,79 @@ _IDX_PARTS = {
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Whatever goes wrong in a reader, in one sentence that names the file."""
+    require_file(path)
     try:
         yield
-    except FileNotFoundError as error:
-        raise ValueError(f"{path}: no such file") from error
-    except (OSError, EOFError, zipfile.BadZipFile, pl.exceptions.PolarsError) as error:
-        raise ValueError(f"{path}: cannot be read: {error}") from error
+    except (Exception, pl.exceptions.PanicException) as error:
+        # Damage shows in gzip, in zlib, in Polars or in the shape, each with errors of its own.
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path}: {said}") from error
+
+
+def idx_files(folder: Path) -> dict[tuple[str, str], Path]:
+    """Those of the four IDX files that are there: (train or test, images or labels)."""
+    found = {}
+    for part, names in IDX_PARTS.items():
+        candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
+        if there := [file for file in candidates if file.is_file()]:
+            found[part] = there[0]
+    return found
 
 
 def read_idx_folder(folder: Path) -> Dataset:
     """A folder with the four IDX files of MNIST's format, gzipped or not."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; the four IDX files are expected in one")
-    arrays: dict[tuple[str, str], NDArray[Any]] = {}
-    for part, names in _IDX_PARTS.items():
-        candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
-        found = next((file for file in candidates if file.is_file()), None)
+    there, arrays = idx_files(folder), dict[tuple[str, str], NDArray[Any]]()
+    for part, names in IDX_PARTS.items():
+        found = there.get(part)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
-        with _reading(found):
-            arrays[part] = _read_idx(found)
+        with _reading(found), _unzipped(found) as file:
+            arrays[part] = _read_idx(file)
     return _dataset(
-        folder.name,
+        folder,
         *((arrays[part, "images"], arrays[part, "labels"]) for part in ("train", "test")),
     )
 
 
-def _read_idx(path: Path) -> NDArray[Any]:
-    raw = path.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
-    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in _IDX_TYPES:
-        raise ValueError(f"{path}: not an IDX file")
-    dimensions, start = raw[3], 4 + 4 * raw[3]
-    shape = tuple(int(size) for size in np.frombuffer(raw[4:start], ">u4", dimensions))
-    dtype = np.dtype(_IDX_TYPES[raw[2]])
-    if len(raw) - start != dtype.itemsize * int(np.prod(shape)):
-        raise ValueError(
-            f"{path}: {len(raw) - start} bytes of data where its header promises shape {shape}"
-        )
-    return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+def _unzipped(path: Path) -> BinaryIO:
+    """The file to read, through gzip if it is such a file, whatever its name."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path)) if zipped else path.open("rb")
+
+
+def _read_idx(file: BinaryIO) -> NDArray[Any]:
+    start = file.read(4)
+    if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 8:
+        raise ValueError("not an IDX file")
+    dtype, dimensions = np.dtype(_IDX_TYPES[start[2]]), start[3]
+    sizes = file.read(4 * dimensions)
+    if len(sizes) < 4 * dimensions:
+        raise ValueError("not an IDX file: it ends in its header")
+    shape = struct.unpack(f">{dimensions}I", sizes)
+    promised = dtype.itemsize * math.prod(shape)
+    require_memory(promised, f"an array of shape {shape}")
+    content = file.read(promised + 1)
+    if len(content) != promised:
+        count = f"{len(content)}" if len(content) < promised else f"more than {promised}"
+        raise ValueError(f"{count} bytes of data where its header promises shape {shape}")
+    return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
 def read_npz(path: Path) -> Dataset:
     """An NPZ file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``."""
-    wanted = ("x_train", "y_train", "x_test", "y_test")
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise ValueError(f"{path}: not an NPZ file")
-    with _reading(path), np.load(path, allow_pickle=False) as archive:
-        missing = [name for name in wanted if name not in archive]
-        if missing:
-            raise ValueError(
-                f"{path}: it has no array {missing[0]!r}; it holds {', '.join(archive.files)}"
-            )
-        x_train, y_train, x_test, y_test = (archive[name] for name in wanted)
-    return _dataset(path.stem, (x_train, y_train), (x_test, y_test))
+    names = ("x_train", "y_train", "x_test", "y_test")
+    x_train, y_train, x_test, y_test = read_arrays(path, names)
+    return _dataset(path, (x_train, y_train), (x_test, y_test))
 
 
 def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
+    require_frames()
     with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
         content = io.BytesIO(path.read_bytes())
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
@@ -95,26 +111,36 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
             f"{path}: there is no column {label_column!r}; its columns are "
             f"{', '.join(table.columns[:10])}"
         )
+    if table.is_empty():
+        raise ValueError(f"{path}: the table has no rows")
     features = table.drop(label_column)
     for column, kind in features.schema.items():
         if not kind.is_numeric():
             raise ValueError(f"{path}: column {column!r} has {kind}, not numbers")
-        if features[column].null_count():
-            raise ValueError(f"{path}: column {column!r} has empty cells")
+    for column in table.columns:
+        empty = table[column].is_null()
+        if empty.any():
+            row = empty.arg_max()
+            raise ValueError(f"{path}: column {column!r} has empty cells, the first in row {row}")
     cut = len(table) - round(test_fraction * len(table))
-    x, y = features.to_numpy(), table[label_column].to_numpy()
-    return _dataset(path.stem, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
+    # NumPy has no integers of 128 bits: as features they are numbers, as labels names.
+    x = features.cast({pl.Int128: pl.Float64}).to_numpy()
+    y = table.select(label_column).cast({pl.Int128: pl.String})[label_column].to_numpy()
+    y = y.astype(str) if y.dtype.kind == "O" else y
+    return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
 
 
 def _dataset(
-    name: str, train: tuple[NDArray[Any], NDArray[Any]], test: tuple[NDArray[Any], NDArray[Any]]
+    path: Path, train: tuple[NDArray[Any], NDArray[Any]], test: tuple[NDArray[Any], NDArray[Any]]
 ) -> Dataset:
     """Classes are the distinct training labels, in their order."""
+    for part, (x, y) in (("training", train), ("test", test)):
+        _check_part(x, y, f"{path}, {part} samples")
     values = np.unique(train[1])
     index = {value: position for position, value in enumerate(values.tolist())}
     unknown = [label for label in np.unique(test[1]).tolist() if label not in index]
     if unknown:
-        raise ValueError(f"{name}: the test label {unknown[0]!r} is outside the training classes")
+        raise ValueError(f"{path}: the test label {unknown[0]!r} is outside the training classes")
     unit = 1.0 / 255.0 if train[0].dtype == np.uint8 else 1.0
 
     def samples(x: NDArray[Any], y: NDArray[Any]) -> Samples:
@@ -122,4 +148,24 @@ def _dataset(
         return Samples(one_row_each(x), labels, unit)
 
     names = tuple(str(value) for value in values.tolist())
-    return Dataset(name, samples(*train), samples(*test), names)
+    return Dataset(path.stem, samples(*train), samples(*test), names)
+
+
+def _check_part(x: NDArray[Any], y: NDArray[Any], where: str) -> None:
+    """Raise ``ValueError`` unless there is one label, a number or a word, for each sample."""
+    if y.ndim != 1 or x.ndim == 0 or len(x) != len(y):
+        raise ValueError(
+            f"{where}: one label for each sample is needed, not labels of shape {y.shape} for "
+            f"features of shape {x.shape}"
+        )
+    if len(y) == 0:
+        raise ValueError(f"{where}: there are none")
+    if x.size == 0:
+        raise ValueError(f"{where}: they have no features")
+    if x.dtype.kind not in "iufb":
+        raise ValueError(f"{where}: features must be numbers, not {x.dtype}")
+    if y.dtype.kind not in "iufbUS":
+        raise ValueError(f"{where}: labels must be numbers or words, not {y.dtype}")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        sample = int((~np.isfinite(y)).argmax())
+        raise ValueError(f"{where}: the label of sample {sample} is {y[sample]}")

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import exp_each
+from agewise.random import normal
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -37,7 +40,7 @@ def equal_shares(ues: int) -> NDArray[np.float64]:
 
 def log_normal_shares(ues: int, sigma: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Shares that vary log-normally: ``sigma`` is the deviation of their logarithm."""
-    drawn = rng.lognormal(sigma=sigma, size=ues)
+    drawn = exp_each(sigma * normal(rng, ues))
     return np.asarray(drawn / drawn.sum())
 
 
@@ -115,6 +118,8 @@ def dirichlet(
     matrix = np.zeros((ues, totals.size), dtype=np.int64)
     for label in np.flatnonzero(totals):
         draws = rng.standard_gamma(concentration * ues * shares)
+        # Its last bits are those of the C library, and differ between machines.
+        draws = draws.astype(np.float32).astype(np.float64)
         if not draws.sum() > 0:  # every draw underflowed: all of it lies on one UE
             draws[rng.integers(ues)] = 1.0
         wanted = draws / draws.sum() * totals[label]

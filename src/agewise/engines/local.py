@@ -3,16 +3,23 @@
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Final
 
 from loky import ProcessPoolExecutor
 
 from agewise.engines.base import Item, Result, use_one_thread
+from agewise.learn.threads import available_cores
+
+#: Where Linux keeps semaphores that have a name.
+_SEMAPHORES: Final = Path("/dev/shm")  # noqa: S108 - looked at, not written to
 
 
 @dataclass(frozen=True)
@@ -25,28 +32,53 @@ class Local:
 
     workers: int | None = None
 
+    def processes(self, items: int) -> int:
+        """How many processes work on so many items."""
+        return min(self.workers or available_cores(), items)
+
     def run(
         self, work: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, as they finish."""
-        count = min(self.workers or _cores(), len(items))
+        count = self.processes(len(items))
         if count <= 0:
             return
-        pool = ProcessPoolExecutor(count, initializer=_prepare, initargs=(os.getpid(),))
-        finished = False
-        try:
-            with _interrupts_held_back():
-                pending = {pool.submit(work, item): item for item in items}
-            for future in as_completed(pending):
-                yield pending[future], future.result()
-            finished = True
-        finally:
-            with contextlib.suppress(Exception):
-                pool.shutdown(wait=finished, kill_workers=not finished)
+        with _semaphores_removed():
+            pool = ProcessPoolExecutor(count, initializer=_prepare, initargs=(os.getpid(),))
+            finished = False
+            try:
+                with _interrupts_held_back():
+                    pending = {pool.submit(work, item): item for item in items}
+                for future in as_completed(pending):
+                    yield pending[future], future.result()
+                finished = True
+            finally:
+                with contextlib.suppress(Exception):
+                    pool.shutdown(wait=finished, kill_workers=not finished)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@contextlib.contextmanager
+def _semaphores_removed() -> Iterator[None]:
+    """If this process is killed with all of its group, its semaphores do not stay behind.
+
+    loky's own tracker would be killed as well. A shell in a session of its own waits at a pipe
+    for a word, or for the end of this process.
+    """
+    if not _SEMAPHORES.is_dir():  # no Linux: they are no files
+        yield
+        return
+    script = f'read -r word || rm -f {_SEMAPHORES}/sem.loky-"$1"-*'
+    waiting = subprocess.Popen(  # noqa: S603 - a fixed script and a number
+        ["/bin/sh", "-c", script, "sh", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        waiting.communicate(b"done\n")
 
 
 @contextlib.contextmanager

@@ -1,6 +1,9 @@
 """A Ray cluster."""
 
+import os
+import secrets
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -8,14 +11,21 @@ from types import ModuleType
 from agewise.engines.base import Item, Result, use_one_thread
 from agewise.extras import require
 
+#: The oldest version with token authentication, without which whoever reaches it may run code.
+OLDEST = (2, 52)
+#: Ray's name for whether it forms clusters: if not, it serves the loopback address alone. It looks
+#: when it is imported; a node address alone would be replaced by that of the network.
+_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+_LOOPBACK = "127.0.0.1"
+
 
 @dataclass(frozen=True)
 class Ray:
-    """One task per item on the cluster at ``address``.
+    """One task per item on the cluster at ``address``, or at ``RAY_ADDRESS``.
 
-    Without an address Ray looks for a running cluster (``RAY_ADDRESS``, then this machine) and
-    otherwise starts one here for as long as the run lasts. A task whose node dies is run again on
-    another, as often as it takes.
+    Without either, Ray starts here for as long as the run lasts: it listens on the loopback
+    address only, and asks for a token that is made for this process. ``address="auto"`` joins the
+    cluster of this machine. A task whose node dies is run again on another, as often as it takes.
     """
 
     address: str | None = None
@@ -24,16 +34,55 @@ class Ray:
         self, work: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, as they finish."""
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        if not address and "ray" not in sys.modules:
+            _prepare_own()
         ray = require("ray", "ray")
+        _require_version(ray)
         started = not ray.is_initialized()
-        if started:
-            _require_answer(self.address)
-            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+        if started and address:
+            _require_answer(address)
+            ray.init(address=address, log_to_driver=False, include_dashboard=False)
+        elif started:
+            _start_own(ray)
         try:
             yield from _as_finished(ray, work, items)
         finally:
             if started:
                 ray.shutdown()
+
+
+def _prepare_own() -> None:
+    """Set what Ray reads when it is imported and what the processes that it starts inherit."""
+    os.environ[_CLUSTERS] = "0"
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
+def _start_own(ray: ModuleType) -> None:
+    """Start Ray on this machine, for nobody but this process."""
+    if os.environ.get(_CLUSTERS) != "0":
+        raise RuntimeError(
+            f"Ray was imported before it could be kept on the loopback address: set {_CLUSTERS}=0 "
+            "before that, or call ray.init() yourself, or name an address"
+        )
+    ray.init(
+        address="local", log_to_driver=False, include_dashboard=False, _node_ip_address=_LOOPBACK
+    )
+    if (bound := ray.util.get_node_ip_address()) != _LOOPBACK:
+        ray.shutdown()
+        raise RuntimeError(f"Ray {ray.__version__} listens on {bound} instead of {_LOOPBACK}")
+
+
+def _require_version(ray: ModuleType) -> None:
+    major, minor, *_ = ray.__version__.split(".")
+    if (int(major), int(minor)) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RuntimeError(
+            f"the engine ray needs Ray {oldest} or newer, which asks for a token, and this is "
+            f"{ray.__version__}: pip install 'agewise[ray]'"
+        )
 
 
 def _as_finished(
@@ -61,10 +110,10 @@ def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
     return work(item)
 
 
-def _require_answer(address: str | None) -> None:
+def _require_answer(address: str) -> None:
     """Ray tries for minutes before it says that nobody is there."""
-    host, _, port = (address or "").rpartition("/")[2].rpartition(":")
-    if not port.isdigit():  # no address, or a word such as "auto" that Ray knows
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if not port.isdigit():  # a word such as "auto" that Ray knows
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

@@ -1,9 +1,9 @@
 """Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
 
 from agewise.experiment.description import Description, FolderError
-from agewise.experiment.execute import compare, execute, run, sweep
+from agewise.experiment.execute import AllFailed, compare, execute, run, sweep
 from agewise.experiment.folder import Folder
-from agewise.experiment.result import Entry, Result
+from agewise.experiment.result import Entry, FailedRun, Result
 from agewise.experiment.runs import (
     Plan,
     Run,
@@ -15,8 +15,10 @@ from agewise.experiment.runs import (
 from agewise.experiment.summary import Measured, checkpoints
 
 __all__ = [
+    "AllFailed",
     "Description",
     "Entry",
+    "FailedRun",
     "Folder",
     "FolderError",
     "Measured",

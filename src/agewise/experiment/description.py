@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agewise.experiment.runs import Plan, Variation, find_policy, variation_key
-from agewise.files import NO_CHECKSUM, seal, seal_holds
+from agewise.files import NO_CHECKSUM, parse_json, seal, seal_holds
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
+from agewise.sources import policy_source, source_names
 from agewise.version import __version__
 
 #: The format that is written, and the oldest one that is still read.
@@ -42,6 +44,7 @@ class _Content(BaseModel):
     policies: list[dict[str, Any]]
     seeds: list[int]
     baseline: dict[str, Any] | None
+    sources: dict[str, str]
     command: str | None
     python: str
     packages: dict[str, str]
@@ -53,7 +56,8 @@ class Description:
     """What experiment.json says: what the folder is to hold, and how it was made.
 
     ``scenarios[variation]`` are the varied scenarios. ``baseline`` is ``None`` unless one was
-    given; ``scenario_toml`` is the SHA-256 of the file scenario.toml.
+    given; ``sources`` has the digests of what the runs are computed from (`agewise.sources`), to
+    which all of them must keep; ``scenario_toml`` is the SHA-256 of the file scenario.toml.
     """
 
     version: str
@@ -63,6 +67,7 @@ class Description:
     policies: list[PolicyKey]
     seeds: list[int]
     baseline: PolicyKey | None
+    sources: Mapping[str, str]
     scenario_toml: str
     command: str | None
     python: str
@@ -79,6 +84,7 @@ class Description:
             policies=plan.keys,
             seeds=plan.seeds,
             baseline=None,
+            sources=plan.sources,
             scenario_toml=digest(plan.scenario.to_toml()),
             command=_command(),
             python=platform.python_version(),
@@ -89,8 +95,8 @@ class Description:
     def from_bytes(cls, content: bytes, file: Path) -> "Description":
         """What `to_bytes` gave; `FolderError` names the file and what is wrong with it."""
         try:
-            values: object = json.loads(content.decode("utf-8"))
-        except (ValueError, RecursionError) as error:
+            values = parse_json(content.decode("utf-8"))
+        except ValueError as error:
             raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
         _require_format(values, file)
         if not seal_holds(content):
@@ -122,6 +128,7 @@ class Description:
             policies=policies,
             seeds=content.seeds,
             baseline=baseline,
+            sources=content.sources,
             scenario_toml=content.scenario_toml,
             command=content.command,
             python=content.python,
@@ -139,6 +146,7 @@ class Description:
             policies=[key.to_json() for key in self.policies],
             seeds=self.seeds,
             baseline=None if self.baseline is None else self.baseline.to_json(),
+            sources=dict(self.sources),
             command=self.command,
             python=self.python,
             packages=dict(self.packages),
@@ -171,7 +179,22 @@ class Description:
             scenarios=[varied[key][1] for key in order],
             policies=list(dict.fromkeys([*self.policies, *new.policies])),
             seeds=list(dict.fromkeys([*self.seeds, *new.seeds])),
+            sources=self._sources_after(new),
         )
+
+    def _sources_after(self, new: "Description") -> dict[str, str]:
+        """The new sources, and the old ones of what the new plan does not have.
+
+        A policy that is now the package's own has no source; a file that is gone keeps its digest.
+        """
+        again = {policy_source(policy.name) for policy in new.policies}
+        kept = {name: known for name, known in self.sources.items() if name not in again}
+        return kept | dict(new.sources)
+
+    def sources_for(self, scenario: Scenario, policy: PolicyKey) -> dict[str, str]:
+        """The sources that a run of this policy must name."""
+        names = {*source_names(scenario), policy_source(policy.name)}
+        return {name: known for name, known in self.sources.items() if name in names}
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -209,6 +232,6 @@ def _require_format(values: object, file: Path) -> None:
 
 
 def _command() -> str | None:
-    """The command that made the results; ``None`` from Python."""
+    """The command that made the results, for a shell to repeat; ``None`` from Python."""
     called = Path(sys.argv[0]).name == "agewise"
-    return " ".join(["agewise", *sys.argv[1:]]) if called else None
+    return shlex.join(["agewise", *sys.argv[1:]]) if called else None

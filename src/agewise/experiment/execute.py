@@ -9,17 +9,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agewise.engines import Engine, Inline, make_engine
+from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
-from agewise.experiment.progress import progress
+from agewise.experiment.progress import progress, say
 from agewise.experiment.result import Result
-from agewise.experiment.runs import OnRound, Plan, Run, compute_all, product, with_same_samples
+from agewise.experiment.runs import (
+    Failure,
+    OnRound,
+    Plan,
+    Run,
+    compute_all,
+    product,
+    with_same_samples,
+)
+from agewise.memory import require_memory
 from agewise.policies import Policy
 from agewise.scenario import Scenario
+from agewise.simulation import aggregation_memory, expected_seconds
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
+
+
+class AllFailed(ValueError):
+    """No run came to its end, each for another reason."""
 
 
 class _Work(NamedTuple):
@@ -28,6 +42,7 @@ class _Work(NamedTuple):
     engine: Engine
     quiet: bool
     on_round: OnRound | None
+    fail_fast: bool
 
 
 def run(
@@ -42,6 +57,7 @@ def run(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """One policy over several seeds; the options are those of `compare`.
 
@@ -55,7 +71,7 @@ def run(
             "on_round needs the runs in this process: leave out engine, or give inline"
         )
     plan = Plan.of(scenario, [policy], seeds, baseline=baseline)
-    return execute(plan, out, chosen, quiet=quiet, on_round=on_round)
+    return execute(plan, out, chosen, quiet=quiet, on_round=on_round, fail_fast=fail_fast)
 
 
 def compare(
@@ -69,6 +85,7 @@ def compare(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """Policies on the same channels, samples and initial models, over several seeds.
 
@@ -77,9 +94,13 @@ def compare(
     ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
     with: max-pack by default, or the first where that is not among them. ``engine`` says where
     the runs happen, with so many ``workers`` if it is local and at an ``address`` if it is ray.
+
+    A run that fails is named in ``Result.failed`` and the others go on, unless ``fail_fast``; the
+    next time it is tried again. If there is no other run, its error is raised.
     """
     plan = Plan.of(scenario, policies, seeds, baseline=baseline)
-    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    chosen = make_engine(engine, workers, address)
+    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
 
 
 def sweep(
@@ -94,13 +115,15 @@ def sweep(
     address: str | None = None,
     quiet: bool = False,
     baseline: Policy | str | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """`compare` for every combination of values: ``vary={"threshold.rate": [1, 2]}``.
 
     A section that comes in kinds takes names of kinds, or mappings with their fields.
     """
     plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
-    return execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    chosen = make_engine(engine, workers, address)
+    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
 
 
 def execute(
@@ -110,14 +133,24 @@ def execute(
     *,
     quiet: bool = False,
     on_round: OnRound | None = None,
+    fail_fast: bool = False,
 ) -> Result:
     """The runs of the plan that are not finished yet, and the result of all.
 
     ``on_round`` is called in the process in which a run happens.
     """
-    work = _Work(engine, quiet, on_round)
+    work = _Work(engine, quiet, on_round, fail_fast)
+    if isinstance(out, str) and not out.strip():
+        raise ValueError("out is empty: give the name of a results folder")
     if out is not None:
-        return _in_folder(Folder(Path(out)), plan, work)
+        try:
+            return _in_folder(Folder(Path(out)), plan, work)
+        except KeyboardInterrupt:
+            kept = len(Folder(Path(out)).file_names())
+            raise KeyboardInterrupt(
+                f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
+                "command goes on from there"
+            ) from None
     path = tempfile.mkdtemp(prefix="agewise-")
     try:
         result = _in_folder(Folder(Path(path)), plan, work)
@@ -130,28 +163,73 @@ def execute(
 
 def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
     runs = plan.runs()  # first, so that a mistake in a variation leaves no folder behind
-    with folder.opened(plan):
-        missing = folder.unfinished(runs)
+    with folder.opened(plan) as described:
+        missing, changed = folder.unfinished(runs, described)
+        for sentence in changed:
+            folder.log(sentence)
+            say(sentence, quiet=work.quiet)
         folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
-        _run_missing(missing, folder, work)
-        folder.log(f"all {len(runs)} runs are there")
+        if not work.quiet:
+            _warn_of_length(missing)
+        _announce_memory(missing, work)
+        failures = _run_missing(missing, folder, work)
+        if failures:
+            folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
+        else:
+            folder.log(f"all {len(runs)} runs are there")
+    _require_any(failures, len(runs))
     return Result.open(folder.path)
 
 
-def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> None:
-    compute = compute_all
-    if work.on_round is not None:
-        compute = functools.partial(compute_all, on_round=work.on_round)
+def _warn_of_length(runs: list[Run]) -> None:
+    """Say so if the runs will take days: nobody should wait for years without knowing."""
+    days = sum(expected_seconds(run.scenario) for run in runs) / 86_400
+    if days > 1:
+        length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
+        say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
+
+
+def _announce_memory(runs: list[Run], work: _Work) -> None:
+    """Say what aggregations will keep, and refuse what all processes together cannot get."""
+    described = [(one.scenario.cell.ues, one.scenario.learn, one.scenario.data) for one in runs]
+    scenarios = dict(zip(described, (one.scenario for one in runs), strict=True))
+    kept = {aggregation_memory(scenario) for scenario in scenarios.values()}
+    groups = len(with_same_samples(runs))
+    processes = work.engine.processes(groups) if isinstance(work.engine, Local) else 1
+    among = f", in each of {processes} processes" if processes > 1 else ""
+    for memory in sorted(filter(None, kept)):
+        require_memory(processes * memory.bytes, f"{memory.what}{among}")
+        say(f"{memory}{among}", quiet=work.quiet)
+
+
+def _require_any(failures: list[Failure], count: int) -> None:
+    """Where every run failed, that is no result: the error, or the first of several."""
+    if len(failures) < count:
+        return
+    if len({failure.reason for failure in failures}) == 1:
+        raise failures[0].error
+    raise AllFailed(f"all {count} runs failed, the first with: {failures[0].reason}")
+
+
+def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failure]:
+    """Compute these runs and keep what comes of them; those that failed."""
+    failures = []
+    compute = functools.partial(compute_all, on_round=work.on_round, fail_fast=work.fail_fast)
     with progress(len(missing), quiet=work.quiet) as counted:
         try:
-            for group, (contents, error) in work.engine.run(compute, with_same_samples(missing)):
-                for one, content in zip(group, contents, strict=False):
-                    folder.keep(one, content)
+            for group, outcomes in work.engine.run(compute, with_same_samples(missing)):
+                for one, outcome in zip(group, outcomes, strict=False):
                     counted.advance(one.scenario.run.rounds)
-                if error is not None:
-                    raise error
+                    if isinstance(outcome, bytes):
+                        folder.keep(one, outcome)
+                        continue
+                    folder.keep_failure(one, outcome)
+                    failures.append(outcome)
+                    if work.fail_fast:
+                        raise outcome.error
         except BaseException as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
             with contextlib.suppress(FolderError):  # a full disk must not hide the cause
                 folder.log(why)
             raise
+    return failures

@@ -2,17 +2,37 @@
 
 import contextlib
 import datetime
+import errno
 import fcntl
+import json
+import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agewise.checks import visible
 from agewise.experiment.description import Description, FolderError, difference, digest
-from agewise.experiment.runs import Plan, Run, find_policy
-from agewise.files import write_whole
+from agewise.experiment.runs import Failure, Plan, Run, Variation, find_policy
+from agewise.files import (
+    NO_CHECKSUM,
+    NotPlainFile,
+    clear_leftovers,
+    open_plain,
+    parse_json,
+    read_plain,
+    seal,
+    seal_holds,
+    write_whole,
+)
 from agewise.records import PolicyKey, read_info
+from agewise.sources import source_text
 from agewise.version import __version__
+
+#: The largest experiment.json, scenario.toml or record of a failed run that is read.
+_MOST_BYTES = 16 * 2**20
+_RUN, _FAILED = ".parquet", ".failed.json"
 
 
 class Identity(NamedTuple):
@@ -22,11 +42,25 @@ class Identity(NamedTuple):
     policy: PolicyKey
     seed: int
     version: str
+    sources: Mapping[str, str]
+
+
+class Outdated(ValueError):
+    """A run that is whole, but of sources that are no longer what they were: ``changed``."""
+
+    def __init__(self, message: str, changed: list[str]) -> None:
+        super().__init__(message)
+        self.changed = changed
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Results at ``path``: scenario.toml, experiment.json, log.txt and runs/*.parquet."""
+    """Results at ``path``: scenario.toml, experiment.json, log.txt and runs/.
+
+    A finished run is a .parquet file in runs/, one that failed a .failed.json file. Nothing is
+    read or written through a link, and nothing is read that is not a regular file, for the folder
+    may be somebody else's.
+    """
 
     path: Path
 
@@ -40,107 +74,194 @@ class Folder:
         """The file that says what the folder is to hold."""
         return self.path / "experiment.json"
 
+    @property
+    def scenario_file(self) -> Path:
+        """The scenario for people to read."""
+        return self.path / "scenario.toml"
+
     def file_names(self) -> set[str]:
-        """The names of the files of runs that are there."""
-        return {file.name for file in self.runs.glob("*.parquet")}
+        """The names of the files of finished runs that are there."""
+        return self._names(_RUN)
+
+    def failed_names(self) -> set[str]:
+        """The names that the files of failed runs would have if they had not failed."""
+        return {name.removesuffix(_FAILED) + _RUN for name in self._names(_FAILED)}
+
+    def _names(self, ending: str) -> set[str]:
+        if self.runs.is_symlink():
+            raise FolderError(f"{self.runs}: a link, which is not followed: put the folder there")
+        try:
+            return {file.name for file in self.runs.iterdir() if file.name.endswith(ending)}
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        except OSError as error:
+            raise FolderError(f"{self.runs}: cannot be read: {error.strerror}") from error
 
     def description(self) -> Description:
         """What experiment.json says, once it and scenario.toml are found to be as written."""
         try:
-            content = self.description_file.read_bytes()
-        except OSError:
+            content = _read(self.description_file)
+        except (FileNotFoundError, NotADirectoryError):
             raise FolderError(f"{self.path}: not a results folder (no experiment.json)") from None
         described = Description.from_bytes(content, self.description_file)
         self._check_toml(described)
         return described
 
-    def problem(self, name: str, expected: Identity) -> str | None:
-        """What is wrong with the file of a run, in one sentence; ``None`` if nothing is."""
+    def require(self, name: str, expected: Identity) -> None:
+        """``ValueError`` with one sentence unless the file of a run is whole and what it should be.
+
+        `Outdated` if it is just computed from something else.
+        """
         file = self.runs / name
-        try:
-            info = read_info(file)
-        except ValueError as error:
-            return str(error)
+        info = read_info(file)
         for what, found, wanted in (
             ("policy", info.policy, expected.policy),
             ("seed", info.seed, expected.seed),
             ("version", info.version, expected.version),
         ):
             if found != wanted:
-                return f"{file}: holds a run of the {what} {found}, not {wanted}, as its name says"
+                raise ValueError(
+                    f"{file}: holds a run of the {what} {found}, not {wanted}, as its name says"
+                )
         if info.scenario != expected.scenario:
             differs = difference(info.scenario, expected.scenario)
-            return f"{file}: holds a run of another scenario ({differs})"
-        return None
+            raise ValueError(f"{file}: holds a run of another scenario ({differs})")
+        names = {**expected.sources, **info.sources}
+        changed = [n for n in names if info.sources.get(n) != expected.sources.get(n)]
+        if changed:
+            listed = " and ".join(map(source_text, changed))
+            raise Outdated(f"{file}: {listed} has changed since it was computed", changed)
+
+    def failure(self, name: str, expected: Identity) -> str:
+        """Why the run failed whose file would have this name; ``ValueError`` if damaged."""
+        file = self.failed_file(name)
+        try:
+            content = _read(file)
+            values = parse_json(content.decode("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{file}: damaged: {error}") from error
+        if not seal_holds(content) or not isinstance(values, dict):
+            raise ValueError(f"{file}: damaged: its content does not match its checksum")
+        named = values.get("policy"), values.get("seed"), values.get("agewise")
+        if named != (expected.policy.to_json(), expected.seed, expected.version):
+            raise ValueError(f"{file}: tells of another run than its name says")
+        return str(values.get("reason"))
 
     @contextlib.contextmanager
-    def opened(self, plan: Plan) -> Iterator[None]:
+    def opened(self, plan: Plan) -> Iterator[Description]:
         """The folder made or continued for this plan, closed to other processes meanwhile."""
         if plan.baseline is not None and not self.description_file.exists():
             find_policy(plan.baseline, plan.keys)  # a mistake should leave no folder behind
         with contextlib.ExitStack() as held:
             with self._writing():
+                self._names(_RUN)
                 self.runs.mkdir(parents=True, exist_ok=True)
                 held.enter_context(_locked(self.path))
-                self._describe(plan)
-                for leftover in self.path.rglob(".*.tmp"):  # of a process that was killed
-                    leftover.unlink()
-            yield
+                described = self._describe(plan)
+                clear_leftovers(self.path)
+                clear_leftovers(self.runs)
+            yield described
 
-    def unfinished(self, runs: list[Run]) -> list[Run]:
-        """The runs whose file is not there, or not what it should be, which is logged."""
-        present = self.file_names()
+    def unfinished(self, runs: list[Run], described: Description) -> tuple[list[Run], list[str]]:
+        """The runs that are to be computed, and a sentence on each source that has changed.
+
+        Their files are not there, not what they should be, which is logged, or computed from
+        something else than would be now.
+        """
+        present, failed = self.file_names(), self.failed_names()
         scenarios = {id(run.scenario): run.scenario for run in runs}
         resolved = {number: scenario.resolved() for number, scenario in scenarios.items()}
-        missing = []
+        missing, changed = [], Counter[str]()
         for run in runs:
-            name, scenario = run.file_name, resolved[id(run.scenario)]
+            name, key = run.file_name, run.policy.key
             if name in present:
-                problem = self.problem(
-                    name, Identity(scenario, run.policy.key, run.seed, __version__)
-                )
-                if problem is None:
+                sources = described.sources_for(run.scenario, key)
+                scenario = resolved[id(run.scenario)]
+                try:
+                    self.require(name, Identity(scenario, key, run.seed, __version__, sources))
+                except ValueError as problem:
+                    changed.update(problem.changed if isinstance(problem, Outdated) else ())
+                    self.log(f"run again: {problem}")
+                else:
+                    if name in failed:  # killed between writing the one and deleting the other
+                        self.failed_file(name).unlink(missing_ok=True)
                     continue
-                self.log(f"run again: {problem}")
             missing.append(run)
-        return missing
+        return missing, [_computed_again(name, count) for name, count in changed.items()]
 
     def keep(self, run: Run, content: bytes) -> None:
         """Write the file of a finished run."""
-        with self._writing(), write_whole(self.runs / run.file_name) as temporary:
-            temporary.write_bytes(content)
+        with self._writing():
+            with write_whole(self.runs / run.file_name) as temporary:
+                temporary.write_bytes(content)
+            self.failed_file(run.file_name).unlink(missing_ok=True)
 
-    def log(self, line: str) -> None:
-        """Add a line with the time to log.txt."""
+    def keep_failure(self, run: Run, failure: Failure) -> None:
+        """Write down that a run failed and why; what is no plain mistake is logged at length."""
+        values = {
+            "agewise": __version__,
+            "policy": run.policy.key.to_json(),
+            "seed": run.seed,
+            "variation": dict(run.variation),
+            "reason": failure.reason,
+            "checksum": NO_CHECKSUM,
+        }
+        content = seal((json.dumps(values, indent=2) + "\n").encode())
+        with self._writing(), write_whole(self.failed_file(run.file_name)) as temporary:
+            temporary.write_bytes(content)
+        where = run_text(run.variation, run.policy.key, run.seed)
+        self.log(f"failed: {where}: {failure.reason}", failure.details)
+
+    def failed_file(self, name: str) -> Path:
+        """Where it is written that a run failed whose file would have this name."""
+        return self.runs / (name.removesuffix(_RUN) + _FAILED)
+
+    def log(self, line: str, details: str = "") -> None:
+        """Add a line with the time to log.txt, and below it details of several lines."""
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
-        with self._writing(), (self.path / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{now} {line}\n")
+        below = "".join(f"    {visible(each)}\n" for each in details.splitlines())
+        with self._writing():
+            handle = open_plain(self.path / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                if os.fstat(handle).st_nlink > 1:
+                    raise NotPlainFile(self.path / "log.txt", "a second name of another file")
+                file.write(f"{now} {visible(line)}\n{below}")
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """What the system says against writing here, as one sentence."""
         try:
             yield
+        except NotPlainFile as error:
+            raise FolderError(
+                f"{error.filename}: {error.strerror}, and is not written to: take it away, or give "
+                "another folder"
+            ) from error
         except OSError as error:
             raise FolderError(f"{self.path}: cannot be written: {error.strerror}") from error
 
+    def lost(self) -> list[str]:
+        """A sentence on each file that no run depends on and that is not there."""
+        if self.scenario_file.exists():
+            return []
+        return [f"{self.scenario_file}: deleted; going on with the experiment writes it again"]
+
     def _check_toml(self, described: Description) -> None:
-        toml = self.path / "scenario.toml"
+        toml = self.scenario_file
         try:
-            content = toml.read_bytes()
+            content = _read(toml)
         except FileNotFoundError:
             return  # no run depends on it, and continuing writes it again
-        except OSError as error:
-            raise FolderError(f"{toml}: cannot be read: {error.strerror}") from error
         if digest(content) != described.scenario_toml:
             raise FolderError(
                 f"{toml}: changed since it was written, but the runs are of the scenario that "
                 "experiment.json holds: delete it, or give another folder for another scenario"
             )
 
-    def _describe(self, plan: Plan) -> None:
+    def _describe(self, plan: Plan) -> Description:
         described = Description.of(plan)
-        if self.description_file.exists():
+        continued = self.description_file.exists() or self.description_file.is_symlink()
+        if continued:
             described = self.description().extended(described, self.path)
         elif self.file_names():
             raise FolderError(
@@ -150,30 +271,59 @@ class Folder:
         if plan.baseline is not None:
             baseline = find_policy(plan.baseline, described.policies)
             described = replace(described, baseline=baseline)
-        toml = self.path / "scenario.toml"
-        if not (toml.exists() and self.description_file.exists()):
+        if not (self.scenario_file.exists() and continued):
             text = plan.scenario.to_toml()
             described = replace(described, scenario_toml=digest(text))
-            with write_whole(toml) as temporary:
+            with write_whole(self.scenario_file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         with write_whole(self.description_file) as temporary:
             temporary.write_bytes(described.to_bytes())
+        return described
 
 
-def strays(names: Iterable[str], expected: set[str], folder: Folder) -> list[str]:
-    """A sentence on each file that is none of the expected ones."""
+def run_text(variation: Variation, policy: PolicyKey, seed: int) -> str:
+    """Which run is meant, in words."""
+    varied = [f"{name}={value}" for name, value in variation.items()]
+    return ", ".join([str(policy), f"seed {seed}", *varied])
+
+
+def strays(folder: Folder, finished: Iterable[str], failed: Iterable[str]) -> list[str]:
+    """A sentence on each of these files, which are none of the expected ones."""
+    files = [*(folder.runs / name for name in finished), *map(folder.failed_file, failed)]
     return [
-        f"{folder.runs / name}: no run of this experiment has this name: renamed or copied here"
-        for name in sorted(set(names) - expected)
+        f"{file}: no run of this experiment has this name: renamed or copied here"
+        for file in sorted(files)
     ]
+
+
+def _computed_again(name: str, count: int) -> str:
+    counted = "1 run is" if count == 1 else f"{count} runs are"
+    return f"{source_text(name)} has changed since: {counted} computed again"
+
+
+def _read(file: Path) -> bytes:
+    """The content of a file of the folder; `FolderError` if it is there but no plain file."""
+    try:
+        return read_plain(file, _MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except NotPlainFile as error:
+        raise FolderError(f"{file}: not read: it is {error.strerror}") from error
+    except OSError as error:
+        raise FolderError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Only one process at a time; the system lets go of the lock if the process dies."""
-    with (path / ".lock").open("w") as lock:
+    handle = open_plain(path / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
             raise FolderError(f"{path}: another process is working in this folder") from None
         yield
+    finally:
+        os.close(handle)

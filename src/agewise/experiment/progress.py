@@ -9,10 +9,18 @@ from collections.abc import Iterator
 from rich import progress as rich_progress
 from rich.console import Console
 
+from agewise.checks import visible
+
 #: Work that is done sooner needs no progress.
 _PATIENCE_S = 2.0
 #: Between two lines where there is no terminal.
 _INTERVAL_S = 10.0
+
+
+def say(sentence: str, *, quiet: bool) -> None:
+    """A sentence that people should see while results are made, beside standard output."""
+    if not quiet:
+        print(visible(sentence), file=sys.stderr, flush=True)  # noqa: T201
 
 
 class Progress:

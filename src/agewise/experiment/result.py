@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from agewise.experiment.description import FolderError
-from agewise.experiment.folder import Folder, Identity, strays
+from agewise.experiment.description import Description, FolderError
+from agewise.experiment.folder import Folder, Identity, run_text, strays
 from agewise.experiment.runs import (
     Variation,
     as_columns,
@@ -23,9 +23,12 @@ from agewise.experiment.runs import (
     variation_key,
 )
 from agewise.experiment.summary import summarise
+from agewise.files import fingerprint
+from agewise.frames import require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
+from agewise.sources import source_files, source_text
 
 if TYPE_CHECKING:
     import pandas
@@ -45,10 +48,24 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
+class FailedRun:
+    """A run that did not come to its end: what it was, and why."""
+
+    variation: Variation
+    policy: PolicyKey
+    seed: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{run_text(self.variation, self.policy, self.seed)}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """All finished runs of a folder.
 
-    ``damaged`` has a sentence on each file that is not what its name says, which is left out.
+    ``damaged`` has a sentence on each file that is not what its name says, which is left out, or
+    that is lost; ``failed`` has the runs that did not come to their end.
     ``baseline`` is the policy that the others are compared with, ``None`` if there is one only.
     """
 
@@ -60,31 +77,34 @@ class Result:
     baseline: PolicyKey | None
     entries: list[Entry]
     damaged: list[str]
+    failed: list[FailedRun]
 
     @classmethod
     def open(cls, path: Path | str, baseline: Policy | PolicyKey | str | None = None) -> "Result":
         """What is whole in this folder, while it is still being filled or after.
 
-        ``baseline`` is used in the place of the one that the folder keeps.
+        ``baseline`` is used in the place of the one that the folder keeps. Only the folder itself
+        is read, not the files that its scenario names: `changed_sources` looks at those.
         """
         folder = Folder(Path(path))
-        present = folder.file_names()  # before the description, which never loses a run
+        # Before the description, which never loses a run; a run that failed may be finished since.
+        tried, present = folder.failed_names(), folder.file_names()
         described = folder.description()
         seeds = sorted(described.seeds)
-        entries, damaged, expected = [], [], set()
-        for variation, scenario in zip(described.variations, described.scenarios, strict=True):
-            resolved = scenario.resolved()
-            for policy in described.policies:
-                for seed in seeds:
-                    name = file_name(variation, policy, seed)
-                    expected.add(name)
-                    if name not in present:
-                        continue
-                    identity = Identity(resolved, policy, seed, described.version)
-                    if problem := folder.problem(name, identity):
-                        damaged.append(problem)
-                    else:
-                        entries.append(Entry(variation, policy, seed, folder.runs / name))
+        entries, damaged, failed, expected = [], list[str](), [], set()
+        for variation, identity in _identities(described, seeds):
+            policy, seed = identity.policy, identity.seed
+            name = file_name(variation, policy, seed)
+            expected.add(name)
+            try:
+                if name in present:
+                    folder.require(name, identity)
+                    entries.append(Entry(variation, policy, seed, folder.runs / name))
+                elif name in tried:
+                    reason = folder.failure(name, identity)
+                    failed.append(FailedRun(variation, policy, seed, reason))
+            except ValueError as error:
+                damaged.append(str(error))
         return cls(
             folder.path,
             described.scenario,
@@ -93,8 +113,27 @@ class Result:
             seeds,
             _baseline(baseline, described.baseline, described.policies),
             entries,
-            damaged + strays(present, expected, folder),
+            damaged + strays(folder, present - expected, tried - expected) + folder.lost(),
+            failed,
         )
+
+    def changed_sources(self) -> list[str]:
+        """A sentence on each file that the scenarios name and that is not what it was.
+
+        The results are of the old file, and going on with the experiment computes them again.
+        """
+        described = Folder(self.path).description()
+        files = {
+            name: file
+            for scenario in described.scenarios
+            for name, file in source_files(scenario).items()
+        }
+        now = {name: fingerprint(file) for name, file in files.items()}
+        return [
+            f"{source_text(name)} has changed since: the results are of the file as it was"
+            for name, digest in now.items()
+            if digest is not None and digest != described.sources.get(name)
+        ]
 
     @property
     def expected(self) -> int:
@@ -122,6 +161,14 @@ class Result:
         finished = self._finished(self.key(policy), variation or {})
         return {seed: _histories.load(entry.file) for seed, entry in finished.items()}
 
+    def failures(self, policy: PolicyKey, variation: Variation) -> int:
+        """How many runs of a policy under a variation failed."""
+        wanted = variation_key(variation)
+        return sum(
+            each.policy == policy and variation_key(each.variation) == wanted
+            for each in self.failed
+        )
+
     def accuracy(
         self, policy: Policy | PolicyKey | str, variation: Variation | None = None
     ) -> NDArray[np.float64]:
@@ -135,6 +182,7 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """All rounds of all finished runs, with their policy, seed and variation."""
+        require_frames()
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))
@@ -196,6 +244,16 @@ class HistoryCache:
 
 
 _histories = HistoryCache(_CACHE_BYTES)
+
+
+def _identities(described: Description, seeds: list[int]) -> Iterator[tuple[Variation, Identity]]:
+    """What the file of every run that is described must say, with the run's variation."""
+    for variation, scenario in zip(described.variations, described.scenarios, strict=True):
+        resolved = scenario.resolved()
+        for policy in described.policies:
+            sources = described.sources_for(scenario, policy)
+            for seed in seeds:
+                yield variation, Identity(resolved, policy, seed, described.version, sources)
 
 
 def _baseline(

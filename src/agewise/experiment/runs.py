@@ -1,37 +1,57 @@
 """Runs: each of one policy, from one seed, under one variation of the scenario."""
 
+import functools
 import hashlib
 import itertools
 import json
+import pickle
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
 from agewise.checks import whole_number
+from agewise.memory import require_memory
 from agewise.policies import MaxPack, Policy, make_policy
-from agewise.records import PolicyKey, RoundRecord, plain_value
-from agewise.scenario import Scenario
-from agewise.simulation import simulate
+from agewise.records import MOST_BYTES, History, PolicyKey, RoundRecord, plain_value
+from agewise.scenario import Scenario, require_scenario
+from agewise.simulation import require_resources, simulate
+from agewise.sources import sources_of
 
 #: What a variation changes: dotted names of the scenario with their values.
 Variation = Mapping[str, Any]
+#: What a seed and a run take in a list of them, at least.
+_SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 OnRound = Callable[[RoundRecord], object]
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run: the scenario with its variation already made, under a policy, from a seed."""
+    """One run: the scenario with its variation already made, under a policy, from a seed.
+
+    ``sources`` are the digests of what it is computed from (`agewise.sources`).
+    """
 
     scenario: Scenario
     policy: Policy
     seed: int
     variation: Variation
+    sources: Mapping[str, str]
 
     @property
     def file_name(self) -> str:
         """The name of the file that keeps it."""
         return file_name(self.variation, self.policy.key, self.seed)
+
+
+class Failure(NamedTuple):
+    """Why a run has no file: its error, and how that came about where it is no plain mistake."""
+
+    error: Exception
+    reason: str
+    details: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +74,7 @@ class Plan:
         baseline: Policy | PolicyKey | str | None = None,
     ) -> "Plan":
         """Policies by name or as objects, so many seeds from 0 on or these."""
+        require_scenario(scenario)
         plain: list[Variation] = [
             {name: plain_value(value) for name, value in varied.items()} for varied in variations
         ]
@@ -67,27 +88,73 @@ class Plan:
 
     def runs(self) -> list[Run]:
         """All combinations; those that share their samples stand together, to be prepared once."""
-        base = self.scenario
-        varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        for _, scenario, _ in self._varied:
+            require_resources(scenario)
+        count = len(self._varied) * len(self.seeds) * len(self.policies)
+        require_memory(_RUN_BYTES * count, f"the list of {count:,} runs")
         return [
-            Run(scenario, policy, seed, variation)
-            for variation, scenario in varied
+            Run(scenario, policy, seed, variation, sources[policy.key])
+            for variation, scenario, sources in self._varied
             for seed in self.seeds
             for policy in self.policies
         ]
 
+    @property
+    def sources(self) -> dict[str, str]:
+        """The digests of all that the runs are computed from."""
+        each = [own for _, _, sources in self._varied for own in sources.values()]
+        return {name: digest for own in each for name, digest in own.items()}
+
+    @functools.cached_property
+    def _varied(self) -> list[tuple[Variation, Scenario, dict[PolicyKey, dict[str, str]]]]:
+        """Each variation with its scenario, and the sources of its runs by policy."""
+        base = self.scenario
+        varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        return [
+            (variation, scenario, {p.key: sources_of(scenario, p) for p in self.policies})
+            for variation, scenario in varied
+        ]
+
 
 def compute_all(
-    runs: Sequence[Run], on_round: OnRound | None = None
-) -> tuple[list[bytes], Exception | None]:
-    """Run one after the other: the contents of the files, and how the run after them failed."""
-    contents: list[bytes] = []
+    runs: Sequence[Run], on_round: OnRound | None = None, *, fail_fast: bool = False
+) -> list[bytes | Failure]:
+    """Run one after the other: the content of each file, or why there is none.
+
+    After the first failure the others are left out if it is to be fast.
+    """
+    outcomes: list[bytes | Failure] = []
     for run in runs:
         try:
-            contents.append(simulate(run.scenario, run.policy, run.seed, on_round).to_bytes())
+            history = simulate(run.scenario, run.policy, run.seed, on_round, run.sources)
+            outcomes.append(_content(history))
         except Exception as error:
-            return contents, error
-    return contents, None
+            outcomes.append(_failure(error))
+            if fail_fast:
+                break
+    return outcomes
+
+
+def _content(history: History) -> bytes:
+    content = history.to_bytes()
+    if len(content) > MOST_BYTES:
+        raise ValueError(
+            f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} that one "
+            "may have: fewer rounds"
+        )
+    return content
+
+
+def _failure(error: Exception) -> Failure:
+    """What can travel between processes, whatever the error is made of."""
+    mistake = isinstance(error, ValueError)
+    reason = str(error) if mistake else f"{type(error).__name__}: {error}"
+    details = "" if mistake else "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (what was just written)
+    except Exception:
+        error = RuntimeError(reason)
+    return Failure(error, reason, details)
 
 
 def with_same_samples(runs: Sequence[Run]) -> list[list[Run]]:
@@ -134,7 +201,9 @@ def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """So many seeds from 0 on, or these, each once."""
     if isinstance(seeds, int):
-        return list(range(whole_number("seeds", seeds, least=1)))
+        count = whole_number("seeds", seeds, least=1)
+        require_memory(_SEED_BYTES * count, f"the list of {count:,} seeds")
+        return list(range(count))
     return list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
 
 
@@ -197,8 +266,18 @@ def _same(value: Any) -> Any:
 
 
 def _written(values: Mapping[str, Any]) -> str:
-    """Names, without the sections they are in, and values, in the order of the names."""
-    return ",".join(f"{name.split('.')[-1]}={_same(values[name])}" for name in sorted(values))
+    """Names, without the sections they are in, and values, in the order of the names.
+
+    Of a path only its last part: where files are is nobody's business who gets the results.
+    """
+    return ",".join(
+        f"{name.split('.')[-1]}={_last(_same(values[name]))}" for name in sorted(values)
+    )
+
+
+def _last(value: Any) -> Any:
+    is_path = isinstance(value, str) and value.startswith("/")
+    return PurePath(value).name if is_path else value
 
 
 def _readable(*texts: str) -> str:

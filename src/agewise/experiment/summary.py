@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment.runs import as_columns
+from agewise.frames import require_frames
 from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:
@@ -26,13 +27,16 @@ class Measured:
     ``diversity`` is the gradient diversity, which is 1/S for S equal updates and 1 for S
     orthogonal ones; ``spread`` is S times that, which does not depend on how many there are: 1 if
     all updates are equal, S if they are orthogonal, more if they oppose each other.
+    ``age_mean_peak`` is the mean of the ages just before an update arrived, ``age_largest`` the
+    largest age of any UE in any round.
     """
 
     seeds: list[int]
     ues_per_round: NDArray[np.float64]
     distinct_ues: NDArray[np.float64]
     age_mean: NDArray[np.float64]
-    age_peak: NDArray[np.float64]
+    age_largest: NDArray[np.float64]
+    age_mean_peak: NDArray[np.float64]
     diversity: NDArray[np.float64]
     spread: NDArray[np.float64]
     accuracy: NDArray[np.float64]
@@ -40,11 +44,19 @@ class Measured:
     @classmethod
     def of(cls, histories: Mapping[int, History]) -> "Measured":
         """Means over the rounds of each run; ``accuracy`` is ``[seed, round]``."""
-        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 6)
+        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 7)
         accuracy = np.array([history.accuracy for history in histories.values()])
-        served, distinct, age_mean, age_peak, diversity, spread = rows.T
+        served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread = rows.T
         return cls(
-            list(histories), served, distinct, age_mean, age_peak, diversity, spread, accuracy
+            seeds=list(histories),
+            ues_per_round=served,
+            distinct_ues=distinct,
+            age_mean=age_mean,
+            age_largest=age_largest,
+            age_mean_peak=age_mean_peak,
+            diversity=diversity,
+            spread=spread,
+            accuracy=accuracy,
         )
 
     def at(self, rounds: int) -> NDArray[np.float64]:
@@ -60,7 +72,11 @@ def checkpoints(rounds: int) -> list[int]:
 
 
 def summarise(result: "Result") -> pl.DataFrame:
-    """A row per variation and policy; p-values are corrected (Holm) over each column's tests."""
+    """A row per variation and policy.
+
+    All p-values of the table are one family of tests, corrected together (Holm): every policy
+    against the baseline, at every checkpoint, under every variation.
+    """
     rows: list[dict[str, Any]] = []
     baseline = result.baseline
     for variation in result.variations:
@@ -71,12 +87,20 @@ def summarise(result: "Result") -> pl.DataFrame:
         for policy, runs in measured.items():
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
-                rows.append(as_columns(variation) | _row(policy, runs, against, rounds))
+                failed = {"failed": result.failures(policy, variation)}
+                rows.append(as_columns(variation) | _row(policy, runs, against, rounds) | failed)
+    require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    for name in [column for column in table.columns if column.startswith("p@")]:
-        corrected = statistics.holm(table[name].fill_null(np.nan).to_numpy())
-        table = table.with_columns(pl.Series(name, corrected).fill_nan(None))
-    return table
+    return corrected_together(table, [name for name in table.columns if name.startswith("p@")])
+
+
+def corrected_together(table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """The table with the p-values of all these columns corrected as one family (Holm)."""
+    raw = table.select(pl.col(columns).cast(pl.Float64).fill_null(np.nan)).to_numpy()
+    adjusted = statistics.holm(raw.ravel()).reshape(raw.shape)
+    return table.with_columns(
+        pl.Series(name, adjusted[:, i]).fill_nan(None) for i, name in enumerate(columns)
+    )
 
 
 def _row(
@@ -88,7 +112,8 @@ def _row(
         "ues_per_round": float(runs.ues_per_round.mean()),
         "distinct_ues": float(runs.distinct_ues.mean()),
         "age_mean": float(runs.age_mean.mean()),
-        "age_peak": float(runs.age_peak.mean()),
+        "age_largest": float(runs.age_largest.mean()),
+        "age_mean_peak": _mean_of_known(runs.age_mean_peak),
         "diversity": _mean_of_known(runs.diversity),
         "spread": _mean_of_known(runs.spread),
     }
@@ -130,7 +155,8 @@ def _one(history: History) -> tuple[float, ...]:
         float(served.mean()),
         float(np.count_nonzero(history.participation)),
         ages.mean,
-        ages.peak,
+        ages.largest,
+        ages.mean_peak,
         float(diversity[active].mean()) if any_active else float("nan"),
         float((diversity * served)[active].mean()) if any_active else float("nan"),
     )

@@ -8,11 +8,13 @@ from agewise.learn.aggregation import (
     Updates,
     average,
     is_finite,
+    keeps_updates,
     make_aggregator,
+    memory_bytes,
 )
 from agewise.learn.base import Evaluation, Learner, Params
 from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.linear import LinearLearner
+from agewise.learn.linear import LinearLearner, outputs_of
 from agewise.learn.reports import reports
 from agewise.learn.threads import set_threads
 from agewise.scenario import Learn, Linear
@@ -29,8 +31,11 @@ __all__ = [
     "Updates",
     "average",
     "is_finite",
+    "keeps_updates",
     "make_aggregator",
     "make_learner",
+    "memory_bytes",
+    "model_length",
     "reports",
     "set_threads",
 ]
@@ -45,3 +50,11 @@ def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Lea
     if isinstance(model, Linear):
         return LinearLearner.of(dataset, partition, settings, model)
     return KMeansLearner.of(dataset, partition, settings, model)
+
+
+def model_length(dataset: Dataset, settings: Learn) -> int:
+    """How many numbers a model of this data set has."""
+    model, features = settings.model, dataset.train.feature_count
+    if isinstance(model, Linear):
+        return (features + 1) * outputs_of(dataset, model)
+    return features * model.clusters

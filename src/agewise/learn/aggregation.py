@@ -2,7 +2,7 @@
 
 An `Aggregator` gets a state and updates, and gives the next model and the state after it. States
 are arrays that may be large; they are handed over, so that whoever gives one away does not use it
-any more.
+any more. Sums run over the UEs by rising index, whatever the order in which updates arrived.
 """
 
 import math
@@ -14,24 +14,56 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core import aggregation as kernels
+from agewise.core.elementary import exp_each, power_each
 from agewise.learn.base import Params
 
 #: Of the sums by which the agreement of old and new updates is estimated, kept from round to round.
 _KEPT = 0.9
+#: The least share of new updates that old ones are taken to explain.
+_LEAST_EXPLAINED = 1e-3
 
 State = dict[str, NDArray[Any]]
 
 
-class Updates(NamedTuple):
+class Kept(NamedTuple):
+    """An array of a state: its shape, and the type of its numbers."""
+
+    shape: tuple[int, ...]
+    dtype: type[np.float32 | np.float64] = np.float64
+
+
+@dataclass(frozen=True, eq=False)
+class Updates:
     """What arrived in a round: ``models[i]`` is what UE ``ues[i]`` made of ``start``.
 
     ``factors[i]`` are those of the policy, or ``None`` if it left the weights to the average.
+    The UEs may be given in any order; here they are in rising order, so that no sum depends on
+    who came first.
     """
 
     start: Params
     models: Params
     ues: NDArray[np.int64]
     factors: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        """Put the UEs in order."""
+        if self.models.shape != (self.ues.size, self.start.size):
+            raise ValueError(
+                f"updates of {self.ues.size} UEs to a model of {self.start.size} numbers need "
+                f"models of shape {(self.ues.size, self.start.size)}, not {self.models.shape}"
+            )
+        if kernels.is_rising(self.ues):
+            return
+        order = np.argsort(self.ues)
+        ues = self.ues[order]
+        if not kernels.is_rising(ues):
+            twice = int(ues[1:][ues[1:] == ues[:-1]][0])
+            raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
+        object.__setattr__(self, "ues", ues)
+        object.__setattr__(self, "models", self.models[order])
+        if self.factors is not None:
+            object.__setattr__(self, "factors", self.factors[order])
 
 
 class Aggregated(NamedTuple):
@@ -50,8 +82,12 @@ class Aggregated(NamedTuple):
 class Aggregator(Protocol):
     """A rule that makes the next model: state in, updates in, model and state out."""
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:
-        """The state before the first round, for UEs of these sizes and models of this length."""
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:
+        """The arrays of a state, for so many UEs and models of this length."""
+        ...
+
+    def start(self, ues: int, length: int) -> State:
+        """The state before the first round."""
         ...
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
@@ -86,14 +122,19 @@ def average(
 class Average:
     """The paper's: the models that arrived, weighted by their numbers of samples."""
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:  # noqa: ARG002
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
         """Nothing is kept."""
         return {}
 
+    def start(self, ues: int, length: int) -> State:
+        """Nothing."""
+        return _zeros(self.layout(ues, length))
+
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The average, or the sum by the policy's factors."""
-        start, models, ues, factors = updates
-        return Aggregated(*average(models, sizes[ues], start, factors), state)
+        heard = sizes[updates.ues]
+        result, diversity = average(updates.models, heard, updates.start, updates.factors)
+        return Aggregated(result, diversity, state)
 
 
 @dataclass(frozen=True)
@@ -110,58 +151,69 @@ class Memory:
 
     discount: float | None
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:
-        """No update is remembered: K x length numbers that will hold them."""
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:
+        """The updates, their weighted sum, the weights, the ages in rounds, and three sums.
+
+        ``waiting`` is the discount of rounds in which nobody was heard. It changes all weights
+        alike, and so nothing, until someone is heard: taken at once, it would end in 0 / 0.
+        """
         return {
-            "updates": np.zeros((sizes.size, length), np.float32),
-            "total": np.zeros(length),
-            "weights": np.zeros(sizes.size),
-            "ages": np.zeros(sizes.size),
-            "agreement": np.zeros(3),
+            "updates": Kept((ues, length), np.float32),
+            "total": Kept((length,)),
+            "weights": Kept((ues,)),
+            "ages": Kept((ues,)),
+            "agreement": Kept((3,)),
+            "waiting": Kept((1,)),
         }
+
+    def start(self, ues: int, length: int) -> State:
+        """No update is remembered."""
+        state = _zeros(self.layout(ues, length))
+        state["waiting"][0] = 1.0
+        return state
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model moves by the weighted mean of all remembered updates."""
-        start, models, ues, _ = updates
         weights, ages, total = state["weights"], state["ages"], state["total"]
-        kept = self._kept(state["agreement"])
-        total *= kept
-        weights *= kept
+        state["waiting"] *= self.kept(state["agreement"])
         ages += 1.0
-        known = weights[ues] > 0
-        apart, together, inner, squares = kernels.remember(
-            models, start, ues, state["updates"], sizes[ues].astype(np.float64), weights[ues], total
-        )
-        _learn_agreement(state["agreement"], inner[known], squares[known], ages[ues][known])
-        weights[ues] = sizes[ues]
-        ages[ues] = 0.0
+        diversity = None
+        if updates.ues.size:
+            diversity = self._hear(state, updates, sizes[updates.ues].astype(np.float64))
         whole = float(weights.sum())
         if whole == 0.0:
-            return Aggregated(start, None, state)
-        result = np.empty_like(start)
-        kernels.moved_by(start, total, 1.0 / whole, result)
-        return Aggregated(result, _diversity(apart, together), state)
+            return Aggregated(updates.start, None, state)
+        result = np.empty_like(updates.start)
+        kernels.moved_by(updates.start, total, 1.0 / whole, result)
+        return Aggregated(result, diversity, state)
 
-    def _kept(self, agreement: NDArray[np.float64]) -> float:
-        """What an update keeps of its weight in a round."""
+    def _hear(self, state: State, updates: Updates, heard: NDArray[np.float64]) -> float | None:
+        """Remember what arrived from UEs of these sizes; their diversity."""
+        ues, weights, ages, total = updates.ues, state["weights"], state["ages"], state["total"]
+        kept = float(state["waiting"][0])
+        if kept != 1.0:
+            total *= kept
+            weights *= kept
+            state["waiting"][0] = 1.0
+        apart, together, inner, squares = kernels.remember(
+            updates.models, updates.start, ues, state["updates"], heard, weights[ues], total
+        )
+        if self.discount is None:
+            # What was never heard is remembered as 0 and adds nothing.
+            kernels.learn_agreement(state["agreement"], _KEPT, inner, squares, ages[ues])
+        weights[ues] = heard
+        ages[ues] = 0.0
+        return _diversity(apart, together)
+
+    def kept(self, agreement: NDArray[np.float64]) -> float:
+        """What an update keeps of its weight in a round, above 0 and at most 1."""
         if self.discount is not None:
-            return math.exp(-self.discount)
-        inner, squares, rounds = agreement
+            return float(exp_each(np.array([-self.discount]))[0])
+        inner, squares, rounds = agreement.tolist()
         if squares <= 0.0:
             return 1.0
-        explained = min(max(inner / squares, 1e-3), 1.0)
-        return float(explained ** (squares / rounds))
-
-
-def _learn_agreement(
-    agreement: NDArray[np.float64],
-    inner: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    rounds: NDArray[np.float64],
-) -> None:
-    """Add what this round says of how well old updates predict new ones."""
-    agreement *= _KEPT
-    agreement += inner.sum(), squares.sum(), (squares * rounds).sum()
+        explained = min(max(inner / squares, _LEAST_EXPLAINED), 1.0)
+        return float(power_each(np.array([explained]), squares / rounds)[0])
 
 
 @dataclass(frozen=True)
@@ -172,24 +224,24 @@ class VarianceReduced:
     that was never heard is remembered as 0. Factors of a policy do not apply.
     """
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:
-        """No update is remembered: K x length numbers that will hold them."""
-        return {
-            "updates": np.zeros((sizes.size, length), np.float32),
-            "mean": np.zeros(length),
-        }
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:
+        """The updates, and their mean weighted by |D_k| over all UEs."""
+        return {"updates": Kept((ues, length), np.float32), "mean": Kept((length,))}
+
+    def start(self, ues: int, length: int) -> State:
+        """No update is remembered."""
+        return _zeros(self.layout(ues, length))
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model moves by the corrected mean."""
-        start, models, ues, _ = updates
+        start, ues, mean = updates.start, updates.ues, state["mean"]
         if not ues.size:
             return Aggregated(start, None, state)
-        mean = state["mean"]
         heard = float(sizes[ues].sum())
         shares = sizes[ues] / heard
         correction = np.zeros(start.size)
         apart, together, _, _ = kernels.remember(
-            models, start, ues, state["updates"], shares, shares, correction
+            updates.models, start, ues, state["updates"], shares, shares, correction
         )
         result = np.empty_like(start)
         kernels.moved_by(start, mean + correction, 1.0, result)
@@ -207,9 +259,13 @@ class Momentum:
     beta: float
     server_step: float
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:  # noqa: ARG002
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
+        """The momentum."""
+        return {"momentum": Kept((length,))}
+
+    def start(self, ues: int, length: int) -> State:
         """No momentum yet."""
-        return {"momentum": np.zeros(length)}
+        return _zeros(self.layout(ues, length))
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model moves by the momentum."""
@@ -238,9 +294,15 @@ class Adam:
     server_step: float
     tau: float
 
-    def start(self, sizes: NDArray[np.int64], length: int) -> State:  # noqa: ARG002
-        """No mean yet."""
-        return {"mean": np.zeros(length), "square": np.full(length, self.tau**2)}
+    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
+        """The mean and the mean square."""
+        return {"mean": Kept((length,)), "square": Kept((length,))}
+
+    def start(self, ues: int, length: int) -> State:
+        """No mean yet, and tau^2 as the mean square."""
+        state = _zeros(self.layout(ues, length))
+        state["square"] += self.tau**2
+        return state
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model moves by the mean update over the root of its mean square."""
@@ -283,15 +345,38 @@ def is_finite(params: Params) -> bool:
     return bool(kernels.is_finite(params))
 
 
+def memory_bytes(settings: scenario.Learn, ues: int, length: int) -> int:
+    """What the state of the scenario's rule takes, for models of this length."""
+    layout = make_aggregator(settings).layout(ues, length)
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values())
+
+
+def keeps_updates(settings: scenario.Learn) -> bool:
+    """Whether the scenario's rule keeps a model's length of numbers for every UE."""
+    return isinstance(settings.aggregation, scenario.UpdateMemory | scenario.VarianceReduction)
+
+
+def _zeros(layout: dict[str, Kept]) -> State:
+    return {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+
+
 def _mean_update(
     updates: Updates, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64] | None, float | None]:
-    """The step that the average would take, and the diversity; no step without updates."""
-    start, models, ues, factors = updates
-    if not ues.size:
+    """The step that the average would take, and the diversity; no step without updates.
+
+    It is summed in double: the difference of two models in single precision would be noise where
+    the step is small, and Adam divides by the size of the step.
+    """
+    if not updates.ues.size:
         return None, None
-    result, diversity = average(models, sizes[ues], start, factors)
-    return result.astype(np.float64) - start, diversity
+    factors = updates.factors
+    if factors is None:
+        heard = sizes[updates.ues]
+        factors = heard / float(heard.sum())
+    step = np.zeros(updates.start.size)
+    apart, together = kernels.add_updates(updates.models, factors, updates.start, step)
+    return step, _diversity(apart, together)
 
 
 def _diversity(apart: float, together: float) -> float | None:

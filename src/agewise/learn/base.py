@@ -88,7 +88,11 @@ def penalty_of(weights: NDArray[np.float64], settings: Learn) -> float:
     penalty = settings.penalty
     if isinstance(penalty, NoPenalty):
         return 0.0
-    size = 0.5 * float(weights @ weights) if penalty.kind == "l2" else float(np.abs(weights).sum())
+    size = (
+        0.5 * float((weights * weights).sum())
+        if penalty.kind == "l2"
+        else float(np.abs(weights).sum())
+    )
     return penalty.weight * size
 
 

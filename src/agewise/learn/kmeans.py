@@ -12,7 +12,7 @@ from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
 from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
 from agewise.learn.threads import in_chunks
-from agewise.random import Streams
+from agewise.random import Streams, normal
 from agewise.scenario import KMeans, Learn
 
 
@@ -62,7 +62,7 @@ class KMeansLearner:
         rng = streams.model()
         rows = self.train_rows
         chosen = rng.choice(rows.labels.size, self.model.clusters, replace=False)
-        noise = rng.standard_normal((self.model.clusters, self.features), np.float32)
+        noise = normal(rng, (self.model.clusters, self.features), np.float32)
         centres = np.float32(self.model.initial_deviation) * noise
         for centre, row in zip(centres, chosen, strict=True):
             entries = slice(rows.starts[row], rows.starts[row + 1])

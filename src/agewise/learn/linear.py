@@ -13,7 +13,7 @@ from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
 from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
 from agewise.learn.threads import in_chunks
-from agewise.random import Streams
+from agewise.random import Streams, normal
 from agewise.scenario import Learn, Linear
 
 #: In the order of the kernels' codes.
@@ -43,12 +43,10 @@ class LinearLearner:
         cls, dataset: Dataset, partition: Partition, settings: Learn, model: Linear
     ) -> "LinearLearner":
         """A learner of this data set with these samples on each UE."""
-        binary = dataset.class_count == 2 and model.loss != "multinomial"
-        outputs = 1 if binary else dataset.class_count
         return cls(
             settings,
             model,
-            Scores(outputs, LOSSES.index(model.loss)),
+            Scores(outputs_of(dataset, model), LOSSES.index(model.loss)),
             dataset.train.feature_count,
             partition.offsets,
             sample_rows(dataset.train, partition.order),
@@ -65,7 +63,7 @@ class LinearLearner:
         """Gaussian weights of the scenario's deviation, and no bias."""
         outputs = self.scores.outputs
         model = np.zeros((self.features + 1, outputs), np.float32)
-        drawn = streams.model().standard_normal((self.features, outputs), np.float32)
+        drawn = normal(streams.model(), (self.features, outputs), np.float32)
         model[:-1] = np.float32(self.model.initial_deviation) * drawn
         return model.ravel()
 
@@ -136,6 +134,12 @@ class LinearLearner:
     @functools.cached_property
     def _test_parts(self) -> NDArray[np.int64]:
         return _parts(self.test_rows)
+
+
+def outputs_of(dataset: Dataset, model: Linear) -> int:
+    """One output per class, or one for two classes."""
+    binary = dataset.class_count == 2 and model.loss != "multinomial"
+    return 1 if binary else dataset.class_count
 
 
 def _parts(rows: Rows) -> NDArray[np.int64]:

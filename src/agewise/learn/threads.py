@@ -6,16 +6,57 @@ work off side by side. Chunks write to places of their own, and sums are added u
 afterwards: no result depends on the number of threads.
 """
 
+import contextlib
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Final
 
 #: Entries of samples that a chunk reads at least. One takes 0.5 to 1 ns, and handing work to a
 #: Python thread and waiting for it 60 to 80 us: a chunk of 0.2 ms and more is worth it.
 LEAST_ENTRIES: Final = 400_000
 
-_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+def available_cores(root: Path = Path("/")) -> int:
+    """How many cores this process may use: those of its affinity, within its group's quota.
+
+    A container that gets the time of two cores sees all those of its machine; a process on each
+    of them would only wait for its turn. Linux keeps quotas in files below ``root``.
+    """
+    allowed = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, min([allowed, *(math.ceil(quota) for quota in _quotas(root))]))
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """The cores' worth of time of this process's control groups and of those around them."""
+    with contextlib.suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, inside = line.split(":", 2)
+            if controllers and "cpu" not in controllers.split(","):
+                continue
+            group = root / "sys/fs/cgroup" / controllers
+            # A container may see its own group as the top, whatever the line says.
+            for folder in [group / inside.lstrip("/"), *(group / inside.lstrip("/")).parents]:
+                if folder.is_relative_to(group):
+                    yield from _quota_of(folder)
+
+
+def _quota_of(folder: Path) -> Iterator[float]:
+    """The quota in one control group's folder, of the second or the first version."""
+    with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+        quota, period = (folder / "cpu.max").read_text().split()
+        yield int(quota) / int(period)
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = ((folder / f"cpu.cfs_{x}_us").read_text() for x in ("quota", "period"))
+        if int(quota) > 0:  # -1 is none
+            yield int(quota) / int(period)
+
+
+_cores = available_cores()
 _count = _cores
 
 

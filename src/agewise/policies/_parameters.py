@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
 
+#: The largest whole number of a parameter that counts rounds or UEs.
+MOST = 2**31 - 1
+#: The longest search: some thirty years of steps.
+MOST_STEPS = 10**15
 Ties = Literal["random", "lowest-index"]
 #: Whether the channel is known before it is chosen who transmits, or only after.
 Foresight = Literal["unseen", "seen"]
@@ -42,14 +46,15 @@ def check_within(name: str, value: float, most: float = math.inf) -> None:
         raise ValueError(f"{name} must be in [0, {end}, not {value:g}")
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise ``ValueError`` unless ``value`` is a positive, finite number."""
-    if not real_number(name, value) > 0:
-        raise ValueError(f"{name} must be in (0, inf), not {value:g}")
+def check_positive(name: str, value: float, most: float = math.inf) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite number above 0 and at most ``most``."""
+    if not 0 < real_number(name, value) <= most:
+        end = f"{most:g}]" if most < math.inf else "inf)"
+        raise ValueError(f"{name} must be in (0, {end}, not {value:g}")
 
 
-def whole_parameter(name: str, value: float, least: int) -> int:
-    """A whole number of at least ``least``, also where it was written as 2.0."""
+def whole_parameter(name: str, value: float, least: int, most: int = MOST) -> int:
+    """A whole number from ``least`` to ``most``, also where it was written as 2.0."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return whole_number(name, value, least)
+    return whole_number(name, value, least, most)

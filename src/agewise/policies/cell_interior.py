@@ -15,11 +15,13 @@ from agewise.spectrum.reach import mean_gains
 
 @dataclass(frozen=True)
 class CellInterior(Policy):
-    """UEs near the access point, and in each second round all of them (Zhu, Wang, Huang 2020).
+    """Alternating scheduling: near UEs, and each second round everyone (Zhu, Wang, Huang 2020).
 
-    "Broadband analog aggregation for low-latency federated edge learning" schedules only UEs
-    within a radius, whose updates arrive reliably, which leaves the data at the cell edge unused;
-    its alternating scheme has rounds of the cell interior and rounds of everyone in turn.
+    "Broadband analog aggregation for low-latency federated edge learning" has two schemes.
+    Cell-interior scheduling takes only UEs within a radius, whose updates arrive reliably, which
+    leaves the data at the cell edge unused; alternating scheduling has rounds of the interior and
+    rounds of everyone in turn. The default here is the alternating scheme; a large
+    ``inclusive_every`` comes near to the pure cell-interior scheme.
 
     Adapted: the access point knows no positions, so the interior is the ``interior_share`` of the
     UEs (at least one) with the highest mean gain over the subchannels and the rounds so far.

@@ -6,11 +6,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import log1p_each
 from agewise.policies._estimates import unknown_as_largest
 from agewise.policies._parameters import check_positive, check_share, check_within
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 from agewise.spectrum.reach import needs
+
+#: More draws take longer and tell no more: each is made by itself.
+_MOST_SHARE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class ImportanceChannel(Policy):
 
     def __post_init__(self) -> None:
         check_share("rho", self.rho)
-        check_positive("draw_share", self.draw_share)
+        check_positive("draw_share", self.draw_share, most=_MOST_SHARE)
         check_within("floor", self.floor, most=1.0)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
@@ -94,6 +98,6 @@ def probabilities(
 
 def _draw(chances: NDArray[np.float64], rng: np.random.Generator) -> int:
     """One UE with these chances: the first of exponential clocks that run at their speed."""
-    waiting = -np.log1p(-rng.random(chances.size))
+    waiting = -log1p_each(-rng.random(chances.size))
     rings = np.divide(waiting, chances, out=np.full(chances.size, np.inf), where=chances > 0)
     return int(rings.argmin())

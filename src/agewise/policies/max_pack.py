@@ -12,7 +12,14 @@ from agewise.spectrum import Allocation, pack
 
 @dataclass(frozen=True)
 class MaxPack(Policy):
-    """As many UEs as fit: fewest subchannels needed first (Yang, Jiang, Shi, Ding 2018).
+    """As many UEs as fit: fewest subchannels needed first (after Yang, Jiang, Shi, Ding 2018).
+
+    "Federated learning via over-the-air computation" selects the most UEs whose updates, added up
+    in the air, arrive with an error below a bound, by sparse and low-rank optimisation over the
+    beam of several antennas. Adapted, as in the paper of age-based scheduling, which calls this
+    MaxPack: only the aim is kept, the largest number of UEs. Updates go over subchannels of their
+    own at a rate threshold, and UEs are packed greedily by Algorithm 2 with equal weights;
+    `max-pack-exact` reaches the largest number.
 
     All weights are equal, so ties are the rule: with ``ties="lowest-index"`` the UEs of low
     index are served again and again where many need one subchannel.

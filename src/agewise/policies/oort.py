@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import log1p_each, power_each
 from agewise.policies._parameters import check_positive, check_within
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
@@ -54,7 +55,9 @@ class Oort(Policy):
         """Fill the spectrum with tried and untried UEs in turn."""
         rounds = view.t + 1
         tried = (view.state.per_ue["tried"] > 0) | ~np.isnan(view.feedback.losses)
-        epsilon = max(self.least_epsilon, self.epsilon * self.decay ** (rounds - 1))
+        epsilon = max(
+            self.least_epsilon, self.epsilon * power_each(np.array([self.decay]), rounds - 1.0)[0]
+        )
 
         utilities = self.utilities(view, rounds)
         places = round((1.0 - epsilon) * view.uplink.subchannel_count)
@@ -63,7 +66,7 @@ class Oort(Policy):
         speeds = 1.0 / (1.0 + view.compute_slots)
         likely = np.where(tried, utilities, speeds)
         # Clocks that ring in the order of a draw in these proportions; nothing is impossible.
-        rings = -np.log1p(-rng.random(view.ue_count)) / np.maximum(likely, 1e-300)
+        rings = -log1p_each(-rng.random(view.ue_count)) / np.maximum(likely, 1e-300)
         below = tried & (utilities < self.cutoff * last)
         order = np.lexsort((rings, np.where(below, -utilities, 0.0), below))
         allocation = fill(view.uplink, _in_turn(order, tried[order], epsilon))
@@ -79,9 +82,9 @@ class Oort(Policy):
             useful = np.clip((useful - low) / (high - low if high > low else 1.0), 0.0, 1.0)
         # An age of 0 says that the UE was heard in the round before this one.
         last_heard = np.maximum(rounds - 1.0 - view.ages, 1.0)
-        utilities = useful + np.sqrt(0.1 * np.log(rounds) / last_heard)
+        utilities = useful + np.sqrt(0.1 * log1p_each(np.array([rounds - 1.0])) / last_heard)
         times = (view.compute_slots + 1.0) / (self.pace * view.deadline_slots)
-        return np.asarray(utilities * np.maximum(times, 1.0) ** -self.penalty)
+        return np.asarray(utilities * power_each(np.maximum(times, 1.0), -self.penalty))
 
 
 def _in_turn(

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from agewise.age import Form, check_alpha, f_alpha
-from agewise.policies._parameters import Ties, check_ties, tie_rank, whole_parameter
+from agewise.policies._parameters import MOST_STEPS, Ties, check_ties, tie_rank, whole_parameter
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, solve
 
@@ -36,7 +36,7 @@ class Optimal(Policy):
     def __post_init__(self) -> None:
         check_alpha(self.alpha, self.form)
         check_ties(self.ties)
-        steps = whole_parameter("work_limit", self.work_limit, least=0)
+        steps = whole_parameter("work_limit", self.work_limit, least=0, most=MOST_STEPS)
         object.__setattr__(self, "work_limit", steps)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:

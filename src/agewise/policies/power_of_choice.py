@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from agewise.core.elementary import log1p_each
 from agewise.policies._parameters import check_share
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
@@ -38,7 +39,7 @@ class PowerOfChoice(Policy):
         """Fill the spectrum with the candidates in falling order of loss."""
         # Exponential clocks that run at the speed |D_k| ring in the order of such a draw
         # (Efraimidis, Spirakis 2006).
-        rings = -np.log1p(-rng.random(view.ue_count)) / view.data_sizes
+        rings = -log1p_each(-rng.random(view.ue_count)) / view.data_sizes
         count = max(1, round(self.candidate_share * view.ue_count))
         drawn = np.argsort(rings, kind="stable")[:count]
         losses = np.nan_to_num(view.feedback.losses[drawn], nan=np.inf, posinf=np.inf)

@@ -103,7 +103,7 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
     policy, _, written = policy.partition(":")
     found = policy_class(policy)
-    parameters = _written_parameters(written, policy) | parameters
+    parameters = _together(_written_parameters(written, policy), parameters, policy)
     known = [f.name for f in fields(found)]  # type: ignore[arg-type]
     for parameter in parameters:
         if parameter not in known:
@@ -123,10 +123,19 @@ def _written_parameters(text: str, policy: str) -> dict[str, Any]:
         if not equals:
             raise ValueError(f"policy {policy!r}: write parameters as name=value, not {part!r}")
         try:
-            parameters[name.strip()] = float(value)
+            plain: float | str = float(value)
         except ValueError:
-            parameters[name.strip()] = value.strip()
+            plain = value.strip()
+        parameters = _together(parameters, {name.strip(): plain}, policy)
     return parameters
+
+
+def _together(some: dict[str, Any], more: dict[str, Any], policy: str) -> dict[str, Any]:
+    """Both as one dictionary; ``ValueError`` for a parameter in both."""
+    twice = [name for name in some if name in more]
+    if twice:
+        raise ValueError(f"policy {policy!r}: the parameter {twice[0]!r} is given twice")
+    return some | more
 
 
 def summary(name: str) -> str:

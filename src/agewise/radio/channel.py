@@ -105,7 +105,7 @@ def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
     radius_m = channel.placement.radius_m
     scale = make_scale(channel.link, radius_m, cell.subchannel_bandwidth_hz or 0.0)
     positions = make_placement(channel.placement).draw(cell.ues, streams.placement())
-    distance = np.hypot(positions[:, 0], positions[:, 1])
+    distance = np.sqrt(positions[:, 0] * positions[:, 0] + positions[:, 1] * positions[:, 1])
     return ModelledChannel(
         positions_m=positions,
         mean_gains=scale.snr_per_power(make_path_loss(channel.path_loss), distance),

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.archives import read_arrays, require_file
+
 
 def read_gains(path: Path | str) -> NDArray[np.float64]:
     """Gains ``[ue, subchannel]`` from a CSV (a row per UE) or the ``gains`` of an NPZ file."""
@@ -25,10 +27,7 @@ def read_ages(path: Path | str) -> NDArray[np.float64]:
 
 def _read(path: Path | str, name: str) -> NDArray[np.float64]:
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path}: a folder, not a file")
-    if not path.exists():
-        raise ValueError(f"{path}: no such file")
+    require_file(path)
     try:
         table = _read_npz(path, name) if zipfile.is_zipfile(path) else _read_csv(path)
     except OSError as error:
@@ -39,17 +38,7 @@ def _read(path: Path | str, name: str) -> NDArray[np.float64]:
 
 
 def _read_npz(path: Path, name: str) -> NDArray[np.float64]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if name not in archive:
-                held = ", ".join(archive.files) or "nothing"
-                raise ValueError(f"it has no array {name!r}; it holds {held}")
-            array = archive[name]
-    except OSError:
-        raise
-    except Exception as error:
-        # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
-        raise ValueError(f"{path}: not a readable NPZ file: {error}") from error
+    (array,) = read_arrays(path, [name])
     if array.dtype.kind not in "iufb":
         raise ValueError(f"{path}: {name} must be real numbers, not {array.dtype}")
     return np.asarray(array, dtype=np.float64)

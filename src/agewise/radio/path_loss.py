@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
+from agewise.core.elementary import power_each
 from agewise.units import db_to_linear, dbm_to_watt
 
 
@@ -26,7 +27,9 @@ class PowerLawLoss:
     def gain(self, distance_m: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """Received over transmitted power at these distances, fading averaged out."""
         ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
-        return np.asarray(ratio**-self.exponent / db_to_linear(self.reference_loss_db))
+        lost = db_to_linear(self.reference_loss_db)
+        powers = power_each(np.ravel(ratio), -self.exponent)
+        return np.asarray(powers.reshape(np.shape(ratio)) / lost)
 
 
 @dataclass(frozen=True)

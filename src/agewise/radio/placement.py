@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
+from agewise.core.elementary import circle_each
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,7 @@ class UniformDisc:
     def draw(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Positions ``[ue, (x, y)]`` in metres."""
         distance = self.radius_m * np.sqrt(rng.random(ues))
-        angle = 2.0 * np.pi * rng.random(ues)
-        return np.stack((distance * np.cos(angle), distance * np.sin(angle)), axis=1)
+        return np.asarray(distance[:, np.newaxis] * circle_each(rng.random(ues)))
 
 
 def make_placement(settings: scenario.Disc) -> UniformDisc:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from agewise.report.numbers import Curves, Labels, Numbers, SweepMap
-from agewise.report.text import last_part, points_text, stars
+from agewise.report.text import FEWEST_SEEDS, last_part, points_text, stars
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart, the dark ones first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -28,7 +28,7 @@ Chart = dict[str, Any]
 
 
 def accuracy(curves: dict[str, Curves]) -> Chart:
-    """Mean accuracy over rounds, with the interval over the seeds."""
+    """Mean accuracy over rounds, with the interval over the seeds; of few seeds the runs."""
     traces = []
     for name, each in curves.items():
         mean, low, high = (
@@ -36,8 +36,10 @@ def accuracy(curves: dict[str, Curves]) -> Chart:
         )
         known = ~np.isnan(mean)
         rounds = np.arange(1, mean.size + 1)[known]
-        if each.seeds > 1:
+        if each.seeds >= FEWEST_SEEDS:
             traces += _band(name, each.index, rounds, low[known], high[known])
+        elif each.seeds > 1:  # an interval of so few would say more than is known
+            traces += [_thin(name, each.index, rounds, 100 * run[known]) for run in each.runs]
         traces.append(_line(name, each.index, rounds, mean[known]))
     chart = _chart(traces, "round", "test accuracy (%)")
     means = [100 * np.asarray(each.accuracy.mean) for each in curves.values()]
@@ -62,7 +64,7 @@ def reached(curves: dict[str, Curves]) -> Chart:
 
 
 def ages(curves: dict[str, Curves], what: str) -> Chart:
-    """One statistic of the ages over rounds: age_mean, age_95 or age_peak."""
+    """One statistic of the ages over rounds: age_mean, age_95 or age_largest."""
     return _over_rounds(curves, what, "age (rounds)")
 
 
@@ -133,6 +135,12 @@ def _line(name: str, index: int, x: ArrayLike, y: ArrayLike) -> dict[str, Any]:
         "type": "scatter", "mode": "lines", "name": _plain(name), "legendgroup": name,
         "x": _listed(x, 2), "y": _listed(y, 3), "line": style,
     }  # fmt: skip
+
+
+def _thin(name: str, index: int, x: ArrayLike, y: ArrayLike) -> dict[str, Any]:
+    """One run among few."""
+    style = {"color": colour(index), "width": 0.7}
+    return _line(name, index, x, y) | {"line": style, "opacity": 0.6, "hoverinfo": "skip"}
 
 
 def _band(

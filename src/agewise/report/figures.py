@@ -16,7 +16,15 @@ from agewise.records import PolicyKey
 from agewise.report import numbers
 from agewise.report.charts import colour, dash_index
 from agewise.report.numbers import Curves, Numbers, Variation
-from agewise.report.text import last_part, percent_text, points_text, stars, variation_text
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    last_part,
+    percent_text,
+    points_text,
+    stars,
+    value_text,
+    variation_text,
+)
 from agewise.statistics import Interval
 
 if TYPE_CHECKING:
@@ -39,6 +47,7 @@ _STYLE = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "savefig.dpi": 200,
+    "svg.hashsalt": "agewise",  # names of elements that do not change from file to file
 }
 
 
@@ -71,14 +80,20 @@ def _new_axis(width_in: float, height_in: float) -> "Axes":
 # Functions that draw numbers on an axis
 
 
-def accuracy_curves(curves: Mapping[str, Interval], axis: "Axes | None" = None) -> "Axes":
+def accuracy_curves(
+    curves: Mapping[str, Interval],
+    axis: "Axes | None" = None,
+    *,
+    runs: Mapping[str, Numbers] | None = None,
+) -> "Axes":
     """Draw the mean and the interval of each policy's accuracy, ``[round]`` each.
 
-    Rounds that were not evaluated are NaN and are bridged.
+    Rounds that were not evaluated are NaN and are bridged. ``runs[policy][seed, round]`` are drawn
+    as thin lines in the place of the interval where there are fewer than five seeds.
     """
     axis = axis or _new_axis(COLUMN_IN, 2.6)
     for index, (name, curve) in enumerate(curves.items()):
-        _line_with_band(axis, curve, index, label=name)
+        _line_with_band(axis, curve, index, label=name, runs=None if runs is None else runs[name])
     axis.set_xlabel("communication round")
     axis.set_ylabel("test accuracy")
     axis.set_xlim(1, max((2, *(np.size(curve.mean) for curve in curves.values()))))
@@ -86,28 +101,44 @@ def accuracy_curves(curves: Mapping[str, Interval], axis: "Axes | None" = None) 
     return axis
 
 
-def gain_curve(gain: Interval, early: int, axis: "Axes | None" = None) -> "Axes":
+def gain_curve(
+    gain: Interval, early: int, axis: "Axes | None" = None, *, runs: Numbers | None = None
+) -> "Axes":
     """Draw a paired gain in accuracy over rounds, ``[round]``, with its interval.
 
-    A line marks the end of the early rounds in which the gain is said to be largest.
+    A line marks the end of the early rounds in which the gain is said to be largest. Of fewer
+    than five seeds ``runs[seed, round]`` are drawn in the place of the interval.
     """
     axis = axis or _new_axis(COLUMN_IN, 2.6)
     axis.axhline(0.0, color="black", linewidth=0.8)
     axis.axvline(early, color="black", linewidth=0.8, linestyle=":")
-    _line_with_band(axis, Interval(*(100 * x for x in (gain.mean, gain.low, gain.high))), 0)
+    points = Interval(*(100 * x for x in (gain.mean, gain.low, gain.high)))
+    _line_with_band(axis, points, 0, runs=None if runs is None else 100 * runs)
     axis.set_xlim(1, max(2, np.size(gain.mean)))
     axis.set_xlabel("communication round")
     axis.set_ylabel("gain (percentage points)")
     return axis
 
 
-def _line_with_band(axis: "Axes", curve: Interval, index: int, label: str | None = None) -> None:
+def _line_with_band(
+    axis: "Axes",
+    curve: Interval,
+    index: int,
+    label: str | None = None,
+    runs: Numbers | None = None,
+) -> None:
+    """The mean, with its interval or, of few runs, with each of them as a thin line."""
     mean, low, high = (np.asarray(part) for part in (curve.mean, curve.low, curve.high))
     known = ~np.isnan(mean)
     rounds = np.arange(1, mean.size + 1)[known]
     dash = _DASHES[dash_index(index)]
     axis.plot(rounds, mean[known], color=colour(index), linestyle=dash, label=label)
-    axis.fill_between(rounds, low[known], high[known], color=colour(index), alpha=0.18, linewidth=0)
+    if runs is None or len(runs) >= FEWEST_SEEDS:
+        low, high, ink = low[known], high[known], colour(index)
+        axis.fill_between(rounds, low, high, color=ink, alpha=0.18, linewidth=0)
+        return
+    for run in runs:
+        axis.plot(rounds, run[known], color=colour(index), linewidth=0.4, alpha=0.6)
 
 
 def policy_lines(
@@ -277,6 +308,8 @@ def draw_figure(
     opened = numbers.open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
+    if kind == "map" and at:
+        raise ValueError("the figure map shows every setting: leave out the one to show it at")
     variation = _find_variation(opened, at or {})
     with paper_style() as plt:
         figure = KINDS[kind](opened, variation)
@@ -288,17 +321,28 @@ def draw_figure(
 
 
 def _find_variation(result: Result, at: Variation) -> Variation:
+    """The first finished variation with these values, by whole names or their last parts."""
     finished = numbers.finished_variations(result)
-    found = [v for v in finished if all(v.get(name) == value for name, value in at.items())]
+    found = [v for v in finished if all(_has(v, name, value) for name, value in at.items())]
     if not found:
         there = "; ".join(map(variation_text, finished))
         raise ValueError(f"no finished setting has {variation_text(at)}; there are {there}")
     return found[0]
 
 
+def _has(variation: Variation, name: str, value: Any) -> bool:
+    return any(
+        held == value or value_text(held) == value
+        for known, held in variation.items()
+        if name in (known, last_part(known))
+    )
+
+
 def _accuracy(result: Result, variation: Variation) -> "Figure":
     curves = numbers.curves(result, variation)
-    return _figure(accuracy_curves({name: each.accuracy for name, each in curves.items()}))
+    runs = {name: each.runs for name, each in curves.items()}
+    means = {name: each.accuracy for name, each in curves.items()}
+    return _figure(accuracy_curves(means, runs=runs))
 
 
 def _reached(result: Result, variation: Variation) -> "Figure":
@@ -312,7 +356,7 @@ def _ages(result: Result, variation: Variation) -> "Figure":
     plots: dict[str, Callable[[Curves], Numbers]] = {
         "mean age": lambda each: each.age_mean,
         "95th percentile": lambda each: each.age_95,
-        "peak age": lambda each: each.age_peak,
+        "largest age": lambda each: each.age_largest,
     }
     figure, axes = _pyplot().subplots(
         3, 1, figsize=(COLUMN_IN, 4.6), layout="constrained", sharex=True

@@ -7,16 +7,21 @@ from html import escape
 from agewise.experiment import Folder, Result
 from agewise.policies import AgeBased, MaxPack
 from agewise.report.charts import COLOURS, colour, dash
-from agewise.report.claims import Claim
+from agewise.report.claims import CLAIMS_NOTE, Claim
 from agewise.report.numbers import SweepMap, Variation
 from agewise.report.text import (
+    HOLDS,
+    IN_PART,
+    REFUTED,
     STARS_NOTE,
+    command_text,
     is_sure,
     last_part,
     p_text,
     percent_text,
     points_text,
     short_names,
+    table_family,
     value_text,
     variation_text,
 )
@@ -26,12 +31,14 @@ _SERVICE = (
     ("ues_per_round", "UEs a round", "{:.1f}"),
     ("distinct_ues", "distinct UEs reached", "{:.1f}"),
     ("age_mean", "mean age", "{:.1f}"),
-    ("age_peak", "peak age", "{:.1f}"),
+    ("age_mean_peak", "mean peak age", "{:.1f}"),
+    ("age_largest", "largest age", "{:.1f}"),
     ("diversity", "gradient diversity", "{:.2f}"),
 )
 #: SVG dashes of a swatch, by the names of `agewise.report.charts.DASHES`.
 _SWATCH = {"solid": "", "dash": "7 4", "dashdot": "7 3 2 3", "dot": "2 3", "longdash": "12 4"}
-_BADGES = {"holds": "yes", "holds in part": "part"}
+#: Of verdicts; one that leaves a claim open has another.
+_BADGES = {HOLDS: "yes", IN_PART: "part", REFUTED: "no"}
 _NOTHING = "–"
 
 
@@ -50,9 +57,17 @@ def _accuracy_table(result: Result, rows: list[Row]) -> str:
     if result.baseline is not None:
         caption += f"; under it the gain over {short_names(result.policies)[result.baseline]}"
     heads = [f"after {at} rounds" for at in points]
-    return _table(
-        caption, result, rows, heads, [[_accuracy(row, at) for at in points] for row in rows]
-    )
+    body = [[_accuracy(row, at) for at in points] for row in rows]
+    return _table(caption, result, rows, heads, body) + _family(result, rows)
+
+
+def _family(result: Result, rows: list[Row]) -> str:
+    """The sentence on the tests behind the p-values of the table."""
+    if result.baseline is None:
+        return ""
+    baseline = short_names(result.policies)[result.baseline]
+    sentence = table_family(rows, baseline, swept=len(result.variations) > 1)
+    return f'<p class="family"><small>{escape(sentence)}</small></p>' if sentence else ""
 
 
 def _service_table(result: Result, rows: list[Row]) -> str:
@@ -115,13 +130,17 @@ def _number(value: float | None, form: str) -> str:
 def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
-        f'<li><span class="badge {_BADGES.get(each.verdict, "no")}">{escape(each.verdict)}</span> '
-        f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
+        f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">{escape(each.verdict)}'
+        f"</span> <strong>{escape(each.claim)}</strong><br>"
+        f"<small>{escape(each.evidence)}</small></li>"
         for each in claims
     )
     if not items:
         return ""
-    return f'<h3>What the paper says, and what holds here</h3><ol class="claims">{items}</ol>'
+    return (
+        f'<h3>What the paper says, and what holds here</h3><ol class="claims">{items}</ol>'
+        f"<p><small>{escape(CLAIMS_NOTE)}</small></p>"
+    )
 
 
 def missing_list(sentences: Sequence[str]) -> str:
@@ -183,8 +202,8 @@ def maps(squares: SweepMap | None) -> str:
     return (
         "<section aria-labelledby='map'><h2 id='map'>Where which policy wins</h2><p>Gain in test "
         "accuracy (mean over the rounds, percentage points); blue wins, red loses. Stars say how "
-        f"sure it is, corrected for all squares: {escape(STARS_NOTE)}; without a star it is a "
-        f"tie.</p><div class='grid maps'>{shown}</div></section>"
+        f"sure it is: {escape(STARS_NOTE)}; without a star a difference is not shown. "
+        f"{escape(squares.family)}</p><div class='grid maps'>{shown}</div></section>"
     )
 
 
@@ -206,7 +225,7 @@ def origin(result: Result) -> str:
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
     facts = {
-        "Command": described.command or "(from Python)",
+        "Command": command_text(described.command or "(from Python)"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Seeds": ", ".join(map(str, result.seeds)),
         "Policies": "; ".join(map(str, result.policies)),

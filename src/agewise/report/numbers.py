@@ -13,7 +13,14 @@ from agewise import statistics
 from agewise.experiment import Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report.text import LEVELS, short_names, value_text, variation_text
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    LEVELS,
+    family_text,
+    short_names,
+    value_text,
+    variation_text,
+)
 from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
@@ -32,17 +39,18 @@ class Curves:
 
     ``index`` is that of the policy among all of the result, which decides its colour.
 
-    ``accuracy`` has an interval. ``diversity`` is NaN in rounds without any update. ``served`` is
-    the share of rounds in which a UE of the ring was received, NaN for a ring without UEs, and
-    ``None`` where the positions of the UEs are not known.
+    ``accuracy`` has an interval; ``runs`` is ``[seed, round]`` of the same. ``diversity`` is NaN
+    in rounds without any update. ``served`` is the share of rounds in which a UE of the ring was
+    received, NaN for a ring without UEs, and ``None`` where the positions are not known.
     """
 
     index: int
     accuracy: statistics.Interval
+    runs: Numbers
     reached: Numbers
     age_mean: Numbers
     age_95: Numbers
-    age_peak: Numbers
+    age_largest: Numbers
     diversity: Numbers
     served: Numbers | None
     seeds: int
@@ -60,7 +68,8 @@ class Labels:
 class SweepMap:
     """``gains[policy, row, column]`` of mean accuracy over the baseline, with corrected p-values.
 
-    NaN where a policy and the baseline have no finished seed in common.
+    NaN where a policy and the baseline have no finished seed in common; ``pairs`` says how many
+    they have.
     """
 
     policies: list[str]
@@ -70,19 +79,32 @@ class SweepMap:
     rows: list[str]
     gains: Numbers
     p_values: Numbers
+    pairs: NDArray[np.int64]
 
-    def counts(self, policy: int) -> tuple[int, int, int, int]:
-        """In how many squares a policy wins, ties, loses (5% level), and how many there are."""
-        gains, sure = self.gains[policy], self.p_values[policy] < LEVELS[0]
-        wins, losses = int(np.sum(sure & (gains > 0))), int(np.sum(sure & (gains < 0)))
-        measured = int(np.sum(~np.isnan(gains)))
-        return wins, measured - wins - losses, losses, measured
+    def counts(self, policy: int) -> tuple[int, int, int]:
+        """In how many squares a policy is shown to win, neither, and to lose, at the 5% level."""
+        return count_squares(self.gains[policy], self.p_values[policy], self.pairs[policy])
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values."""
+        tests = int(np.sum(~np.isnan(self.p_values)))
+        return family_text(tests, self.baseline, "squares of all maps")
 
     @property
     def limit(self) -> float:
         """The largest gain or loss, at least one percentage point."""
         known = np.abs(self.gains[~np.isnan(self.gains)])
         return max(0.01, float(known.max(initial=0.0)))
+
+
+def count_squares(
+    gains: Numbers, p_values: Numbers, pairs: NDArray[np.int64] | int
+) -> tuple[int, int, int]:
+    """How many gains are shown to be positive, neither, and negative: 5% level, enough pairs."""
+    shown = (p_values < LEVELS[0]) & (np.asarray(pairs) >= FEWEST_SEEDS)
+    wins, losses = int(np.sum(shown & (gains > 0))), int(np.sum(shown & (gains < 0)))
+    return wins, int(np.sum(~np.isnan(gains))) - wins - losses, losses
 
 
 def open_result(
@@ -117,13 +139,15 @@ def curves(result: Result, variation: Variation) -> dict[str, Curves]:
 def _curves(index: int, runs: list[History], scenario: Scenario) -> Curves:
     ages = np.array([history.ages for history in runs])
     diversity = np.array([history.numbers("gradient_diversity") for history in runs])
+    accuracy = np.array([history.accuracy for history in runs])
     return Curves(
         index=index,
-        accuracy=statistics.mean_interval([history.accuracy for history in runs]),
+        accuracy=statistics.mean_interval(accuracy),
+        runs=accuracy,
         reached=np.mean([history.numbers("reached") for history in runs], axis=0),
         age_mean=ages.mean(axis=(0, 2)),
         age_95=np.percentile(ages, 95, axis=2).mean(axis=0),
-        age_peak=ages.max(axis=2).mean(axis=0),
+        age_largest=ages.max(axis=2).mean(axis=0),
         diversity=_mean(np.nansum(diversity, axis=0), (~np.isnan(diversity)).sum(axis=0)),
         served=_served(runs, scenario),
         seeds=len(runs),
@@ -181,6 +205,7 @@ def sweep_map(result: Result) -> SweepMap | None:
     column_name, columns, rows = layout(result.variations)
     shape = (len(others), len(rows), len(columns))
     gains, p_values = np.full(shape, np.nan), np.full(shape, np.nan)
+    pairs = np.zeros(shape, np.int64)
     for variation in result.variations:
         square = (
             rows.index(_rest(variation, column_name)),
@@ -190,6 +215,7 @@ def sweep_map(result: Result) -> SweepMap | None:
         for layer, policy in enumerate(others):
             paired = _mean_gain(result.histories(policy, variation), reference)
             gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
+            pairs[layer, *square] = paired.pairs
     return SweepMap(
         policies=[names[policy] for policy in others],
         baseline=names[baseline],
@@ -198,6 +224,7 @@ def sweep_map(result: Result) -> SweepMap | None:
         rows=[variation_text(row) for row in rows],
         gains=gains,
         p_values=statistics.holm(p_values.ravel()).reshape(shape),
+        pairs=pairs,
     )
 
 

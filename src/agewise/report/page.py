@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -48,7 +49,7 @@ def write_page(
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened)
     with write_whole(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+        temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
 
 
@@ -62,28 +63,70 @@ def make_page(result: Result) -> str:
     found = verdict(result, rows, squares)
     scripts, plotly = [_static(name) for name in _SCRIPTS], str(get_plotlyjs())
     name = result.path.resolve().name
+    content = {
+        "title": escape(f"Agewise: {name}"),
+        "name": escape(name),
+        "question": escape(found.question),
+        "answer": escape(found.answer),
+        "claims": html.claims_list(claims_of(result)),
+        "missing": html.missing_list(missing(result)),
+        "tables": html.tables(result, rows),
+        "choice": html.choice(shown, MOST_VARIATIONS),
+        "legend": html.legend(result),
+        "maps": html.maps(squares),
+        "explained": explained_section(result.path),
+        "idea": html.idea(result),
+        "origin": html.origin(result),
+        "toml": escape(result.scenario.to_toml()),
+        "data": _json(_embedded(result, shown[:MOST_VARIATIONS], squares)),
+    }
+    short = _short_paths(result)
     return Template(_static("page.html")).substitute(
+        {part: _replaced(text, short) for part, text in content.items()},
         policy=escape(_content_security([*scripts, plotly])),
-        title=escape(f"Agewise: {name}"),
         style=_static("page.css"),
-        name=escape(name),
-        question=escape(found.question),
-        answer=escape(found.answer),
-        claims=html.claims_list(claims_of(result)),
-        missing=html.missing_list(missing(result)),
-        tables=html.tables(result, rows),
-        choice=html.choice(shown, MOST_VARIATIONS),
-        legend=html.legend(result),
-        maps=html.maps(squares),
-        explained=explained_section(result.path),
-        idea=html.idea(result),
-        origin=html.origin(result),
-        toml=escape(result.scenario.to_toml()),
         version=escape(__version__),
-        data=_json(_embedded(result, shown[:MOST_VARIATIONS], squares)),
         plotly=plotly,
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+
+
+def _short_paths(result: Result) -> dict[str, str]:
+    """What the page says in the place of whole paths, which are nobody's business but its maker's.
+
+    Files that the scenario and the policies name keep their names, a home folder is a tilde.
+    """
+    given = [
+        result.scenario.resolved(),
+        *result.variations,
+        *(p.parameters for p in result.policies),
+    ]
+    short = {path: Path(path).name for path in _absolute_paths(given)}
+    folder = result.path.resolve()
+    short |= {str(path): folder.name for path in (folder, result.path.absolute())}
+    short[str(Path.home())] = "~"
+    return {path: name for path, name in short.items() if name and Path(path) != Path("/")}
+
+
+def _absolute_paths(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value.startswith("/"):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (path for inner in value.values() for path in _absolute_paths(inner))
+    elif isinstance(value, list | tuple):
+        yield from (path for inner in value for path in _absolute_paths(inner))
+
+
+def _replaced(text: str, short: Mapping[str, str]) -> str:
+    """The text, which is HTML or JSON, with these paths in other words, longer ones first."""
+    for path in sorted(short, key=len, reverse=True):
+        name = escape(short[path])
+        in_json = (path, escape(path), escape(path, quote=False))
+        forms = {_json(each)[1:-1]: _json(name)[1:-1] for each in in_json}
+        in_toml = json.dumps(path, ensure_ascii=False)[1:-1]
+        for form, said in (forms | {escape(in_toml): name, escape(path): name}).items():
+            text = text.replace(form, said)
+    return text
 
 
 def _shown(result: Result) -> list[Variation]:
@@ -121,7 +164,7 @@ def _variation(result: Result, variation: Variation) -> dict[str, Any]:
         "reached": charts.reached(curves),
         "age_mean": charts.ages(curves, "age_mean"),
         "age_95": charts.ages(curves, "age_95"),
-        "age_peak": charts.ages(curves, "age_peak"),
+        "age_largest": charts.ages(curves, "age_largest"),
         "distance": charts.distance(curves, centres_m),
         "diversity": charts.diversity(curves),
         "labels": charts.labels(held) if held else None,

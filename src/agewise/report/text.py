@@ -1,8 +1,11 @@
 """Where numbers and names become words, for the terminal, the page and documents alike."""
 
 import math
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from agewise.records import PolicyKey
@@ -11,6 +14,10 @@ from agewise.records import PolicyKey
 LEVELS = (0.05, 0.01, 0.001)
 #: What the stars mean.
 STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001"
+#: With fewer seeds in common nothing is judged.
+FEWEST_SEEDS = 5
+#: What is said of a claim that was shown, shown in part, and of which the contrary was shown.
+HOLDS, IN_PART, REFUTED = "holds", "holds in part", "does not hold"
 
 
 def short_names(policies: Sequence[PolicyKey]) -> dict[PolicyKey, str]:
@@ -49,6 +56,50 @@ def p_text(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def count_tests(rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many tests the p-values of a table's rows come from: the size of their family.
+
+    >>> count_tests([{"p@10": 0.2, "p@20": None, "policy": "random"}, {"p@10": 0.1, "p@20": 1.0}])
+    3
+    """
+    return sum(
+        value is not None and not math.isnan(value)
+        for row in rows
+        for name, value in row.items()
+        if name == "p" or name.startswith("p@")
+    )
+
+
+def family_text(tests: int, baseline: str, over: str) -> str:
+    """Which tests p-values come from and are corrected for together; nothing without a test.
+
+    >>> family_text(12, "max-pack", "policies and rounds")
+    'p-values: paired t tests against max-pack, all 12 of them (policies and rounds) corrected \
+together (Holm).'
+    >>> family_text(1, "max-pack", "policies and rounds")
+    'p-value: one paired t test against max-pack.'
+    """
+    if tests == 0:
+        return ""
+    if tests == 1:
+        return f"p-value: one paired t test against {baseline}."
+    return (
+        f"p-values: paired t tests against {baseline}, all {tests} of them ({over}) corrected "
+        "together (Holm)."
+    )
+
+
+def table_family(rows: Sequence[Mapping[str, Any]], baseline: str, *, swept: bool) -> str:
+    """The family of the p-values in the table of a result: one test per gain that it shows.
+
+    >>> table_family([{"p@10": 0.2, "p@20": 0.4}], "max-pack", swept=True)
+    'p-values: paired t tests against max-pack, all 2 of them (policies, rounds and settings) \
+corrected together (Holm).'
+    """
+    over = "policies, rounds and settings" if swept else "policies and rounds"
+    return family_text(count_tests(rows), baseline, over)
+
+
 def stars(p: float | None) -> str:
     """One to three stars for a p-value below 0.05, 0.01 and 0.001.
 
@@ -61,6 +112,56 @@ def stars(p: float | None) -> str:
 def is_sure(p: float | None) -> bool:
     """Whether a difference with this p-value counts: the 5% level."""
     return p is not None and p < LEVELS[0]
+
+
+def too_few(seeds: int) -> str:
+    """What is said in the place of a verdict if there are too few seeds, else nothing.
+
+    >>> too_few(3), too_few(20)
+    ('too few seeds for a verdict: 3', '')
+    """
+    return f"too few seeds for a verdict: {seeds}" if seeds < FEWEST_SEEDS else ""
+
+
+def not_shown(seeds: int) -> str:
+    """What is said of something that was neither shown nor refuted.
+
+    >>> not_shown(20)
+    'not shown with 20 seeds'
+    """
+    return f"not shown with {seeds} seeds"
+
+
+def claim_text(seeds: int, *, shown: Sequence[bool], refuted: Sequence[bool]) -> str:
+    """The verdict on a claim of several parts: which of them, or of their contraries, were shown.
+
+    That a part was not shown says nothing against it.
+
+    >>> claim_text(20, shown=[True, True], refuted=[False, False])
+    'holds'
+    >>> claim_text(20, shown=[False, False], refuted=[False, False])
+    'not shown with 20 seeds'
+    >>> claim_text(20, shown=[False, False], refuted=[True, False])
+    'does not hold'
+    """
+    if few := too_few(seeds):
+        return few
+    if any(shown):
+        return HOLDS if all(shown) else IN_PART
+    return REFUTED if any(refuted) else not_shown(seeds)
+
+
+def squares_text(policy: str, counts: tuple[int, int, int], what: str, seeds: int) -> str:
+    """In how many squares of a map a policy was shown to win, neither, and to lose.
+
+    >>> squares_text("age-based", (3, 4, 1), "settings", 20)
+    'age-based wins in 3 and loses in 1 of 8 settings; in 4 a difference is not shown with 20 seeds'
+    """
+    if few := too_few(seeds):
+        return f"{policy}: {few}"
+    wins, neither, losses = counts
+    text = f"{policy} wins in {wins} and loses in {losses} of {sum(counts)} {what}"
+    return f"{text}; in {neither} a difference is {not_shown(seeds)}" if neither else text
 
 
 def points_text(gain: float) -> str:
@@ -116,6 +217,28 @@ def value_text(value: Any) -> str:
         kind = known.pop("kind", "")
         return f"{kind}({variation_text(known)})" if known else str(kind)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def command_text(command: str) -> str:
+    """A recorded command with just the names of files whose whole paths it gave.
+
+    >>> command_text("agewise run '/home/my name/a.toml' --out /tmp/x --set learn.step_size=0.1")
+    'agewise run a.toml --out x --set learn.step_size=0.1'
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # not written by a shell's rules
+        return command
+    return shlex.join(map(_without_folders, words)) if "/" in command else command
+
+
+def _without_folders(word: str) -> str:
+    """Paths may be a word, follow an equals sign, or stand in a list or a table."""
+    name, equals, value = ("", "", word) if word.startswith("/") else word.partition("=")
+    if value.startswith("/") and not re.search(r"[,\"']\s*/", value):
+        return f"{name}{equals}{PurePath(value).name}"
+    parts = re.split(r"([=,\[\]{}\"']+)", word)
+    return "".join(PurePath(part).name if part.startswith("/") else part for part in parts)
 
 
 def last_part(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agewise.experiment import Folder, Result
+from agewise.experiment import Entry, FailedRun, Folder, Result
 from agewise.experiment.runs import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
@@ -16,10 +16,13 @@ from agewise.report.text import (
     and_list,
     is_sure,
     last_part,
+    not_shown,
     p_text,
     percent_text,
     points_text,
     short_names,
+    squares_text,
+    too_few,
     variation_text,
 )
 from agewise.version import __version__
@@ -89,21 +92,23 @@ def _pair(row: Row, other: Row, name: str, baseline: str) -> str:
         return f"{name} and {baseline} have no finished seed in common yet."
     better = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] > 0]
     worse = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] < 0]
-    head = "Yes" if last in better else "No" if last in worse else "There is no sure difference"
+    few = too_few(row["seeds"])
+    head = "Yes" if last in better else "No" if last in worse else not_shown(row["seeds"])
+    head = f"{_sentence(few)}. After" if few else f"{_sentence(head)}: after"
     facts = filter(None, (f"{points_text(gain)} points", p_text(p)))
     text = (
-        f"{head}: after {last} rounds {name} reaches {percent_text(row[f'accuracy@{last}'])}% and "
+        f"{head} {last} rounds {name} reaches {percent_text(row[f'accuracy@{last}'])}% and "
         f"{baseline} {percent_text(other[f'accuracy@{last}'])}% ({', '.join(facts)}; {_seeds(row)})"
     )
     earlier = [at for at in measured if at != last]
-    if p is None or not earlier:
+    if p is None or few or not earlier:
         return text + "."
     phrases = [
         f"{word} after {and_list(where)}"
         for word, where in (
             ("ahead", [at for at in earlier if at in better]),
             ("behind", [at for at in earlier if at in worse]),
-            ("not surely apart", [at for at in earlier if at not in better + worse]),
+            ("not shown to be apart", [at for at in earlier if at not in better + worse]),
         )
         if where
     ]
@@ -120,11 +125,12 @@ def _alone(row: Row, name: str, ues: int) -> str:
 
 
 def _over_squares(squares: SweepMap) -> str:
-    parts = []
-    for index, policy in enumerate(squares.policies):
-        wins, ties, losses, measured = squares.counts(index)
-        parts.append(f"{policy} wins in {wins}, ties in {ties} and loses in {losses} of {measured}")
-    text = "; ".join(parts) + " settings (5% level, corrected for all tests)"
+    seeds = int(squares.pairs.max(initial=0))
+    text = "; ".join(
+        squares_text(policy, squares.counts(index), "settings", seeds)
+        for index, policy in enumerate(squares.policies)
+    )
+    text += "" if too_few(seeds) else " (5% level, corrected for all squares together)"
     if np.isnan(squares.gains).all():
         return text + "."
     best = np.unravel_index(int(np.nanargmax(squares.gains)), squares.gains.shape)
@@ -137,6 +143,10 @@ def _over_squares(squares: SweepMap) -> str:
     )
 
 
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
 def _equals(name: str, value: str) -> str:
     return f"{last_part(name)}={value}" if name else ""
 
@@ -147,12 +157,23 @@ def _seeds(row: Row) -> str:
 
 def missing(result: Result) -> list[str]:
     """One sentence for each thing that is missing, damaged or foreign."""
-    return [*_unfinished(result), *_damaged(result), *_foreign(result)]
+    return [*_unfinished(result), *failed(result), *_damaged(result), *_foreign(result)]
+
+
+def failed(result: Result) -> list[str]:
+    """How many runs failed, and why the first of them did."""
+    if not result.failed:
+        return []
+    count = len(result.failed)
+    lines = [f"{count} of {result.expected} runs failed; the same command tries them again:"]
+    lines += [f"failed: {each}" for each in result.failed[:_NAMED]]
+    return lines + ([f"and {count - _NAMED} others that failed"] if count > _NAMED else [])
 
 
 def _unfinished(result: Result) -> list[str]:
     names = short_names(result.policies)
-    finished = Counter((variation_key(entry.variation), entry.policy) for entry in result.entries)
+    tried: list[Entry | FailedRun] = [*result.entries, *result.failed]
+    finished = Counter((variation_key(one.variation), one.policy) for one in tried)
     absent = Counter(
         {
             (variation_text(variation), names[policy]): len(result.seeds) - count

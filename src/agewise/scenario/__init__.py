@@ -50,7 +50,7 @@ from agewise.scenario.learning import (
     VarianceReduction,
     WeightedAverage,
 )
-from agewise.scenario.scenario import Scenario, presets, summary
+from agewise.scenario.scenario import Scenario, presets, require_scenario, summary
 
 __all__ = [
     "L1",
@@ -101,5 +101,6 @@ __all__ = [
     "VarianceReduction",
     "WeightedAverage",
     "presets",
+    "require_scenario",
     "summary",
 ]

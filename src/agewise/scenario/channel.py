@@ -4,17 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.section import ByName, Section
+from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
+
+#: The highest rate threshold in bits: beyond it no SNR that is a number would do.
+MOST_RATE = 1000.0
 
 
 class Cell(Section):
     """The access point's surroundings."""
 
-    ues: int = Field(ge=1, description="K, the number of UEs")
-    subchannels: int = Field(ge=1, description="N, the number of subchannels")
+    ues: int = Field(ge=1, le=MOST, description="K, the number of UEs")
+    subchannels: int = Field(ge=1, le=MOST, description="N, the number of subchannels")
     subchannel_bandwidth_hz: float | None = Field(
         default=None,
-        gt=0,
+        ge=1e-3,
+        le=1e15,
         description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
     )
 
@@ -23,16 +27,17 @@ class Disc(Section):
     """UEs uniform by area in a disc around the access point."""
 
     kind: Literal["disc"] = "disc"
-    radius_m: float = Field(gt=0, description="radius of the disc in metres")
+    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
 
 
 class PowerLaw(Section):
     """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
 
     kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, description="beta of the power law")
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
     reference_distance_m: float = Field(
-        gt=0,
+        ge=1e-3,
+        le=1e7,
         description="distance in metres at which the law starts; nearer UEs have its gain",
     )
 
@@ -41,12 +46,15 @@ class LogDistance(Section):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, description="beta of the power law")
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
     reference_distance_m: float = Field(
-        gt=0,
+        ge=1e-3,
+        le=1e7,
         description="distance in metres at which the law starts; nearer UEs have its gain",
     )
-    reference_loss_db: float = Field(description="path loss in dB at the reference distance")
+    reference_loss_db: float = Field(
+        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
+    )
 
 
 class Rayleigh(Section):
@@ -66,7 +74,9 @@ class EdgeSnr(Section):
 
     kind: Literal["edge-snr"] = "edge-snr"
     edge_snr_db: float = Field(
-        description="mean SNR in dB at the cell edge with all power on one subchannel"
+        ge=-MOST_DB,
+        le=MOST_DB,
+        description="mean SNR in dB at the cell edge with all power on one subchannel",
     )
 
 
@@ -75,10 +85,14 @@ class LinkBudget(Section):
 
     kind: Literal["budget"] = "budget"
     transmit_power_dbm: float = Field(
-        description="P_TX in dBm, each UE's power over all subchannels"
+        ge=-MOST_DB, le=MOST_DB, description="P_TX in dBm, each UE's power over all subchannels"
     )
-    noise_density_dbm_hz: float = Field(description="noise power density in dBm/Hz, -174 at 290 K")
-    noise_figure_db: float = Field(ge=0, description="noise figure of the access point in dB")
+    noise_density_dbm_hz: float = Field(
+        ge=-MOST_DB, le=MOST_DB, description="noise power density in dBm/Hz, -174 at 290 K"
+    )
+    noise_figure_db: float = Field(
+        ge=0, le=MOST_DB, description="noise figure of the access point in dB"
+    )
 
 
 class ModelledChannel(Section):
@@ -104,7 +118,8 @@ class TraceChannel(Section):
     path: str = Field(description="an .npz with an array gains[round, ue, subchannel], or .parquet")
     power_budget: float = Field(
         default=1.0,
-        gt=0,
+        ge=1e-100,
+        le=1e100,
         description="P_TX in the unit that makes gain times power an SNR; 1 if the gains are SNRs "
         "with all power on one subchannel",
     )
@@ -114,15 +129,15 @@ class RateThreshold(Section):
     """The rate that a scheduled UE must reach, as a number."""
 
     kind: Literal["rate"] = "rate"
-    rate: float = Field(ge=0, description="R_s in bits per real channel use")
+    rate: float = Field(ge=0, le=MOST_RATE, description="R_s in bits per real channel use")
 
 
 class PayloadThreshold(Section):
     """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
 
     kind: Literal["payload"] = "payload"
-    payload_bits: float = Field(gt=0, description="size of one update in bits")
-    deadline_s: float = Field(gt=0, description="time for its upload in seconds")
+    payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
+    deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
 
 
 class NoTiming(Section):
@@ -138,11 +153,15 @@ class SlotTiming(Section):
     """
 
     kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(ge=0, description="median time of local learning, in slots")
-    compute_sigma: float = Field(
-        ge=0, description="deviation of that time's logarithm across UEs; 0 makes them equally fast"
+    compute_slots: float = Field(
+        ge=0, le=LARGE, description="median time of local learning, in slots"
     )
-    deadline_slots: float = Field(gt=0, description="an update that takes longer is lost")
+    compute_sigma: float = Field(
+        ge=0,
+        le=20,
+        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
+    )
+    deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
     offer: Literal["in-time", "everyone"] = Field(
         default="in-time",
         description="whom the access point offers to the policy: UEs whose upload at the rate "

@@ -1,6 +1,7 @@
 """What is wrong with a scenario, in words that lead to the mistake."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,10 @@ RENAMED = {
 }
 
 
+#: What pydantic calls a number out of its range, and its words for the limits.
+_BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
+
 class ScenarioError(ValueError):
     """A scenario that cannot be: the message names the file, the key and what would do."""
 
@@ -55,7 +60,8 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
         if step not in fields:
             if name in RENAMED:
                 raise ScenarioError(f"{name} is now {RENAMED[name]}")
-            raise ScenarioError(f"there is no {name}; {nearest(step, fields)}")
+            hint = _full_name(name, scenario) or nearest(step, fields)
+            raise ScenarioError(f"there is no {name}; {hint}")
         sections = [
             kind
             for section in sections
@@ -63,6 +69,25 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
             for kind in sections_of(section.model_fields[step])
         ]
     return sections
+
+
+def _full_name(name: str, scenario: type[Section]) -> str:
+    """A hint at fields with this last part, or with a name that is written much like it."""
+    known = _all_names(scenario, "")
+    last = name.rpartition(".")[2]
+    near = [one for one in known if one.rpartition(".")[2] == last and last != "kind"]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def _all_names(section: type[Section], path: str) -> list[str]:
+    """The dotted names of all fields, of whichever kind their sections are."""
+    names = []
+    for key, field in section.model_fields.items():
+        names.append(f"{path}{key}")
+        for kind in sections_of(field):
+            names += _all_names(kind, f"{path}{key}.")
+    return list(dict.fromkeys(names))
 
 
 def require_present(values: Mapping[str, Any]) -> None:
@@ -106,19 +131,34 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     text = text[0].lower() + text[1:]
     if mistake["type"] == "value_error":
         return f"{name}: {text}" if name else text
-    return f"{name} = {mistake['input']!r}: {text}"
+    if mistake["type"] in _BOUNDS:
+        text = _range(sections, steps[-1]) or text
+    return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
+
+
+def _range(sections: Sequence[type[Section]], key: str) -> str:
+    """Between which numbers a field must be, by the limits that pydantic keeps of it."""
+    rules = [rule for section in sections for rule in section.model_fields[key].metadata]
+    words = [
+        f"{word} {getattr(rule, limit)}"
+        for limit, word in (("gt", "above"), ("ge", "from"), ("lt", "below"), ("le", "to"))
+        for rule in rules
+        if hasattr(rule, limit)
+    ]
+    return f"must be {' '.join(words)}" if words else ""
 
 
 def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:
     """The dotted name of a place, without the kinds on the way, and the sections it is in."""
     named: list[str] = []
-    sections, inside = [scenario], [scenario]
+    sections, inside, chosen = [scenario], [scenario], True
     for step in steps:
         of_kind = [section for section in sections if kind_of(section) == step]
-        if of_kind:
-            sections = of_kind
+        if of_kind and not chosen:  # a kind may have a field of its own name
+            sections, chosen = of_kind, True
             continue
-        named.append(step)
+        chosen = False
+        named.append(step if step.isprintable() else repr(step))  # a key may be any text
         inside = sections
         fields = [section.model_fields.get(step) for section in sections]
         sections = [kind for field in fields if field is not None for kind in sections_of(field)]

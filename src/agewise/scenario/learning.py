@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.section import ByName, Section
+from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Section
 
 
 class Mnist(Section):
@@ -73,14 +73,16 @@ class Shards(Section):
     """A fixed number of classes on every UE."""
 
     kind: Literal["shards"] = "shards"
-    classes_per_ue: int = Field(ge=1, description="how many classes each UE holds")
+    classes_per_ue: int = Field(ge=1, le=MOST, description="how many classes each UE holds")
 
 
 class Dirichlet(Section):
     """Each class divided among the UEs by a draw from a Dirichlet distribution."""
 
     kind: Literal["dirichlet"] = "dirichlet"
-    concentration: float = Field(gt=0, description="the lower, the less alike are the UEs")
+    concentration: float = Field(
+        gt=0, le=LARGE, description="the lower, the less alike are the UEs"
+    )
 
 
 class EqualSizes(Section):
@@ -93,7 +95,9 @@ class LogNormalSizes(Section):
     """The number of samples varies log-normally across the UEs."""
 
     kind: Literal["log-normal"] = "log-normal"
-    sigma: float = Field(gt=0, description="deviation of the logarithm of the number of samples")
+    sigma: float = Field(
+        gt=0, le=20, description="deviation of the logarithm of the number of samples"
+    )
 
 
 class Data(Section):
@@ -120,16 +124,18 @@ class Linear(Section):
     loss: Literal["hinge", "squared-hinge", "logistic", "multinomial", "squared-error"] = Field(
         description="what a sample costs; hinge is the support vector machine"
     )
-    initial_deviation: float = Field(ge=0, description="deviation of the random initial weights")
+    initial_deviation: float = Field(
+        ge=0, le=LARGE, description="deviation of the random initial weights"
+    )
 
 
 class KMeans(Section):
     """Cluster centres; the loss is half the squared distance to the nearest one."""
 
     kind: Literal["k-means"] = "k-means"
-    clusters: int = Field(ge=1, description="the number of centres")
+    clusters: int = Field(ge=1, le=MOST, description="the number of centres")
     initial_deviation: float = Field(
-        ge=0, description="deviation of the initial centres from random training samples"
+        ge=0, le=LARGE, description="deviation of the initial centres from random training samples"
     )
 
 
@@ -143,14 +149,14 @@ class L2(Section):
     """Half the squared length of the weights, without the bias."""
 
     kind: Literal["l2"] = "l2"
-    weight: float = Field(ge=0, description="xi, the weight of the penalty")
+    weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
 
 
 class L1(Section):
     """The sum of the magnitudes of the weights, without the bias."""
 
     kind: Literal["l1"] = "l1"
-    weight: float = Field(ge=0, description="xi, the weight of the penalty")
+    weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
 
 
 class WeightedAverage(Section):
@@ -198,17 +204,23 @@ class ServerMomentum(Section):
 
     kind: Literal["momentum"] = "momentum"
     beta: float = Field(ge=0, lt=1, description="share of the last step that is taken again")
-    server_step: float = Field(gt=0, description="step of the access point; 1 takes it whole")
+    server_step: float = Field(
+        gt=0, le=LARGE, description="step of the access point; 1 takes it whole"
+    )
 
 
 class ServerAdam(Section):
     """Adam on the average update (FedAdam; Reddi et al. 2021)."""
 
     kind: Literal["adam"] = "adam"
-    beta_1: float = Field(ge=0, lt=1, description="forgetting of the mean update")
-    beta_2: float = Field(ge=0, lt=1, description="forgetting of the mean squared update")
-    server_step: float = Field(gt=0, description="step of the access point")
-    tau: float = Field(gt=0, description="added to the root of the mean squared update")
+    beta_1: float = Field(ge=0, lt=1, description="share of the mean update that is kept a round")
+    beta_2: float = Field(
+        ge=0, lt=1, description="share of the mean squared update that is kept a round"
+    )
+    server_step: float = Field(gt=0, le=LARGE, description="step of the access point")
+    tau: float = Field(
+        ge=1e-12, le=LARGE, description="added to the root of the mean squared update"
+    )
 
 
 class Learn(Section):
@@ -225,11 +237,13 @@ class Learn(Section):
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="what the access point makes of the updates")
-    local_steps: int = Field(ge=1, description="tau, steps of a scheduled UE in a round")
-    batch_size: int = Field(ge=1, description="samples of one step; the paper has 1")
-    step_size: float = Field(gt=0, description="eta in round 0")
+    local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
+    batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
+    step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")
     step_decay: float = Field(
-        ge=0, description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant"
+        ge=0,
+        le=LARGE,
+        description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant",
     )
 
     def step_of(self, t: int) -> float:
@@ -247,23 +261,27 @@ class SampledOptimum(Section):
     """The optimum of problem (3) is worked out in some rounds, beside what the policy chose."""
 
     kind: Literal["sampled"] = "sampled"
-    every: int = Field(ge=1, description="in every n-th round")
+    every: int = Field(ge=1, le=MOST, description="in every n-th round")
     work_limit: int = Field(
-        ge=0, description="steps of the search in a round, about a million a second"
+        ge=0, le=MOST_STEPS, description="steps of the search in a round, about a million a second"
     )
 
 
 class Measurement(Section):
     """How long a run is, and what is measured on the way."""
 
-    rounds: int = Field(ge=1, description="T, communication rounds")
+    rounds: int = Field(ge=1, le=MOST, description="T, communication rounds")
     evaluate_every: int = Field(
-        ge=1, description="accuracy and test loss after every n-th round, and after the last"
+        ge=1,
+        le=MOST,
+        description="accuracy and test loss after every n-th round, and after the last",
     )
     objective_every: int = Field(
-        ge=0, description="P(w) on all training samples after every n-th round; 0 for never"
+        ge=0,
+        le=MOST,
+        description="P(w) on all training samples after every n-th round; 0 for never",
     )
     optimum: Annotated[NoOptimum | SampledOptimum, Field(discriminator="kind"), ByName] = Field(
         description="the best that any policy could have scheduled"
     )
-    age_alpha: float = Field(le=1, description="alpha of the recorded cost of the ages")
+    age_alpha: float = Field(ge=-10, le=1, description="alpha of the recorded cost of the ages")

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from agewise.scenario import toml
 from agewise.scenario.channel import (
+    MOST_RATE,
     Cell,
     Channel,
     LinkBudget,
@@ -68,9 +69,11 @@ class Scenario(Section):
             problem = explain(error, cls)
         except ScenarioError as error:
             problem = str(error)
+        except RecursionError:
+            problem = "tables are nested too deeply"
         raise ScenarioError(f"{source}: {problem}" if source else problem)
 
-    def with_(self, **changes: Any) -> Self:
+    def with_(self, /, **changes: Any) -> Self:
         """A copy with other values, by dotted names: ``**{"learn.local_steps": 20}``.
 
         A section that comes in kinds takes the name of a kind, or a mapping with its fields;
@@ -122,7 +125,22 @@ class Scenario(Section):
         ):
             if needs and self.cell.subchannel_bandwidth_hz is None:
                 raise ValueError(f"{section} needs cell.subchannel_bandwidth_hz")
+        if self.rate_threshold > MOST_RATE:
+            raise ValueError(
+                f"threshold: the payload needs a rate of {self.rate_threshold:g} bits per real "
+                f"channel use, and at most {MOST_RATE:g} are taken"
+            )
         return self
+
+
+def require_scenario(value: object) -> None:
+    """Raise ``ValueError`` unless this is a scenario; a name or a file is not one yet."""
+    if not isinstance(value, Scenario):
+        hint = ""
+        if isinstance(value, str | Path):
+            make = "preset" if str(value) in presets() else "load"
+            hint = f': give Scenario.{make}("{value}")'
+        raise ScenarioError(f"scenario must be a Scenario, not {value!r}{hint}")
 
 
 def presets() -> list[str]:

@@ -6,6 +6,15 @@ from typing import get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.fields import FieldInfo
 
+#: The largest whole number of a field: indices in the kernels have 32 bits.
+MOST = 2**31 - 1
+#: The largest decibels: more is no radio, and products of ratios must stay finite numbers.
+MOST_DB = 300.0
+#: The largest of other numbers, whose products with each other stay finite.
+LARGE = 1e9
+#: Steps of a search, some thirty years of them.
+MOST_STEPS = 10**15
+
 
 class Section(BaseModel):
     """A part of a scenario: frozen, and strict about what it holds.

@@ -17,16 +17,19 @@ def parse(text: str, source: str) -> dict[str, Any]:
     """The tables of a TOML text."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also for a number with thousands of digits
         raise ScenarioError(f"{source}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ScenarioError(f"{source}: not valid TOML: it is nested too deeply") from None
 
 
 def value(text: str) -> Any:
     """A value as it is written in TOML; anything else is taken as text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        parsed = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
         return text
+    return parsed["value"] if len(parsed) == 1 else text
 
 
 def write(scenario: Section) -> str:

@@ -42,6 +42,11 @@ class Policy(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters by name."""
+        if not hasattr(self, "__dataclass_fields__"):
+            raise ValueError(
+                f"the policy {type(self).__name__} is not a dataclass: put @dataclass(frozen=True) "
+                "above its class, so that its parameters are known"
+            )
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @final

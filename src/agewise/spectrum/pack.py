@@ -23,7 +23,8 @@ def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> A
     After each pick the needs of the others are those on the subchannels still free. ``weights``
     has a non-negative number per UE (``f_alpha`` of the ages for age-based scheduling, a
     constant for MaxPack). Among equal scores the UE that needs fewer subchannels goes first,
-    then the one with the lower ``rank`` (a whole number per UE), then the lower index.
+    then the one with the lower ``rank`` (a whole number per UE), then the lower index. Scores are
+    equal if they differ by less than one part in 10^12, which is rounding.
 
     >>> uplink = Uplink(np.array([[4.0, 1.0], [9.0, 3.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> pack(uplink, weights=[1.0, 5.0]).owner
@@ -65,7 +66,6 @@ def auction(
     weights: ArrayLike,
     rank: ArrayLike | None = None,
     *,
-    rates: ArrayLike | None = None,
     exponents: Sequence[float] = EXPONENTS,
     price_rounds: int = PRICE_ROUNDS,
 ) -> Allocation:
@@ -78,8 +78,7 @@ def auction(
     ``price_rounds + 1`` prices the UEs are packed in the order of weight per need^exponent, for
     each of the ``exponents``, and the packing with the highest sum of weights is the answer.
 
-    Weights and rank are those of `pack`. ``rates`` may ask more of single UEs than the threshold,
-    one number per UE; infinity leaves a UE out.
+    Weights and rank are those of `pack`.
 
     >>> uplink = Uplink(np.array([[9.0, 8.0], [9.0, 1.0]]), power_budget=1.0, rate_threshold=1.5)
     >>> auction(uplink, weights=[2.0, 1.0]).owner
@@ -91,10 +90,9 @@ def auction(
         raise ValueError(f"exponents must be one or more finite numbers, not {exponents!r}")
     owner, power, gain = pack_by_auction(
         uplink.gains,
-        uplink.best_gains,
         Bidders(weight, ranks, np.lexsort((ranks, -weight))),
         uplink.power_budget,
-        _as_rates(rates, uplink),
+        uplink.rate_threshold,
         powers,
         whole_number("price_rounds", price_rounds),
     )
@@ -128,19 +126,6 @@ def _as_rank(rank: ArrayLike | None, uplink: Uplink) -> NDArray[np.int64]:
     ranks = np.arange(uplink.ue_count) if rank is None else _whole_numbers("rank", rank)
     _require_one_per_ue("rank", ranks, uplink)
     return ranks
-
-
-def _as_rates(rates: ArrayLike | None, uplink: Uplink) -> NDArray[np.float64]:
-    """What the UEs must reach: one rate for all, or one each."""
-    if rates is None:
-        return np.array([uplink.rate_threshold])
-    asked = np.ascontiguousarray(rates, dtype=np.float64)
-    if asked.shape != (uplink.ue_count,) or not (asked >= uplink.rate_threshold).all():
-        raise ValueError(
-            f"rates must have one number for each of the {uplink.ue_count} UEs, at least the "
-            f"threshold {uplink.rate_threshold:g}"
-        )
-    return asked
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import NATS_PER_BIT
 from agewise.core.waterfill import reach, target_nats
 from agewise.spectrum.uplink import Uplink
-from agewise.spectrum.waterfill import NATS_PER_BIT
 
 
 def needs(uplink: Uplink, free: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

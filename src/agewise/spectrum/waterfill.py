@@ -1,15 +1,13 @@
 """Water-filling: the best powers on given subchannels, and the fewest subchannels that do."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.core import waterfill as kernels
+from agewise.core.elementary import NATS_PER_BIT
 from agewise.spectrum.uplink import Uplink
-
-NATS_PER_BIT = 2.0 * math.log(2.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,9 +30,10 @@ from agewise.random import Streams
 from agewise.records import History
 from agewise.report import explanation_chart, paper_style, save
 from agewise.report.figures import PAGE_IN
-from agewise.report.text import and_list, is_sure, p_text, points_text
+from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text, with_interval
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
+from agewise.studies.documents import markdown_table, write_part
 from agewise.version import __version__
 
 #: Age-based first, in all that is kept of the two.
@@ -41,8 +42,6 @@ POLICIES: Final = (AgeBased(), MaxPack())
 EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
 DRAWS: Final = 3
-#: With fewer seeds nothing is tested.
-FEWEST_SEEDS: Final = 5
 FOLDER: Final = "explanation"
 #: What is measured, by the names of tables; docs/explanation.md defines each.
 MEASURES: Final = {
@@ -82,6 +81,7 @@ class Task:
     seed: int
     received: tuple[Sets, Sets]
     accuracies: tuple[Floats, Floats]
+    sources: Mapping[str, str]
     every: int
     draws: int
 
@@ -96,6 +96,7 @@ class Task:
             seed,
             (first.received, second.received),
             (first.accuracy, second.accuracy),
+            {**first.info.sources, **second.info.sources},
             every,
             draws,
         )
@@ -107,6 +108,7 @@ class Task:
             "version": __version__,
             "scenario": self.scenario.resolved(),
             "policies": [str(policy.key) for policy in POLICIES],
+            "sources": dict(self.sources),
             "seed": self.seed,
             "every": self.every,
             "draws": self.draws,
@@ -153,6 +155,7 @@ def explain(
     figures = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     _draw(made, figures)
     _keep(result.path / "explanation.json", made)
+    write_part(result.path, "explanation.md", explanation_markdown(made))
     return Explanation(**made._asdict(), figures=figures)
 
 
@@ -174,7 +177,7 @@ def _follow_one(
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
     streams, rounds = Streams(task.seed), len(task.received[own])
     aggregator, params = learn.make_aggregator(task.scenario.learn), learner.init(streams)
-    state = aggregator.start(learner.sizes, params.size)
+    state = aggregator.start(learner.sizes.size, params.size)
     gains, values = [], []
 
     def step(
@@ -555,6 +558,35 @@ def points_text_2(gain: float) -> str:
     ('+0.12', '+0.00')
     """
     return f"{round(100 * gain, 2) or 0.0:+.2f}"
+
+
+def explanation_markdown(made: Summary) -> str:
+    """The table and the sentences as a part of docs/results.md."""
+    heads = ["measure", "age-based", "max-pack", "difference", "gain, alone", "gain, all together"]
+    rows = [
+        [
+            row["label"],
+            _number(_both(row, "age_based")),
+            _number(_both(row, "max_pack")),
+            *(_entry(row, name, scale) for name, scale in _COLUMNS.items()),
+        ]
+        for row in made.table.to_dicts()
+    ]
+    text = (
+        "What both policies hear, compared on the same models ([how](explanation.md)); gains are "
+        "in percentage points per standard deviation of the difference.\n"
+    )
+    parts = ["## What explains the gain\n", text, markdown_table(heads, rows)]
+    return "\n".join([*parts, " ".join(made.sentences) + "\n"])
+
+
+#: Columns with intervals and p-values, and what makes them readable numbers.
+_COLUMNS: Final = {"difference": 1.0, "slope": 100.0, "joint": 100.0}
+
+
+def _entry(row: _Row, name: str, scale: float) -> str:
+    number = with_interval(row, name, ".2f", scale)
+    return ", ".join(filter(None, (number, p_text(row[f"{name}_p"]))))
 
 
 def _draw(made: Summary, files: Sequence[Path]) -> None:

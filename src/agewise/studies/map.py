@@ -1,4 +1,4 @@
-"""Where age-based scheduling wins, ties or loses: over threshold, likeness of data and alpha."""
+"""Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +14,11 @@ from agewise.experiment import Plan, Result, execute
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import gain_map, paper_style, save
 from agewise.report.figures import PAGE_IN
+from agewise.report.numbers import count_squares
+from agewise.report.text import STARS_NOTE, family_text, points_text, squares_text, stars
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
+from agewise.studies.documents import markdown_table, write_part
 
 THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
 LIKENESS: dict[str, dict[str, Any]] = {
@@ -34,7 +37,7 @@ class MapResult:
     """``gains[alpha, likeness, threshold]`` in accuracy over max-pack, with their p-values.
 
     The gain is the mean over the rounds of a run; ``p_values``, of the same shape, are corrected
-    (Holm) over all squares of the map.
+    (Holm) over all squares of the map; ``pairs`` is the number of seeds.
     """
 
     result: Result
@@ -44,13 +47,17 @@ class MapResult:
     likeness: list[str]
     thresholds: tuple[float, ...]
     figures: list[Path]
+    pairs: int
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values."""
+        tests = int(np.sum(~np.isnan(self.p_values)))
+        return family_text(tests, "max-pack", "squares of all maps")
 
     def counts(self) -> tuple[int, int, int]:
-        """In how many squares age-based scheduling wins, ties and loses, at the 5% level."""
-        significant = self.p_values < 0.05
-        wins = int(np.sum(significant & (self.gains > 0)))
-        losses = int(np.sum(significant & (self.gains < 0)))
-        return wins, self.gains.size - wins - losses, losses
+        """In how many squares age-based is shown to win, neither, and to lose, at the 5% level."""
+        return count_squares(self.gains, self.p_values, self.pairs)
 
 
 def map_scenario() -> Scenario:
@@ -81,7 +88,7 @@ def reproduce_map(
     ]
     age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
     plan = Plan.of(base, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     paired = [
         statistics.paired_difference(
@@ -94,7 +101,30 @@ def reproduce_map(
     gains = np.array([one.difference for one in paired]).reshape(shape)
     p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
     figures = _draw(result.path, gains, p_values)
-    return MapResult(result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures)
+    made = MapResult(
+        result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds)
+    )
+    write_part(result.path, "map.md", map_markdown(made))
+    return made
+
+
+def map_markdown(study: MapResult) -> str:
+    """The map as a part of docs/results.md."""
+    counted = squares_text("age-based", study.counts(), "squares", study.pairs)
+    text = (
+        "What age-based scheduling gains over max-pack in accuracy (mean over the rounds, "
+        f"percentage points, {study.pairs} seeds), by rate threshold, data of a UE and alpha: "
+        f"{counted}. {study.family} {STARS_NOTE}.\n"
+    )
+    parts = ["## The map\n", text]
+    for layer, alpha in enumerate(study.alphas):
+        heads = [f"alpha = {alpha:g}", *(f"{rate:g} bit" for rate in study.thresholds)]
+        rows = []
+        for row, likeness in enumerate(study.likeness):
+            squares = zip(study.gains[layer, row], study.p_values[layer, row], strict=True)
+            rows.append([likeness, *(points_text(gain) + stars(p) for gain, p in squares)])
+        parts.append(markdown_table(heads, rows))
+    return "\n".join(parts)
 
 
 def _mean_accuracy(

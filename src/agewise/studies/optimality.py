@@ -15,9 +15,10 @@ from agewise.engines import Engine, make_engine
 from agewise.experiment import Plan, Result, as_columns, execute, product
 from agewise.records import History
 from agewise.report import loss_map
-from agewise.report.text import last_part, short_names, value_text
-from agewise.scenario import Scenario
+from agewise.report.text import last_part, short_names, value_text, with_interval
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
+from agewise.studies.documents import markdown_table, write_part
 
 POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
 REGIMES: dict[str, Sequence[Any]] = {
@@ -77,6 +78,7 @@ def losses_of(history: History) -> Losses:
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
     """The scenario with the optimum worked out in every so many rounds."""
+    require_scenario(scenario)
     if not 1 <= whole_number("every", every) <= scenario.run.rounds:
         raise ValueError(
             f"every must be from 1 to the {scenario.run.rounds} rounds of a run, not {every}"
@@ -127,9 +129,30 @@ def gap(
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = Plan.of(base, policies, seeds, product(REGIMES if vary is None else vary))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet)
+    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     table = _table(result, plan)
-    return Gap(result, table, _draw(result, plan, table))
+    made = Gap(result, table, _draw(result, plan, table))
+    write_part(result.path, "gap.md", gap_markdown(made, plan))
+    return made
+
+
+def gap_markdown(study: Gap, plan: Plan) -> str:
+    """The losses as a part of docs/results.md: a row per regime, a column per policy."""
+    rows = study.table.to_dicts()  # regime by regime, each with all policies
+    count = len(plan.keys)
+    lines = []
+    for i, variation in enumerate(plan.variations):
+        shown = rows[i * count : (i + 1) * count]
+        regime = [value_text(value) for value in as_columns(variation).values()]
+        lines.append(regime + [with_interval(row, "loss_per_round", ".2f") for row in shown])
+    heads = [*map(last_part, plan.variations[0]), *short_names(plan.keys).values()]
+    unproven, rounds = (int(study.table[name].sum()) for name in ("unproven", "rounds"))
+    text = (
+        "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
+        f"percent with 95% intervals over {len(plan.seeds)} seeds; the optimum is proven in "
+        f"{rounds - unproven:,} of {rounds:,} rounds.\n"
+    )
+    return "\n".join(["## Against the optimum\n", text, markdown_table(heads, lines, words=0)])
 
 
 def _table(result: Result, plan: Plan) -> pl.DataFrame:

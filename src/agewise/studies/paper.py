@@ -6,6 +6,7 @@ Both run with either rule for ties, beside two policies that know neither ages n
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,12 @@ from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import accuracy_curves, gain_curve, paper_style, save
-from agewise.report.claims import EARLY, Claim, claims_of
+from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
 from agewise.report.figures import PAGE_IN
-from agewise.report.text import short_names
+from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
+from agewise.studies.documents import markdown_table, write_part
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
 
@@ -32,6 +34,15 @@ POLICIES: tuple[Policy, ...] = (
     RoundRobin(),
     Random(),
 )
+#: Columns of the document, with those of the table of a result.
+_SERVICE = {
+    "UEs a round": "ues_per_round",
+    "distinct UEs": "distinct_ues",
+    "mean age": "age_mean",
+    "mean peak age": "age_mean_peak",
+    "largest age": "age_largest",
+    "diversity": "diversity",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +88,53 @@ def reproduce(
         workers=workers,
         address=address,
         quiet=quiet,
+        fail_fast=True,
     )
     explanation = None
     if explain:
         runner = make_engine(engine, workers, address)
         explanation = explain_gain(result, runner, quiet=quiet)
-    return Reproduction(result, claims_of(result), draw(result), explanation)
+    made = Reproduction(result, claims_of(result), draw(result), explanation)
+    write_part(result.path, "claims.md", claims_markdown(made))
+    return made
+
+
+def claims_markdown(study: Reproduction) -> str:
+    """The table and the claims as a part of docs/results.md."""
+    result, rows = study.result, study.table().to_dicts()
+    names = {str(policy): name for policy, name in short_names(result.policies).items()}
+    points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
+    lines = [
+        [
+            names[row["policy"]],
+            *("-" if row[column] is None else f"{row[column]:.2f}" for column in _SERVICE.values()),
+            *(_accuracy(row, point) for point in points),
+        ]
+        for row in rows
+    ]
+    heads = ["policy", *_SERVICE, *(f"round {point}" for point in points)]
+    claims = [
+        f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
+        for number, claim in enumerate(study.claims, start=1)
+    ]
+    text = (
+        f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in percent "
+        "with 95% intervals, below them the gains over the baseline.\n"
+    )
+    family = table_family(rows, names[str(result.baseline)], swept=False)
+    parts = ["## The figure\n", text, markdown_table(heads, lines), f"{family}\n", *claims]
+    return "\n".join([*parts, f"\n{CLAIMS_NOTE}\n"])
+
+
+def _accuracy(row: dict[str, Any], point: str) -> str:
+    """The accuracy with its interval, and the gain over the baseline with its p-value."""
+    values = {"at": row[f"accuracy@{point}"]}
+    values |= {"at_low": row[f"low@{point}"], "at_high": row[f"high@{point}"]}
+    gain = row[f"gain@{point}"]
+    if gain is None:
+        return with_interval(values, "at")
+    said = ", ".join(filter(None, (points_text(gain), p_text(row[f"p@{point}"]))))
+    return f"{with_interval(values, 'at')}<br>{said}"
 
 
 def draw(result: Result) -> list[Path]:
@@ -92,17 +144,18 @@ def draw(result: Result) -> list[Path]:
     scheduling over max-pack.
     """
     names = short_names([policy.key for policy in POLICIES])
-    curves = {name: statistics.mean_interval(result.accuracy(key)) for key, name in names.items()}
+    runs = {name: result.accuracy(key) for key, name in names.items()}
+    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
     age_based, max_pack = result.histories(AGE_BASED), result.histories(MAX_PACK)
     common = sorted(age_based.keys() & max_pack.keys())
-    gain = statistics.mean_interval(
-        np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
-    )
+    gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
+    gain = statistics.mean_interval(gains)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
     with paper_style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE_IN, 2.7), layout="constrained")
-        accuracy_curves(curves, left)
-        gain_curve(gain, EARLY, right).set_title("age-based over max-pack, same seeds", fontsize=8)
+        accuracy_curves(curves, left, runs=runs)
+        gain_curve(gain, EARLY, right, runs=gains)
+        right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
         plt.close(figure)

@@ -1,4 +1,4 @@
-"""The benchmark: every policy on fixed scenarios, measured and ranked."""
+"""The benchmark: every policy on fixed scenarios, what it gains and who cannot be told apart."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from agewise import statistics
 from agewise.engines import Engine, make_engine
@@ -20,15 +19,26 @@ from agewise.experiment import (
     execute,
     find_policy,
 )
-from agewise.policies import names
+from agewise.experiment.summary import corrected_together
 from agewise.records import History, PolicyKey
+from agewise.report.text import FEWEST_SEEDS, is_sure, short_names
 from agewise.scheduling import Policy
-from agewise.studies.benchmark_page import write_benchmark_page
-from agewise.studies.benchmark_scenarios import CHECKPOINTS, ROUNDS, SCENARIOS
+from agewise.studies.aggregations import AggregationTable, compare_aggregations
+from agewise.studies.benchmark_page import headline, write_benchmark_page
+from agewise.studies.benchmark_scenarios import (
+    CHECKPOINTS,
+    EXACT,
+    EXACT_SEEDS,
+    ROUNDS,
+    SCENARIOS,
+    benchmark_policies,
+)
+from agewise.studies.documents import write_part
 from agewise.studies.optimality import losses_of, with_optimum
 
 #: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
 WORK_LIMIT = 1_000_000
+Scores = Mapping[PolicyKey, Mapping[int, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +48,7 @@ class Measures:
     ``[seed]`` each, except ``curves[seed, round]`` and ``accuracy[seed, checkpoint]``. ``ues``
     counts the updates that arrived in a round, and ``arrived`` is their share of those scheduled;
     ``ages`` are means over UEs and rounds, ``fairness`` is Jain's index of how often the updates
-    of each UE arrived, ``loss`` the share of the optimal weight that a round lost.
+    of each UE arrived.
     """
 
     seeds: list[int]
@@ -49,14 +59,11 @@ class Measures:
     ages: NDArray[np.float64]
     fairness: NDArray[np.float64]
     subchannels: NDArray[np.float64]
-    loss: NDArray[np.float64]
-    unproven: int
 
     @classmethod
     def of(cls, histories: Mapping[int, History]) -> "Measures":
         """The measures of these runs, by seed."""
         measured, runs = Measured.of(histories), list(histories.values())
-        losses = [losses_of(run) for run in runs]
         return cls(
             seeds=measured.seeds,
             curves=measured.accuracy,
@@ -66,8 +73,6 @@ class Measures:
             ages=measured.age_mean,
             fairness=np.array([statistics.jain(run.participation) for run in runs]),
             subchannels=np.array([run.numbers("subchannels_used").mean() for run in runs]),
-            loss=np.array([one.per_round for one in losses]),
-            unproven=sum(one.rounds.size - one.proven for one in losses),
         )
 
     @property
@@ -75,51 +80,54 @@ class Measures:
         """``[seed]``: the mean accuracy over the checkpoints."""
         return np.asarray(self.accuracy.mean(axis=1))
 
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """The score of each seed."""
+        return dict(zip(self.seeds, self.score.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class OptimumLoss:
+    """The mean share of the optimal weight that a round lost over so many seeds.
+
+    ``unproven`` counts rounds whose optimum is only known within a bound.
+    """
+
+    mean: float
+    unproven: int
+    seeds: int
+
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
     """What every policy did in every scenario: ``measures[scenario][policy]``.
 
-    ``baseline`` is the policy that the others are compared with, ``None`` if there is one only.
+    ``losses`` are against the optimum, of few seeds. ``baseline`` is the policy that the others
+    are compared with, ``None`` if there is one only. ``aggregations`` is the second table, if it
+    was asked for.
     """
 
     results: Mapping[str, Result]
     measures: Mapping[str, Mapping[PolicyKey, Measures]]
+    losses: Mapping[str, Mapping[PolicyKey, OptimumLoss]]
     baseline: PolicyKey | None
+    aggregations: AggregationTable | None = None
 
     @property
     def policies(self) -> list[PolicyKey]:
         """The policies, in the order in which they were given."""
         return list(next(iter(self.measures.values())))
 
-    def ranking(self) -> pl.DataFrame:
-        """A row per policy: means over the scenarios, intervals over the seeds, the best first.
-
-        ``score`` is the mean accuracy over scenarios and checkpoints; ``gain`` its paired
-        difference from the baseline, with a p-value corrected (Holm) over the policies; ``rank``
-        the mean of the ranks by score in each scenario and seed, equals sharing theirs.
-        """
-        policies, of_scenarios = self.policies, self.measures.values()
-        scores = np.array([[of[policy].score for of in of_scenarios] for policy in policies])
-        ranks = np.asarray(rankdata(-scores, axis=0))
-        means = dict(zip(policies, scores.mean(axis=1), strict=True))
-        rows = [
-            {"policy": str(policy)}
-            | _interval("score", means[policy])
-            | _interval("rank", ranks[i].mean(axis=0))
-            | self._gain(policy, means)
-            | _means([of[policy] for of in of_scenarios])
-            for i, policy in enumerate(policies)
-        ]
-        return _corrected(rows)
-
     def table(self, scenario: str) -> pl.DataFrame:
-        """A row per policy in one scenario, the best first.
+        """A row per policy in one scenario, the largest gain first.
 
-        With the accuracies at the checkpoints, and the rounds to the scenario's target.
+        ``gain`` is the paired difference in score from the baseline on the seeds of both, with
+        p-values corrected (Holm) over the policies of the scenario; policies of one ``group``
+        were not shown to differ from its first. Exact policies, with few seeds, have no group.
+        Besides the accuracies at the checkpoints, and the rounds to the scenario's target.
         """
         measures = self.measures[scenario]
-        scores = {policy: one.score for policy, one in measures.items()}
+        scores = {policy: one.by_seed for policy, one in measures.items()}
         rows = []
         for policy, measured in measures.items():
             row: dict[str, Any] = {"policy": str(policy), "seeds": len(measured.seeds)}
@@ -129,16 +137,51 @@ class Benchmark:
             target = SCENARIOS[scenario].target
             taken = statistics.time_to_target(measured.curves, target, horizon=ROUNDS)
             row |= {"rounds_to_target": taken.median, "reached": taken.reached}
-            rows.append(row | _means([measured]))
-        return _corrected(rows)
+            lost = self.losses[scenario][policy]
+            row |= _means([measured]) | {"loss": lost.mean, "unproven": lost.unproven}
+            rows.append(row)
+        return _ordered(rows, _groups(scores))
 
-    def _gain(
-        self, policy: PolicyKey, scores: Mapping[PolicyKey, NDArray[np.float64]]
-    ) -> dict[str, Any]:
+    def overall(self, without: str | None = None) -> pl.DataFrame:
+        """As `table`, of the mean scores over the scenarios, or over all but one of them."""
+        counted = [of for name, of in self.measures.items() if name != without]
+        scores = {policy: _mean_scores(policy, counted) for policy in self.policies}
+        rows = [
+            {"policy": str(policy), "seeds": len(by_seed)}
+            | _interval("score", np.array(list(by_seed.values())))
+            | self._gain(policy, scores)
+            | _means([of[policy] for of in counted])
+            for policy, by_seed in scores.items()
+        ]
+        return _ordered(rows, _groups(scores))
+
+    def decided_by_one(self) -> list[str]:
+        """Why there is no overall ranking: a sentence for each scenario that decides it.
+
+        The leading group must be in the same order whichever scenario is left out. With fewer
+        than three scenarios there is nothing to rank over.
+        """
+        if len(self.measures) < 3:
+            return ["Fewer than three scenarios are too few to rank over."]
+        names = {str(policy): name for policy, name in short_names(self.policies).items()}
+        order = _leading(self.overall())
+        found = []
+        for scenario in self.measures:
+            without = self.overall(without=scenario)["policy"].to_list()
+            other = sorted(order, key=without.index)
+            changed = [pair for pair in zip(order, other, strict=True) if pair[0] != pair[1]]
+            if changed:
+                before, now = (names[policy] for policy in changed[0])
+                found.append(f"Without `{scenario}`, {now} comes before {before}.")
+            elif without[0] not in order:
+                found.append(f"Without `{scenario}`, {names[without[0]]} leads.")
+        return found
+
+    def _gain(self, policy: PolicyKey, scores: Scores) -> dict[str, Any]:
         """The paired gain of ``scores[policy][seed]`` over the baseline's."""
         if self.baseline is None or policy == self.baseline:
             return dict.fromkeys(("gain", "gain_low", "gain_high", "p"))
-        paired = statistics.paired_difference(scores[policy], scores[self.baseline])
+        paired = _paired(scores[policy], scores[self.baseline])
         return {
             "gain": paired.difference,
             "gain_low": paired.low,
@@ -150,7 +193,7 @@ class Benchmark:
 def benchmark(
     policies: Sequence[Policy | str] | None = None,
     scenarios: Iterable[str] | None = None,
-    seeds: int | Iterable[int] = 10,
+    seeds: int | Iterable[int] = 30,
     out: Path | str = "runs/benchmark",
     *,
     every: int = 30,
@@ -161,12 +204,13 @@ def benchmark(
     address: str | None = None,
     quiet: bool = False,
 ) -> Benchmark:
-    """All registered policies on all scenarios of the benchmark, or these.
+    """All registered policies in their tuned forms on all scenarios of the benchmark, or these.
 
-    The optimum is worked out in ``every`` so many rounds, and a Markdown page written to
-    ``write``, if given. Everything is kept in the folder ``out``: a benchmark that was stopped
-    goes on where it was, and policies and seeds may be added later. The other options are those
-    of `agewise.compare`.
+    Exact policies, and the loss against the optimum, which is worked out in ``every`` so many
+    rounds, take the first five of the seeds. Without ``policies`` there is also the table of
+    policies by aggregations. A Markdown page is written to ``write``, if given. Everything is
+    kept in the folder ``out``: a benchmark that was stopped goes on where it was, and policies
+    and seeds may be added later. The other options are those of `agewise.compare`.
     """
     chosen, runner = list(scenarios or SCENARIOS), make_engine(engine, workers, address)
     unknown = [name for name in chosen if name not in SCENARIOS]
@@ -174,29 +218,112 @@ def benchmark(
         raise ValueError(
             f"the benchmark has no scenario {unknown[0]!r}; there are {', '.join(SCENARIOS)}"
         )
-    plans = {
-        name: Plan.of(
-            with_optimum(SCENARIOS[name].scenario, every, WORK_LIMIT),
-            policies or names(),
-            seeds,
-            baseline=baseline,
-        )
-        for name in chosen
-    }
-    keys = plans[chosen[0]].keys
-    compared = default_baseline(keys) if baseline is None else find_policy(baseline, keys)
-    results: dict[str, Result] = {}
+    asked = Plan.of(
+        SCENARIOS[chosen[0]].scenario, policies or benchmark_policies(), seeds, baseline=baseline
+    )
+    compared = (
+        default_baseline(asked.keys) if baseline is None else find_policy(baseline, asked.keys)
+    )
+    folder, results = Path(out), dict[str, Result]()
     measures: dict[str, dict[PolicyKey, Measures]] = {}
-    for name, plan in plans.items():
-        result = execute(plan, Path(out) / name, runner, quiet=quiet)
-        results[name], measures[name] = result, {}
-        for policy in plan.keys:
-            histories = result.histories(policy)  # there may be more seeds from before
-            measures[name][policy] = Measures.of({seed: histories[seed] for seed in plan.seeds})
-    made = Benchmark(results, measures, compared)
+    losses: dict[str, dict[PolicyKey, OptimumLoss]] = {}
+    for name in chosen:
+        scenario = SCENARIOS[name].scenario
+        fast = [policy for policy in asked.policies if policy.name not in EXACT]
+        solved = Plan.of(
+            with_optimum(scenario, every, WORK_LIMIT), asked.policies, asked.seeds[:EXACT_SEEDS]
+        )
+        results[name], histories = _histories(solved, folder / f"{name}-optimum", runner, quiet)
+        losses[name] = {policy: _loss(runs) for policy, runs in histories.items()}
+        if fast:
+            plan = Plan.of(scenario, fast, asked.seeds)
+            results[name], many = _histories(plan, folder / name, runner, quiet)
+            histories |= many
+        measures[name] = {policy: Measures.of(histories[policy]) for policy in asked.keys}
+    second = None
+    if policies is None:
+        second = compare_aggregations(chosen, asked.seeds, folder, runner, quiet=quiet)
+    made = Benchmark(results, measures, losses, compared, second)
+    write_part(folder, "headline.md", headline(made))
     if write is not None:
         write_benchmark_page(made, write)
     return made
+
+
+def _histories(
+    plan: Plan, folder: Path, engine: Engine, quiet: bool
+) -> tuple[Result, dict[PolicyKey, dict[int, History]]]:
+    """The runs of a plan; the folder may hold more policies and seeds from before."""
+    result = execute(plan, folder, engine, quiet=quiet, fail_fast=True)
+    histories = {}
+    for policy in plan.keys:
+        finished = result.histories(policy)
+        histories[policy] = {seed: finished[seed] for seed in plan.seeds}
+    return result, histories
+
+
+def _loss(histories: Mapping[int, History]) -> OptimumLoss:
+    losses = [losses_of(run) for run in histories.values()]
+    known = [one.per_round for one in losses if not np.isnan(one.per_round)]
+    unproven = sum(one.rounds.size - one.proven for one in losses)
+    return OptimumLoss(float(np.mean(known)) if known else float("nan"), unproven, len(losses))
+
+
+def _mean_scores(
+    policy: PolicyKey, scenarios: Sequence[Mapping[PolicyKey, Measures]]
+) -> dict[int, float]:
+    """The mean over the scenarios of a policy's score, by seed."""
+    scores = [of[policy].by_seed for of in scenarios]
+    return {seed: float(np.mean([one[seed] for one in scores])) for seed in scores[0]}
+
+
+def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> statistics.Paired:
+    """The paired difference on the seeds that both have."""
+    common = sorted(first.keys() & second.keys())
+    return statistics.paired_difference(
+        [first[seed] for seed in common], [second[seed] for seed in common]
+    )
+
+
+def _groups(scores: Scores) -> dict[str, int]:
+    """Rank groups: the best of those left with all that were not shown to be behind it.
+
+    Each group takes one family of tests: the best of those left against the others left (paired
+    t tests, corrected together (Holm), 5% level). Exact policies take no part.
+    """
+    left = [policy for policy in scores if policy.name not in EXACT]
+    left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))
+    groups: dict[str, int] = {}
+    number = 0
+    while left:
+        number += 1
+        best, others = left[0], left[1:]
+        paired = [_paired(scores[best], scores[policy]) for policy in others]
+        p_values = statistics.holm([one.p_value for one in paired])
+        behind = [
+            policy
+            for policy, one, p in zip(others, paired, p_values.tolist(), strict=True)
+            if is_sure(p) and one.difference > 0 and one.pairs >= FEWEST_SEEDS
+        ]
+        groups |= {str(policy): number for policy in left if policy not in behind}
+        left = behind
+    return groups
+
+
+def _ordered(rows: list[dict[str, Any]], groups: Mapping[str, int]) -> pl.DataFrame:
+    """The rows with p-values corrected (Holm) over all of them, in the order of their scores.
+
+    Exact policies, whose few seeds make another score, come last.
+    """
+    for row in rows:
+        row["group"] = groups.get(row["policy"])
+    table = corrected_together(pl.DataFrame(rows, infer_schema_length=None), ["p"])
+    return table.sort(pl.col("group").is_null(), pl.col("score"), descending=[False, True])
+
+
+def _leading(table: pl.DataFrame) -> list[str]:
+    """The policies of the first group, in the order of the table."""
+    return table.filter(pl.col("group") == 1)["policy"].to_list()
 
 
 def _arrived(history: History) -> float:
@@ -212,23 +339,13 @@ def _interval(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
     return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _means(measures: list[Measures]) -> dict[str, Any]:
+def _means(measures: Sequence[Measures]) -> dict[str, Any]:
     """Means over seeds, then over scenarios."""
 
     def mean(name: str) -> float:
         return float(np.mean([np.nanmean(getattr(one, name)) for one in measures]))
 
     columns = {"age": "ages"} | {
-        name: name for name in ("ues", "arrived", "fairness", "subchannels", "loss")
+        name: name for name in ("ues", "arrived", "fairness", "subchannels")
     }
-    return {column: mean(name) for column, name in columns.items()} | {
-        "unproven": sum(one.unproven for one in measures)
-    }
-
-
-def _corrected(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """The rows with p-values corrected (Holm) over all of them, the best score first."""
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    p_values = table["p"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    corrected = pl.Series("p", statistics.holm(p_values)).fill_nan(None)
-    return table.with_columns(corrected).sort("score", descending=True)
+    return {column: mean(name) for column, name in columns.items()}

@@ -17,7 +17,7 @@ class Traffic:
     """Ages, deliveries and use of the spectrum over ``rounds`` slots.
 
     Ages are those after each slot, T[t+1] (Eq. 2). ``mean_age[ue]`` is their average over the
-    slots, ``oldest[ue]`` their maximum, ``peak_age[ue]`` the mean of the ages just before a
+    slots, ``oldest[ue]`` their maximum, ``mean_peak_age[ue]`` the mean of the ages just before a
     delivery (NaN for a UE without one), and ``age_counts[age]`` how often each age occurred, all
     UEs and slots together. ``deliveries[ue]`` counts updates received. ``subchannels_used`` is
     an average per slot, ``empty_share`` the share of slots that served nobody.
@@ -29,7 +29,7 @@ class Traffic:
     subchannels: int
     rate_threshold: float
     mean_age: NDArray[np.float64]
-    peak_age: NDArray[np.float64]
+    mean_peak_age: NDArray[np.float64]
     oldest: NDArray[np.int64]
     deliveries: NDArray[np.int64]
     age_counts: NDArray[np.int64]
@@ -48,8 +48,8 @@ class Traffic:
     ) -> "Traffic":
         """What the ledger says after the last slot."""
         served = ledger.deliveries > 0
-        peak_age = np.full(served.size, np.nan)
-        peak_age[served] = ledger.peak_sums[served] / ledger.deliveries[served]
+        mean_peak_age = np.full(served.size, np.nan)
+        mean_peak_age[served] = ledger.peak_sums[served] / ledger.deliveries[served]
         return cls(
             policy=policy,
             seed=seed,
@@ -57,7 +57,7 @@ class Traffic:
             subchannels=subchannels,
             rate_threshold=rate_threshold,
             mean_age=ledger.age_sums / rounds,
-            peak_age=peak_age,
+            mean_peak_age=mean_peak_age,
             oldest=ledger.oldest,
             deliveries=ledger.deliveries,
             age_counts=ledger.age_counts[: ledger.oldest.max(initial=-1) + 1].copy(),
@@ -67,7 +67,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         for array in (
-            self.mean_age, self.peak_age, self.oldest, self.deliveries, self.age_counts,
+            self.mean_age, self.mean_peak_age, self.oldest, self.deliveries, self.age_counts,
         ):  # fmt: skip
             array.flags.writeable = False
 
@@ -135,7 +135,7 @@ class Traffic:
                 str(share): self.age_quantile(share) for share in (0.5, 0.95, 0.99) if self.ue_count
             },
             "mean_age": self.mean_age.tolist(),
-            "peak_age": [_known(age) for age in self.peak_age.tolist()],
+            "mean_peak_age": [_known(age) for age in self.mean_peak_age.tolist()],
             "oldest": self.oldest.tolist(),
             "deliveries": self.deliveries.tolist(),
         }

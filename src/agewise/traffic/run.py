@@ -11,10 +11,11 @@ from agewise.age import f_alpha
 from agewise.checks import whole_number
 from agewise.core import traffic as kernels
 from agewise.core.traffic import NOTHING, Ledger, TrafficCell, TrafficKeys
+from agewise.memory import require_memory
 from agewise.policies import AgeBased, MaxPack, make_policy
 from agewise.radio import Channel, ModelledChannel, RayleighFading, make_channel
 from agewise.random import Streams
-from agewise.scenario import NoTiming, Scenario
+from agewise.scenario import NoTiming, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import InfeasibleAllocation, Uplink
 from agewise.traffic.result import Traffic
@@ -77,6 +78,12 @@ def schedule_traffic(
             f"policy {chosen} reads {', '.join(sorted(chosen.reads))}, which only learning "
             "gives: compare it by simulate, not by traffic"
         )
+    if isinstance(channel, Scenario):
+        cell = channel.cell
+        what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"
+        require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
+    elif isinstance(channel, str):
+        require_scenario(channel)
     setting = _setting(channel, rate_threshold, arrivals, rounds, streams)
     ues, subchannels = setting.channel.ue_count, setting.channel.subchannel_count
     serve = _compiled(setting, chosen, streams) or _slot_by_slot(setting, chosen, streams)

@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, milp
 
 from agewise.core.set_packing import smallest_gap
 from agewise.spectrum.exact.column_generation import solve_master
-from agewise.spectrum.exact.problem import Candidates, Columns, Effort
+from agewise.spectrum.exact.problem import Candidates, Columns, Effort, rounding_of_sums
 
 #: Shares this near to 0 or 1 count as integral.
 _INTEGRALITY = 1e-6
@@ -20,9 +20,10 @@ _NODES = 600
 _SEARCH_NODES = 1_000
 #: Units of work that an integer program counts as, and each of its nodes.
 _PROGRAM, _PROGRAM_NODE = 200_000, 2_000
-#: In the integer program the highest weight is this much: its absolute tolerance of 1e-6 then is
-#: as small as the rounding below which two values count as equal.
-_SCALE = 1e3
+#: In the integer program the highest weight is so much, or more where that makes its absolute
+#: tolerance a tenth of the least gain; beyond the largest scale its word proves nothing.
+_LEAST_SCALE, _LARGEST_SCALE = 1e3, 1e5
+_PROGRAM_TOLERANCE = 1e-6
 _MOST_PROGRAM_NODES = 2**31 - 1
 
 
@@ -92,7 +93,7 @@ def best_packing(
             nodes += _branch(node, relaxed.share[kept], candidates)
     if not nodes or effort.exhausted:
         return incumbent, not nodes
-    found, proven = _solve_integer_program(candidates, columns, effort)
+    found, proven = _solve_integer_program(candidates, columns, least_gain, effort)
     if incumbent is None or (found is not None and _value(candidates, found) > cutoff):
         incumbent = found
     return incumbent, proven
@@ -117,7 +118,10 @@ def _relax(candidates: Candidates, node: _Node, effort: Effort) -> _Relaxed:
     candidate_duals = np.zeros(candidates.count)
     np.maximum.at(candidate_duals, columns.candidate, profit)
     duals[count:] = candidate_duals
-    upper_bound = math.fsum(duals) - bonus * np.count_nonzero(node.must_serve)
+    # Costs are rounded, in the bound and in the search below it: by at most this together.
+    present = np.unique(columns.candidate)
+    rounding = 2.0 * rounding_of_sums(count) * float(weights[present].sum())
+    upper_bound = math.fsum(duals) - bonus * np.count_nonzero(node.must_serve) + rounding
     return _Relaxed(upper_bound, share, duals, candidate_duals[columns.candidate] - profit)
 
 
@@ -163,7 +167,7 @@ def _branch(node: _Node, share: NDArray[np.float64], candidates: Candidates) -> 
 
 
 def _solve_integer_program(
-    candidates: Candidates, columns: Columns, effort: Effort
+    candidates: Candidates, columns: Columns, least_gain: float, effort: Effort
 ) -> tuple[Columns | None, bool]:
     """The heaviest packing of the columns, or what was found of it, and whether it is proven."""
     nodes = min((effort.node_limit - _PROGRAM) // _PROGRAM_NODE, _MOST_PROGRAM_NODES)
@@ -173,8 +177,10 @@ def _solve_integer_program(
     if effort.seconds_left is not None:
         options["time_limit"] = effort.seconds_left
     matrix, _ = columns.matrix(candidates.subchannels)
+    wanted = 10.0 * _PROGRAM_TOLERANCE / least_gain
+    scale = min(max(wanted, _LEAST_SCALE), _LARGEST_SCALE)
     solved = milp(
-        -_SCALE * candidates.weights[columns.candidate],
+        -scale * candidates.weights[columns.candidate],
         integrality=np.ones(columns.count),
         bounds=(0, 1),
         constraints=LinearConstraint(matrix, -np.inf, 1.0),
@@ -183,4 +189,4 @@ def _solve_integer_program(
     effort.spend(_PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0))
     if solved.x is None:
         return None, False
-    return columns.take(solved.x > 0.5), solved.status == 0
+    return columns.take(solved.x > 0.5), solved.status == 0 and wanted <= scale

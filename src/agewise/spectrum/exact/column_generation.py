@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from agewise.core.subchannel_sets import Quota, sets_within
-from agewise.spectrum.exact.problem import Candidates, Columns, Effort
+from agewise.spectrum.exact.problem import Candidates, Columns, Effort, rounding_of_sums
 
 #: Units of work that a linear program counts as, and each of its columns.
 _PROGRAM, _COLUMN = 2_000, 10
@@ -63,6 +63,7 @@ def columns_within_gap(
     No other column has a reduced cost above ``-gap``.
     """
     limits = candidates.weights - np.maximum(duals.profit, 0.0) + gap
+    limits *= 1.0 + rounding_of_sums(candidates.subchannels)
     quota = Quota(False, most_columns, effort.node_limit)
     _, columns, _, complete = _columns_within(candidates, duals.subchannel, limits, quota, effort)
     return columns, complete

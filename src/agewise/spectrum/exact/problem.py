@@ -20,6 +20,11 @@ _NODES_PER_SECOND = 4e6
 _UNLIMITED = 2**62
 
 
+def rounding_of_sums(subchannels: int) -> float:
+    """The relative rounding of what a set of so many subchannels costs, less a weight."""
+    return (subchannels + 4) * float(np.finfo(np.float64).eps)
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The UEs that can add to the optimum, and what decides which sets serve them.
@@ -133,7 +138,9 @@ class Effort:
     @property
     def node_limit(self) -> int:
         """Nodes that the next search may use."""
-        left = _UNLIMITED if self.work_limit is None else max(0, self.work_limit - self.spent)
+        left = _UNLIMITED
+        if self.work_limit is not None:
+            left = min(left, max(0, self.work_limit - self.spent))
         seconds = self.seconds_left
         if seconds is not None:
             left = min(left, int(seconds * _NODES_PER_SECOND / max(self.subchannels, 1)))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,18 +12,23 @@ from agewise.core.set_packing import match
 from agewise.core.waterfill import in_reach, make_link, waterfill_owners
 from agewise.spectrum.allocation import Allocation
 from agewise.spectrum.exact.branch_and_bound import best_packing
+from agewise.spectrum.exact.certificate import MOST_STATES, ExactSearch, exact_sum
 from agewise.spectrum.exact.column_generation import (
     ColumnGeneration,
     Duals,
     columns_within_gap,
     price_columns,
 )
-from agewise.spectrum.exact.problem import Candidates, Columns, Effort
+from agewise.spectrum.exact.problem import Candidates, Columns, Effort, rounding_of_sums
 from agewise.spectrum.pack import auction, pack
 from agewise.spectrum.uplink import Uplink
 
-#: Relative difference below which two values count as equal.
+#: Values count as equal if they differ by less than this share of the smallest weight. It is not
+#: a share of the value: beside one weight of 1e10, all others would be less than that.
 _ROUNDING = 1e-9
+#: What float64 can tell apart is this many times the rounding of a sum.
+_RESOLUTION = 64.0
+_EPSILON = float(np.finfo(np.float64).eps)
 #: How much of the gap is searched, in turn: the optimum is often much nearer to the bound.
 _PARTS = (1 / 16, 1 / 4, 1.0)
 #: Columns among which the first search looks, then four times as many, and so on up to the most.
@@ -33,7 +39,9 @@ _FIRST_COLUMNS, _MOST_COLUMNS = 4_000, 1_024_000
 class Optimum:
     """The best allocation found, its value, and the bound that no allocation exceeds.
 
-    ``value`` is the sum of the weights of the scheduled UEs. Where ``proven``, it is the optimum.
+    ``value`` is the sum of the weights of the scheduled UEs. Where ``proven``, it is the optimum:
+    exactly if the weights are whole numbers or all alike, otherwise up to a billionth of the
+    smallest weight that counts, since equal sums of rounded weights may differ in the last bit.
     """
 
     allocation: Allocation
@@ -90,9 +98,11 @@ def solve(
         effort=Effort(uplink.subchannel_count, work_limit, time_limit_s),
     )
     search.run()
+    if not (search.proven or search.resolves or search.effort.exhausted):
+        search.certify(weight, unit)
     allocation = _allocation(uplink, weight, ranks, search.owner)
     value = math.fsum(weight[allocation.scheduled])
-    bound = value if search.proven else max(value, search.upper_bound * unit)
+    bound = value if search.proven else max(value, search.upper_bound * unit * (1 + 4 * _EPSILON))
     return Optimum(allocation, value, bound, search.proven)
 
 
@@ -111,31 +121,86 @@ class _Search:
     effort: Effort
     value: float = 0.0
     upper_bound: float = math.inf
+    duals: Duals | None = None
+    certified: bool = False
+
+    @property
+    def resolution(self) -> float:
+        """The least difference of values that float64 can tell."""
+        return _RESOLUTION * rounding_of_sums(self.candidates.subchannels) * self.value
+
+    @property
+    def least_difference(self) -> float:
+        """How much more than the incumbent a packing is worth if it is better.
+
+        Less what values and bounds may have been rounded, so it may be negative.
+        """
+        smallest = float(self.candidates.weights[-1]) if self.candidates.count else 0.0
+        difference = self.step * (1 - 1e-6) if self.step > 0 else _ROUNDING * smallest
+        return difference - 4 * _EPSILON * self.value
+
+    @property
+    def resolves(self) -> bool:
+        """Whether float64 can tell the incumbent from all that is better."""
+        return self.least_difference >= self.resolution
 
     @property
     def least_gain(self) -> float:
-        """How much more than the incumbent a packing must be worth to be better."""
-        return max(self.step * (1 - 1e-6), _ROUNDING * self.value)
+        """How much more than the incumbent a packing must be worth to be looked for."""
+        return max(self.least_difference, self.resolution)
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing more to look for."""
+        return self.upper_bound - self.value - self.least_gain <= 0
 
     @property
     def proven(self) -> bool:
         """Whether no packing is better than the incumbent."""
-        return self.upper_bound - self.value - self.least_gain <= 0
+        return self.certified or self.upper_bound - self.value - self.least_difference <= 0
 
     def run(self) -> None:
-        """Search until the incumbent is proven, or a limit is reached.
+        """Search until the incumbent is proven, as far as float64 goes, or a limit is reached.
 
         Column generation bounds all packings; then those between incumbent and bound are searched.
         """
         relaxation = self._start()
         relaxation.run(self._bounded_by, self.effort)
-        if not self.proven:
+        self.duals = relaxation.duals
+        if not self.settled:
             self._offer(self.candidates, self._columns_of(self.heuristic()))
         most_columns = _FIRST_COLUMNS
-        while not (self.proven or self.effort.exhausted or most_columns > _MOST_COLUMNS):
+        while not (self.settled or self.effort.exhausted or most_columns > _MOST_COLUMNS):
             relaxation.drop_candidates(self.value)
             self._close_gap(relaxation.candidates, relaxation.duals, most_columns)
             most_columns *= 4
+
+    def certify(self, weight: NDArray[np.float64], unit: float) -> None:
+        """Search what float64 cannot tell from the incumbent, without rounding.
+
+        ``weight[ue]`` are the weights as they were given, ``unit`` is that of the candidates'.
+        """
+        if self.duals is None:
+            return
+        candidates, duals = self.candidates, self.duals
+        # More than the gap that exact arithmetic will find, so that no column is missing.
+        gap = (duals.upper_bound - self.value) * (1 + 1e-6) + 1e-12 * duals.upper_bound
+        columns, complete = columns_within_gap(candidates, duals, gap, _FIRST_COLUMNS, self.effort)
+        if not complete:
+            return
+        incumbent = exact_sum(weight[np.unique(self.owner[self.owner >= 0])])
+        search = ExactSearch.over(
+            columns,
+            [Fraction(float(one)) for one in weight[candidates.ues]],
+            [Fraction(float(one)) * Fraction(unit) for one in duals.rows],
+            incumbent,
+        )
+        self.certified = search.run(min(MOST_STATES, self.effort.node_limit))
+        self.effort.spend(search.states)
+        if search.best is not None:
+            packing = columns.take(np.array(search.best, dtype=np.int64))
+            self.owner = packing.owners(candidates)
+            self.value = math.fsum(candidates.weights[packing.candidate])
 
     def _start(self) -> ColumnGeneration:
         """From the packing given, and from the best one with a single subchannel per UE."""
@@ -156,9 +221,9 @@ class _Search:
         return Columns.of_owners(candidate[owner])
 
     def _bounded_by(self, duals: Duals) -> bool:
-        """Lower the upper bound to that of the duals; whether it proves the incumbent."""
+        """Lower the upper bound to that of the duals; whether it settles the search."""
         self.upper_bound = min(self.upper_bound, duals.upper_bound)
-        return self.proven
+        return self.settled
 
     def _offer(self, candidates: Candidates, packing: Columns) -> None:
         """Make a packing the incumbent if it is better."""
@@ -189,8 +254,9 @@ class _Search:
                 complete = complete and proven
             if not complete:
                 return
-            self.upper_bound = min(self.upper_bound, max(self.value, duals.upper_bound - gap))
-            if self.proven:
+            known = self.value if self.resolves else self.value + self.least_gain
+            self.upper_bound = min(self.upper_bound, max(known, duals.upper_bound - gap))
+            if self.settled:
                 return
 
     def _gap_to_search(self, upper_bound: float, part: float) -> float:

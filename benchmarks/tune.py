@@ -1,0 +1,169 @@
+"""Tune every policy once, on seeds that the benchmark does not use: ``make tune``.
+
+The score is that of the benchmark: the mean accuracy at its checkpoints, averaged over its
+scenarios. Runs are kept in ``runs/tune``, so that what was stopped goes on where it was, and the
+outcome is written to ``docs/tuning.md``. The chosen forms are copied by hand into ``TUNED`` of
+``agewise.studies.benchmark_scenarios``, so that a benchmark never depends on a folder.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import statistics
+from agewise.engines import make_engine
+from agewise.experiment import Measured, Plan, execute, product
+from agewise.files import write_whole
+from agewise.policies import Policy, make_policy, names
+from agewise.records import PolicyKey
+from agewise.report.text import and_list, percent_text, points_text, variation_text
+from agewise.studies.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
+
+SEEDS = range(1000, 1010)
+FOLDER, PAGE = Path("runs/tune"), Path("docs/tuning.md")
+GRIDS: dict[str, dict[str, Sequence[Any]]] = {
+    "age-based": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "age-based-plus": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "age-dissimilarity": {"alpha": (0.0, 0.5, 1.0), "beta": (0.5, 1.0, 2.0)},
+    "best-channel-norm": {"candidate_share": (0.25, 0.5, 0.75)},
+    "cell-interior": {"interior_share": (0.25, 0.5, 0.75), "inclusive_every": (2, 3)},
+    "fed-cs": {"request_share": (0.1, 0.25, 0.5, 1.0)},
+    "importance-channel": {
+        "rho": (0.5, 0.9),
+        "draw_share": (0.5, 1.0, 2.0),
+        "floor": (0.1, 0.3),
+    },
+    "markov": {"load": (0.25, 0.5, 0.75, 1.0, 1.5)},
+    "max-weight": {"channel": ("unseen", "seen")},
+    "oort": {"epsilon": (0.5, 0.9), "least_epsilon": (0.2, 0.5), "cutoff": (0.5, 0.95)},
+    "power-of-choice": {"candidate_share": (0.2, 0.4, 0.6, 0.8, 1.0)},
+    "proportional-fair": {"of": ("gain", "rate"), "memory_rounds": (10, 30, 100)},
+    "whittle": {"channel": ("unseen", "seen")},
+}
+#: Policies without a parameter that changes whom they prefer.
+NOTHING = ("best-channel", "best-norm", "max-pack", "max-pack-exact", "random", "round-robin")
+
+_INTRODUCTION = """\
+# Tuning
+
+Written by `make tune`. The parameters of every policy of the [benchmark](benchmark.md) (version \
+{version}) were tried over the grids below on {seeds} seeds that the benchmark does not use \
+({first} to {last}), on its {scenarios} scenarios. *Score* is the mean test accuracy after \
+{points} rounds, averaged over the scenarios, in percent with its 95% interval over the seeds; \
+*over default* the paired difference from the default parameters, in points with its 95% interval. \
+The benchmark runs the form with the highest score if its interval over the default excludes 0, \
+else the default. The intervals are not corrected for the size of a grid: a rival gets the benefit \
+of the doubt.
+
+Nothing to tune: {nothing}. `optimal` takes the alpha of `age-based`, because its rounds take too \
+long for a grid. Oort's `penalty` and `pace` are left out: they act on UEs slower than the \
+deadline, which the access point does not offer.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """One form of a policy, its ``scores[seed]`` and the paired gain over the default form."""
+
+    policy: Policy
+    varied: Mapping[str, Any]
+    scores: NDArray[np.float64]
+    gain: statistics.Paired
+
+
+def grid(name: str) -> dict[PolicyKey, tuple[Policy, Mapping[str, Any]]]:
+    """The forms of a policy that are tried, with what each of them sets."""
+    forms = [(make_policy(name, **varied), varied) for varied in product(GRIDS[name])]
+    return {policy.key: (policy, varied) for policy, varied in forms}
+
+
+def chosen(tried: Sequence[Tried]) -> Tried:
+    """The best form if it is better than the default beyond its interval, else the default."""
+    best = max(tried, key=lambda one: float(one.scores.mean()))
+    if best.gain.low > 0:
+        return best
+    default = make_policy(best.policy.name).key
+    return next(one for one in tried if one.policy.key == default)
+
+
+def run_all(folder: Path) -> dict[PolicyKey, NDArray[np.float64]]:
+    """``[seed]``: the score of every form, averaged over the scenarios."""
+    policies = [policy for name in GRIDS for policy, _ in grid(name).values()]
+    scores: dict[PolicyKey, list[NDArray[np.float64]]] = {one.key: [] for one in policies}
+    for name, described in SCENARIOS.items():
+        plan = Plan.of(described.scenario, policies, SEEDS)
+        result = execute(plan, folder / name, make_engine("local", None, None))
+        for key, of_scenarios in scores.items():
+            measured = Measured.of(result.histories(key))
+            of_scenarios.append(np.mean([measured.at(point) for point in CHECKPOINTS], axis=0))
+    return {key: np.mean(of_scenarios, axis=0) for key, of_scenarios in scores.items()}
+
+
+def tried_forms(name: str, scores: Mapping[PolicyKey, NDArray[np.float64]]) -> list[Tried]:
+    """The forms of one policy with what came of them."""
+    default = scores[make_policy(name).key]
+    return [
+        Tried(policy, varied, scores[key], statistics.paired_difference(scores[key], default))
+        for key, (policy, varied) in grid(name).items()
+    ]
+
+
+def section(name: str, tried: Sequence[Tried]) -> str:
+    """The grid of one policy as a table; the form that the benchmark runs is marked."""
+    taken, default = chosen(tried), make_policy(name).key
+    lines = [f"## {name}\n", "| form | score % | over default, points | |", "|---|---:|---:|---|"]
+    for one in sorted(tried, key=lambda one: -float(one.scores.mean())):
+        interval = statistics.mean_interval(one.scores)
+        half = percent_text(float(interval.high - interval.mean))
+        gain = f"{points_text(one.gain.difference)} ({points_text(one.gain.low)} to "
+        gain += f"{points_text(one.gain.high)})"
+        is_default = one.policy.key == default
+        said = "default" if is_default else ""
+        said = ", ".join(filter(None, (said, "**in the benchmark**" if one is taken else "")))
+        lines.append(
+            f"| {variation_text(one.varied)} | {percent_text(float(interval.mean))} ± {half} | "
+            f"{'-' if is_default else gain} | {said} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def tuned(sections: Mapping[str, Sequence[Tried]]) -> dict[str, str]:
+    """The forms other than the default that the benchmark is to run, as they are written."""
+    found = {}
+    for name, tried in sections.items():
+        one = chosen(tried)
+        if one.policy.key != make_policy(name).key:
+            found[name] = f"{name}:{','.join(f'{k}={v}' for k, v in one.varied.items())}"
+    return found
+
+
+def main() -> None:
+    """Run what is missing, write the page and print what belongs into ``TUNED``."""
+    missing = set(names()) - {*GRIDS, *NOTHING, *EXACT}
+    if missing:
+        raise SystemExit(
+            f"no grid for {and_list(sorted(missing))}: add one to GRIDS, or to NOTHING"
+        )
+    scores = run_all(FOLDER)
+    sections = {name: tried_forms(name, scores) for name in GRIDS}
+    introduction = _INTRODUCTION.format(
+        version=VERSION,
+        seeds=len(SEEDS),
+        first=SEEDS[0],
+        last=SEEDS[-1],
+        scenarios=len(SCENARIOS),
+        points=and_list(CHECKPOINTS),
+        nothing=and_list(f"`{name}`" for name in NOTHING),
+    )
+    parts = [introduction, *(section(name, tried) for name, tried in sections.items())]
+    with write_whole(PAGE) as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+    print(f"Page: {PAGE}\nTUNED = {tuned(sections)}")
+
+
+if __name__ == "__main__":
+    main()

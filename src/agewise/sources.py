@@ -1,0 +1,112 @@
+"""What a run is computed from besides the package and the scenario, known by its content.
+
+Sources have names: ``data:PATH`` for a file of the data set and ``trace:PATH`` for recorded gains,
+as the scenario writes them, ``policy:NAME`` for the source of a policy from outside the package.
+(A model from outside would be ``model:NAME``.) What a policy imports from elsewhere is not covered.
+"""
+
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agewise.data import files_of, names_of
+from agewise.files import fingerprint
+from agewise.scenario import Scenario, TraceChannel
+from agewise.scheduling import Policy
+
+#: In the place of a digest: code that was typed in without leaving its text anywhere.
+UNKNOWN = "unknown"
+_PACKAGE = __name__.partition(".")[0]
+
+
+def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
+    """The SHA-256 of every source of a run, by name; files that are not there are left out."""
+    found = {name: fingerprint(file) for name, file in source_files(scenario).items()}
+    found[policy_source(policy.name)] = _policy_digest(type(policy))
+    return {name: digest for name, digest in found.items() if digest is not None}
+
+
+def source_files(scenario: Scenario) -> dict[str, Path]:
+    """The files that a scenario names, by the names of their sources."""
+    files = {f"data:{name}": file for name, file in files_of(scenario.data).items()}
+    if isinstance(scenario.channel, TraceChannel):
+        files[f"trace:{scenario.channel.path}"] = Path(scenario.channel.path)
+    return files
+
+
+def source_names(scenario: Scenario) -> set[str]:
+    """The names of the files that a scenario names, without a look at any of them."""
+    names = {f"data:{name}" for name in names_of(scenario.data)}
+    if isinstance(scenario.channel, TraceChannel):
+        names.add(f"trace:{scenario.channel.path}")
+    return names
+
+
+def policy_source(name: str) -> str:
+    """What the source of the policy of this name is called."""
+    return f"policy:{name}"
+
+
+def source_text(name: str) -> str:
+    """What a source is called in a sentence.
+
+    >>> source_text("data:/home/me/digits.npz"), source_text("policy:mine")
+    ('digits.npz', 'the policy mine')
+    """
+    kind, _, rest = name.partition(":")
+    return f"the {kind} {rest}" if kind in ("policy", "model") else Path(rest).name
+
+
+def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
+    """``ValueError`` if a file is not (or no longer) the one that was meant."""
+    for name, file in source_files(scenario).items():
+        now = fingerprint(file)
+        if now is not None and now != expected.get(name):
+            raise ValueError(
+                f"{file} is not what it was when the experiment began: start the same command "
+                "again when the file is settled"
+            )
+
+
+@functools.cache
+def _policy_digest(kind: type[Policy]) -> str | None:
+    """The digest of the code of a policy from outside the package; ``None`` for one of its own.
+
+    It is taken when the class is first used: what happens to the file later is not what runs here.
+    """
+    outside = [one for one in kind.__mro__ if _is_outside(one)]
+    if not outside:
+        return None
+    texts = [_class_text(one) for one in outside]
+    if None in texts:
+        return UNKNOWN
+    return hashlib.sha256("\0".join(filter(None, texts)).encode()).hexdigest()
+
+
+def _is_outside(kind: type) -> bool:
+    top = kind.__module__.partition(".")[0]
+    return top == "__main__" or (top != _PACKAGE and top not in sys.stdlib_module_names)
+
+
+def _class_text(kind: type) -> str | None:
+    """The source of the module of a class; in a script or a notebook, of the class itself."""
+    module = sys.modules.get(kind.__module__)
+    try:
+        if module is not None and kind.__module__ != "__main__":
+            return inspect.getsource(module)
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return _methods_text(kind)
+
+
+def _methods_text(kind: type) -> str | None:
+    """The source of the methods, which a notebook knows where it does not know the class."""
+    methods = [each for each in vars(kind).values() if inspect.isfunction(each)]
+    written = [each for each in methods if each.__code__.co_filename != "<string>"]
+    try:
+        return "\n".join(map(inspect.getsource, written)) or None
+    except (OSError, TypeError):
+        return None

@@ -1,0 +1,88 @@
+"""The second table of the benchmark: policies by aggregations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from agewise import statistics
+from agewise.engines import Engine
+from agewise.experiment import Measured, Plan, Result, execute
+from agewise.experiment.summary import corrected_together
+from agewise.policies import make_policy
+from agewise.studies.benchmark_scenarios import CHECKPOINTS, SCENARIOS
+
+POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
+#: By what they are called in the table; the first is what the others are compared with.
+AGGREGATIONS: Final[dict[str, dict[str, Any]]] = {
+    "average": {"kind": "average"},
+    "memory": {"kind": "memory", "discount": {"kind": "none"}},
+    "memory, fixed 0.1": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
+    "memory, agreement": {"kind": "memory", "discount": {"kind": "agreement"}},
+    "variance-reduced": {"kind": "variance-reduced"},
+}
+AVERAGE: Final = "average"
+SEEDS: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class AggregationTable:
+    """``scores[scenario][policy, aggregation]`` by seed, the mean accuracy at the checkpoints."""
+
+    scores: Mapping[str, Mapping[tuple[str, str], NDArray[np.float64]]]
+    seeds: int
+
+    def table(self, scenario: str) -> pl.DataFrame:
+        """A row per policy and aggregation in one scenario.
+
+        ``gain`` is the paired difference from the same policy with the plain average; p-values
+        are corrected (Holm) over all policies and aggregations of the scenario.
+        """
+        scores, rows = self.scores[scenario], []
+        for (policy, aggregation), own in scores.items():
+            interval = statistics.mean_interval(own)
+            row: dict[str, Any] = {"policy": policy, "aggregation": aggregation}
+            row |= {"score": interval.mean, "score_low": interval.low, "score_high": interval.high}
+            row |= dict.fromkeys(("gain", "gain_low", "gain_high", "p"))
+            if aggregation != AVERAGE:
+                paired = statistics.paired_difference(own, scores[policy, AVERAGE])
+                row |= {"gain": paired.difference, "p": paired.p_value}
+                row |= {"gain_low": paired.low, "gain_high": paired.high}
+            rows.append(row)
+        return corrected_together(pl.DataFrame(rows, infer_schema_length=None), ["p"])
+
+
+def compare_aggregations(
+    scenarios: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    engine: Engine,
+    *,
+    quiet: bool = False,
+) -> AggregationTable:
+    """Four policies with every aggregation on these scenarios, from the first ten seeds."""
+    used, scores = list(seeds[:SEEDS]), {}
+    variations = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
+    for scenario in scenarios:
+        plan = Plan.of(SCENARIOS[scenario].scenario, POLICIES, used, variations.values())
+        name = f"{scenario}-aggregations"
+        result = execute(plan, folder / name, engine, quiet=quiet, fail_fast=True)
+        scores[scenario] = {
+            (policy, name): _scores(result, policy, variation, used)
+            for name, variation in variations.items()
+            for policy in POLICIES
+        }
+    return AggregationTable(scores, len(used))
+
+
+def _scores(
+    result: Result, policy: str, variation: Mapping[str, Any], seeds: Sequence[int]
+) -> NDArray[np.float64]:
+    """``[seed]``: the mean accuracy at the checkpoints."""
+    histories = result.histories(make_policy(policy), variation)
+    measured = Measured.of({seed: histories[seed] for seed in seeds})
+    return np.asarray(np.mean([measured.at(point) for point in CHECKPOINTS], axis=0))

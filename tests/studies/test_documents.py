@@ -1,0 +1,46 @@
+"""Documents are made of what the studies wrote into their folders."""
+
+import matplotlib as mpl
+import pytest
+
+import agewise
+from agewise.report.claims import CLAIMS_NOTE
+from agewise.report.text import p_text, table_family
+from agewise.studies.documents import PARTS, write_results
+from tests.scenarios import tiny
+
+mpl.use("Agg")
+
+
+def test_results_are_put_together_of_all_parts(tmp_path):
+    for name in PARTS:
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(f"## Part {name}\n", encoding="utf-8")
+    text = write_results(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
+    places = [text.index(f"## Part {name}") for name in PARTS]
+    assert places == sorted(places)
+    (tmp_path / "map-paper/map.md").unlink()
+    with pytest.raises(ValueError, match=r"map\.md is not there: run 'agewise reproduce --map'"):
+        write_results(tmp_path, tmp_path / "other.md")
+    assert not (tmp_path / "other.md").exists()
+
+
+def test_studies_write_their_parts(tmp_path):
+    options = {"engine": "inline", "quiet": True}
+    scenario = tiny(**{"run.rounds": 12})
+    study = agewise.reproduce(scenario, 2, tmp_path / "claims", **options)
+    text = (tmp_path / "claims" / "claims.md").read_text(encoding="utf-8")
+    rows = study.table().to_dicts()
+    for row in rows:
+        if row["p@12"] is not None:
+            assert p_text(row["p@12"]) in text
+    assert table_family(rows, "max-pack (ties=random)", swept=False) in text
+    assert CLAIMS_NOTE in text
+    gap = agewise.gap(
+        scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
+        every=6, **options,
+    )  # fmt: skip
+    lines = (tmp_path / "gap" / "gap.md").read_text(encoding="utf-8").splitlines()
+    assert "| rate | age-based | random |" in lines
+    loss = gap.table.row(3, named=True)["loss_per_round"]
+    assert f"| {100 * loss:.2f} ± " in lines[-1]

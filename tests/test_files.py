@@ -1,0 +1,21 @@
+"""Files that are written whole."""
+
+import os
+
+from agewise.files import write_whole
+
+
+def test_the_mask_of_the_process_holds_and_is_never_touched(tmp_path, monkeypatch):
+    """To read the mask one has to set it, and a file that another thread makes just then is open
+    to everyone.
+    """
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", None)
+            with write_whole(tmp_path / "file") as temporary:
+                temporary.write_text("content")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,732 @@
+"""Mistakes are told in one sentence: inputs, sizes, options, interrupts, and JSON for machines."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+import agewise
+from agewise import memory
+from agewise.archives import read_arrays
+from agewise.cli import app, main
+from agewise.cli.options import range_values, swept_scenario, variations_of
+from agewise.data import read_idx_folder, read_npz, read_table
+from agewise.experiment.execute import _warn_of_length
+from agewise.experiment.runs import Plan
+from agewise.policies import MaxPack, Policy, make_policy
+from agewise.radio import read_gains
+from agewise.report import numbers
+from agewise.scenario import Scenario, ScenarioError, toml
+from agewise.spectrum import Uplink, solve
+from tests.scenarios import tiny
+
+
+@pytest.fixture
+def called(tmp_path, monkeypatch, capfd):
+    """The command line in this process and a folder of its own: exit code, output, errors."""
+    (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 2}).to_toml())
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["agewise", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        return ended.value.code, out, err
+
+    return call
+
+
+def refused(called, *arguments):
+    """The sentence with which a command is refused."""
+    code, out, err = called(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("agewise: ")
+    assert err.count("\n") == 1
+    return err
+
+
+# Names are names, not patterns
+
+
+def test_folders_with_brackets_and_stars_are_themselves(called, tmp_path):
+    """``lr[1]`` is not ``lr1``, and ``lr*`` is not both: show, report, resume and figure."""
+    common = ("--policy", "max-pack", "--policy", "random", "--engine", "inline", "--quiet")
+    for name, steps in (("lr1", 1), ("lr[1]", 40), ("lr*", 5), ("lr?", 9)):
+        change = ("--set", f"learn.local_steps={steps}")
+        assert (
+            called("compare", "tiny.toml", "--seeds", "1", "--out", name, *common, *change)[0] == 0
+        )
+    again = called("compare", "tiny.toml", "--seeds", "2", "--out", "lr[1]", *common, "--set",
+                   "learn.local_steps=40", "--json")  # fmt: skip
+    assert json.loads(again[1])["finished"] == 4
+    assert len(list((tmp_path / "lr1" / "runs").iterdir())) == 2
+    for name, steps in (("lr1", 1), ("lr[1]", 40), ("lr*", 5)):
+        scenario = tiny(**{"run.rounds": 2, "learn.local_steps": steps})
+        expected = agewise.simulate(scenario, "max-pack", 0).accuracy
+        result = agewise.Result.open(name)
+        np.testing.assert_array_equal(result.history("max-pack").accuracy, expected)
+        shown = json.loads(called("show", name, "--json")[1])
+        assert shown["path"] == name
+        seeds = len(result.seeds)
+        assert [row["seeds"] for row in shown["rows"]] == [seeds, seeds]
+        assert called("report", name, "-o", f"{name}.html")[0] == 0
+        page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        assert f"local_steps = {steps}\n" in page
+        assert called("figure", name, "accuracy", "-o", f"{name}.svg")[0] == 0
+    svgs = {(tmp_path / f"{name}.svg").read_bytes() for name in ("lr1", "lr[1]", "lr*")}
+    assert len(svgs) == 3
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_traces_and_gains_with_brackets_are_themselves(tmp_path, ending):
+    for name, level in (("g1", 1.0), ("g[1]", 2.0), ("g*", 3.0)):
+        gains = np.full((8, 12, 5), level)
+        if ending == "npz":
+            np.savez(tmp_path / f"{name}.npz", gains=gains[0] * 1.0)
+            np.savez(tmp_path / f"{name}-trace.npz", gains=gains)
+        else:
+            t, ue, n = (axis.ravel() for axis in np.indices(gains.shape))
+            pl.DataFrame(
+                {"round": t, "ue": ue, "subchannel": n, "gain": gains.ravel()}
+            ).write_parquet(tmp_path / f"{name}-trace.parquet")
+    for name, level in (("g[1]", 2.0), ("g*", 3.0)):
+        trace = {"kind": "trace", "path": str(tmp_path / f"{name}-trace.{ending}")}
+        history = agewise.simulate(tiny(channel=trace, **{"threshold.rate": 0.1}), "max-pack")
+        assert set(history.gain.ravel()) <= {0.0, level}
+        if ending == "npz":
+            assert (read_gains(tmp_path / f"{name}.npz") == level).all()
+
+
+# Data that cannot be
+
+
+@pytest.fixture
+def arrays():
+    x = np.arange(12.0).reshape(4, 3)
+    y = np.array([5, 7, 5, 7])
+    return {"x_train": x, "y_train": y, "x_test": x[:2], "y_test": y[:2]}
+
+
+def message(read, *arguments):
+    with pytest.raises(ValueError, match=".") as caught:
+        read(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,c\n1,x\n2,\n3,y\n4,x\n", "column 'c' has empty cells, the first in row 1"),
+        ("a,c\n1,0\n2,1\n3,\n4,1\n", "column 'c' has empty cells, the first in row 2"),
+        ("a,c\n1,0\n,1\n3,0\n4,1\n", "column 'a' has empty cells, the first in row 1"),
+        ("c\n1\n2\n1\n2\n", "they have no features"),
+        ("a,c\n", "the table has no rows"),
+        ("", "empty"),
+    ],
+)
+def test_tables_with_gaps(tmp_path, text, sentence):
+    (tmp_path / "t.csv").write_text(text)
+    said = message(read_table, tmp_path / "t.csv", "c", 0.5)
+    assert sentence in said
+    assert "t.csv" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"y_train": np.int64(5)}, r"labels of shape \(\)"),
+        ({"y_train": np.eye(4, dtype=int)}, r"labels of shape \(4, 4\)"),
+        (
+            {"y_test": np.array([5, 7, 5])},
+            r"test samples: .* \(3,\) for features of shape \(2, 3\)",
+        ),
+        ({"y_train": np.array([5.0, np.nan, 5.0, 7.0])}, "the label of sample 1 is nan"),
+        ({"y_train": np.array([5j, 7j, 5j, 7j])}, "labels must be numbers or words"),
+        ({"x_train": np.float64(1.0)}, r"features of shape \(\)"),
+        ({"x_train": np.array(list("abcd"))}, "features must be numbers, not <U1"),
+        ({"x_train": np.zeros((4, 0)), "x_test": np.zeros((2, 0))}, "they have no features"),
+        ({"y_train": np.array([{}, {}, {}, {}])}, "not a readable NPZ file: Object arrays"),
+    ],
+)
+def test_arrays_of_the_wrong_kind(tmp_path, arrays, change, sentence):
+    np.savez(tmp_path / "d.npz", **(arrays | change))
+    assert re.search(rf"d\.npz.*{sentence}", message(read_npz, tmp_path / "d.npz"))
+
+
+def test_a_member_that_is_no_array(tmp_path, arrays):
+    np.savez(tmp_path / "d.npz", **{k: v for k, v in arrays.items() if k != "y_test"})
+    with zipfile.ZipFile(tmp_path / "d.npz", "a") as archive:
+        archive.writestr("y_test", "hello")
+    assert "its member 'y_test' is not an array" in message(read_npz, tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_damaged_archives(tmp_path, arrays, compressed):
+    """Any byte of any part may be wrong, and the end may be missing."""
+    path, rng = tmp_path / "d.npz", np.random.default_rng(0)
+    (np.savez_compressed if compressed else np.savez)(path, **arrays)
+    whole = path.read_bytes()
+    said = []
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged if rng.random() < 0.7 else damaged[: rng.integers(len(whole))])
+        try:
+            read_npz(path)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert all(str(path) in sentence and "\n" not in sentence for sentence in said)
+
+
+def test_damaged_gzip(tmp_path):
+    images = b"\0\0\x08\x03" + b"\0\0\0\x02" * 3 + bytes(range(8))
+    labels = b"\0\0\x08\x01" + b"\0\0\0\x02" + b"\0\1"
+    names = ("train-images-idx3-ubyte", "t10k-images-idx3-ubyte", "train-labels-idx1-ubyte",
+             "t10k-labels-idx1-ubyte")  # fmt: skip
+    for name in names:
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(images if "images" in name else labels))
+    assert len(read_idx_folder(tmp_path).train) == 2
+    file = tmp_path / "train-images-idx3-ubyte.gz"
+    whole = file.read_bytes()
+    for damaged in (
+        whole[:-9],
+        whole[:15] + b"\xff\xff\xff" + whole[18:],
+        whole[:5],
+        whole[:-4] + b"abcd",
+    ):
+        file.write_bytes(damaged)
+        assert str(file) in message(read_idx_folder, tmp_path)
+    file.write_bytes(gzip.compress(b"\0\0\x0e\x03" + b"\xff\xff\xff\xff" * 3))
+    assert "of memory" in message(read_idx_folder, tmp_path)
+    file.write_bytes(gzip.compress(images + b"more"))
+    assert "more than 8 bytes of data" in message(read_idx_folder, tmp_path)
+    file.write_bytes(gzip.compress(b"\0\0\x08\0\1"))
+    assert "features of shape ()" in message(read_idx_folder, tmp_path)
+
+
+def test_only_files_are_opened(tmp_path):
+    """A FIFO would be waited for until somebody writes to it."""
+    os.mkfifo(tmp_path / "f.npz")
+    os.mkfifo(tmp_path / "f.csv")
+    for read, arguments in (
+        (read_npz, (tmp_path / "f.npz",)),
+        (read_table, (tmp_path / "f.csv", "c", 0.5)),
+        (read_gains, (tmp_path / "f.csv",)),
+        (read_arrays, (tmp_path / "f.npz", ["gains"])),
+    ):
+        assert "not a regular file" in message(read, *arguments)
+    trace = {"kind": "trace", "path": str(tmp_path / "f.npz")}
+    assert "not a regular file" in message(agewise.simulate, tiny(channel=trace), "max-pack")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        ("ue", list("abcd"), "column 'ue' must hold whole numbers without gaps, not String"),
+        ("round", [0, 0, None, 1], "column 'round' must hold whole numbers without gaps"),
+        ("gain", [True] * 4, "column 'gain' must hold numbers without gaps, not Boolean"),
+        ("ue", [0, 1, 0, 10**12], "every combination must be there once"),
+    ],
+)
+def test_traces_in_tables_of_the_wrong_kind(tmp_path, column, values, sentence):
+    table = {"round": [0, 0, 1, 1], "ue": [0, 1, 0, 1], "subchannel": [0] * 4, "gain": [1.0] * 4}
+    pl.DataFrame(table | {column: values}).write_parquet(tmp_path / "g.parquet")
+    trace = {"kind": "trace", "path": str(tmp_path / "g.parquet")}
+    said = message(agewise.simulate, tiny(channel=trace), "max-pack")
+    assert sentence in said
+    assert "g.parquet" in said
+
+
+# Values that cannot be
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("channel.link.edge_snr_db", 4000, "must be from -300.0 to 300.0"),
+        ("channel.path_loss.exponent", 1e6, "must be above 0 to 10"),
+        ("channel.placement.radius_m", 1e300, "must be from 0.001 to"),
+        ("cell.ues", 10**30, "must be from 1 to 2147483647"),
+        ("threshold.rate", 1e9, "must be from 0 to 1000"),
+        ("learn.step_size", 1e300, "must be above 0 to"),
+        ("run.age_alpha", -1e300, "must be from -10 to 1"),
+        ("data.sizes", {"kind": "log-normal", "sigma": 1e6}, "must be above 0 to 20"),
+        ("run.optimum", {"kind": "sampled", "every": 1, "work_limit": 10**30}, "must be from 0 to"),
+    ],
+)
+def test_values_out_of_range_are_told_with_the_range(field, value, words):
+    with pytest.raises(ScenarioError) as caught:
+        tiny(**{field: value})
+    assert field in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_the_ends_of_the_ranges_do_not_overflow():
+    link = "channel.link.edge_snr_db"
+    extremes = {
+        "channel.path_loss.exponent": 10, "channel.placement.radius_m": 1e7,
+        "channel.path_loss.reference_distance_m": 1e-3, "run.rounds": 1,
+    }  # fmt: skip
+    for snr_db in (-300, 300):
+        history = agewise.simulate(tiny(**extremes, **{link: snr_db}), "age-based")
+        assert np.isfinite(history.rate[0]).all()
+    rare = {"threshold": {"kind": "payload", "payload_bits": 1e18, "deadline_s": 1e-12}}
+    with pytest.raises(ScenarioError, match="at most 1000 are taken"):
+        tiny(**rare, **{"cell.subchannel_bandwidth_hz": 1.0})
+
+
+def test_deep_nesting_and_endless_numbers(tmp_path):
+    path = tmp_path / "deep.toml"
+    for text in (
+        "x = " + "[" * 5_000, "x = " + "{a=" * 5_000,
+        ".".join("a" * 2_000) + " = 1", "x = " + "9" * 10_000,
+    ):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(ScenarioError, match="deep.toml: ") as caught:
+            Scenario.load(path)
+        assert len(str(caught.value)) < 2000
+    deep: dict = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    with pytest.raises(ScenarioError, match="nested too deeply|there is no"):
+        Scenario.read(deep)
+    while deep:  # a chain as long as this is taken down link by link
+        deep = deep["a"]
+    assert toml.value("[" * 100_000) == "[" * 100_000
+    assert toml.value("1\nother = 2") == "1\nother = 2"
+
+
+def test_long_values_are_shortened():
+    with pytest.raises(ScenarioError) as caught:
+        tiny(**{"learn.step_size": "x" * 100_000})
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("rounds", "there is no rounds; did you mean run.rounds?"),
+        ("path", "did you mean channel.path or data.dataset.path?"),
+        ("learn.classes_per_ue", "did you mean data.partition.classes_per_ue?"),
+        ("learn.local_step", "did you mean learn.local_steps?"),
+        ("self", "there is no self; there are cell, channel"),
+        ("kind", "there is no kind; there are cell, channel"),
+        ("", "there is no ; there are cell"),
+    ],
+)
+def test_names_that_are_not_fields(name, hint):
+    with pytest.raises(ScenarioError) as caught:
+        tiny(**{name: 1})
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["optimal:work_limit=1e308", "max-pack-exact:work_limit=1e308",
+     "proportional-fair:memory_rounds=1e300", "cell-interior:inclusive_every=1e300"],
+)  # fmt: skip
+def test_parameters_that_are_too_large(policy):
+    assert "must be a whole number from" in message(make_policy, policy)
+
+
+def test_a_search_with_an_endless_limit_is_a_search_without_one():
+    uplink = Uplink(np.random.default_rng(0).exponential(size=(6, 4)), 5.0, 1.0)
+    limited = solve(uplink, np.ones(6), work_limit=10**300)
+    assert limited.value == solve(uplink, np.ones(6)).value
+
+
+def test_a_name_in_the_place_of_a_scenario():
+    for call in (
+        lambda: agewise.simulate("paper", "max-pack"),
+        lambda: agewise.compare("paper"),
+        lambda: agewise.schedule_traffic("paper"),
+        lambda: agewise.gap("paper"),
+        lambda: agewise.reproduce_map("paper"),
+    ):
+        assert 'give Scenario.preset("paper")' in message(call)
+    assert 'give Scenario.load("my.toml")' in message(agewise.simulate, "my.toml", "max-pack")
+    assert "must be a Scenario, not 7" in message(agewise.simulate, 7, "max-pack")
+
+
+class Plain(Policy):
+    """Not a dataclass."""
+
+    name: ClassVar[str] = "plain"
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    def schedule(self, view, rng):
+        return MaxPack().schedule(view, rng)
+
+
+@dataclass(frozen=True)
+class Decorated(MaxPack):
+    name: ClassVar[str] = "decorated"
+
+
+def test_a_policy_that_is_no_dataclass():
+    for call in (
+        lambda: agewise.simulate(tiny(), Plain(0.5)),
+        lambda: agewise.compare(tiny(), [Plain(0.5)], 1, engine="inline"),
+        lambda: str(Plain(0.5)),
+    ):
+        assert "the policy Plain is not a dataclass: put @dataclass(frozen=True)" in message(call)
+    assert str(Decorated()) == "decorated(ties=random)"
+
+
+# What is too large
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cell.ues": 10**9}, {"cell.subchannels": 2 * 10**9}, {"learn.batch_size": 2 * 10**9},
+     {"learn.local_steps": 10**9, "learn.batch_size": 1000}, {"run.rounds": 2 * 10**9}],
+)  # fmt: skip
+def test_what_needs_too_much_memory_is_refused_with_the_amount(tmp_path, monkeypatch, changes):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**10)
+    field = next(iter(changes)).replace("local_steps", "batch_size")
+    for call in (
+        lambda: agewise.simulate(tiny(**changes), "max-pack"),
+        lambda: agewise.compare(tiny(**changes), ["max-pack"], 1, tmp_path / "out"),
+        lambda: agewise.sweep(
+            tiny(), ["max-pack"], {name: [value] for name, value in changes.items()}, 1,
+            tmp_path / "out",
+        ),
+    ):  # fmt: skip
+        said = message(call)
+        assert field in said
+        assert re.search(r"would need [\d.]+ (GB|TB) of memory, and 10 GB are available", said)
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_many_seeds_and_slots_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**10)
+    many = {"engine": "inline", "out": tmp_path / "out"}
+    assert "1,000,000,000 seeds would need 40 GB" in message(
+        lambda: agewise.compare(tiny(), ["max-pack"], 10**9, **many)
+    )
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**6)
+    assert "the list of 20,000 runs would need 8 MB" in message(
+        lambda: agewise.compare(tiny(), ["max-pack", "random"], 10_000, **many)
+    )
+    large = tiny(**{"cell.ues": 10**6})
+    assert "of memory" in message(lambda: agewise.schedule_traffic(large, "max-pack", 5))
+    assert not (tmp_path / "out").exists()
+
+
+def test_available_memory_is_that_of_the_smallest_group(tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 5000 kB\n")
+    (tmp_path / "own").write_text("4:cpu,memory:/a/b\n1:name=systemd:/\n0::/c\n")
+    old, new = tmp_path / "groups/memory/a", tmp_path / "groups/c"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
+    assert memory.available_bytes() == 5000 * 1024
+    (old / "memory.limit_in_bytes").write_text("4000000\n")
+    (old / "memory.usage_in_bytes").write_text("1500000\n")
+    (old / "memory.stat").write_text("cache 7\ntotal_inactive_file 500000\n")
+    assert memory.available_bytes() == 3_000_000
+    (new / "memory.max").write_text("max\n")
+    (new / "memory.current").write_text("10\n")
+    assert memory.available_bytes() == 3_000_000
+    (new / "memory.max").write_text("1010\n")
+    assert memory.available_bytes() == 1000
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "none")
+    assert memory.available_bytes() is None
+    memory.require_memory(1e30, "nobody knows whether this")
+
+
+def test_years_of_computing_are_announced(capsys):
+    _warn_of_length(Plan.of(tiny(), ["max-pack"], 3).runs())
+    assert capsys.readouterr().err == ""
+    _warn_of_length(Plan.of(tiny(**{"learn.local_steps": 2 * 10**8}), ["max-pack"], 200).runs())
+    assert re.search(r"200 runs will take about [\d,]+ (days|years)", capsys.readouterr().err)
+
+
+# Options and arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("rum",), "no such command 'rum'; did you mean 'run'?"),
+        (("zzz",), "no such command 'zzz'; see agewise --help"),
+        (("run", "--polici", "x"), "run: there is no option --polici; did you mean --policy?"),
+        (("run", "--zzz"), "run: there is no option --zzz; agewise run --help lists them"),
+        (("--zzz",), "there is no option --zzz; agewise --help lists them"),
+        (("schedule",), "schedule: missing argument 'gains'"),
+        (("schedule", "g.csv"), "schedule: missing option '--ages'"),
+        (("run", "--seeds", "x"), "run: invalid value for '--seeds'"),
+        (("run", "--seeds"), "option '--seeds' requires an argument"),
+        (("run", "--quiet=3"), "option '--quiet' does not take a value"),
+        (("run", "a", "b"), "run: got unexpected extra argument"),
+        (("traffic", "--rounds", "0"), "traffic: invalid value for '--rounds'"),
+        (("run", "--policy", "random", "--policy", "max-pack"),
+         "run takes one --policy, and it is given 2 times; compare takes several policies"),
+        (("traffic", "--policy", "random", "--policy", "max-pack"), "compare takes several"),
+        (("run", "--seeds", "1", "--seeds", "2"), "run takes one --seeds, and it is given 2"),
+        (("compare", "-q", "--out", "a", "--out", "b"), "compare takes one --out"),
+        (("run", "tiny.toml", "--set", "run.rounds=1", "--set", "run.rounds=2"),
+         "--set run.rounds is given twice"),
+        (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"),
+         "--vary run.rounds is given twice"),
+        (("sweep", "tiny.toml", "--vary", "run.rounds=1,2", "--set", "run.rounds=2"),
+         "--set and --vary both change run.rounds"),
+        (("run", "tiny.toml", "--live", "--engine", "local"), "--engine local cannot go with it"),
+        (("run", "tiny.toml", "--live", "--engine", "ray"), "--engine ray cannot go with it"),
+        (("run", "tiny.toml", "--live", "--workers", "2"), "--workers cannot go with it"),
+        (("run", "tiny.toml", "--live", "--address", "auto"), "--address cannot go with it"),
+        (("run", "tiny.toml", "--live", "--json"), "--json cannot go with it"),
+        (("run", "tiny.toml", "--engine", "inline", "--workers", "2"), "go with the engine local"),
+        (("run", "tiny.toml", "--address", "auto"), "goes with the engine ray"),
+        (("run", "tiny.toml", "--policy", "age-based:alpha=1,alpha=0"), "'alpha' is given twice"),
+        (("run", "tiny.toml", "--set", "rounds=3"), "did you mean run.rounds?"),
+        (("run", "tiny.toml", "--set", "self=1"), "there is no self"),
+        (("sweep", "tiny.toml", "--vary", "cell.ues=50:200"), "a range is first:last:step"),
+        (("sweep", "tiny.toml", "--vary", "cell.ues=200:50:10"), "the range is empty"),
+        (("sweep", "tiny.toml", "--vary", "cell.ues=1:9:0"), "step of a range must not be 0"),
+        (("sweep", "tiny.toml", "--vary", "cell.ues=0:1e999:1"), "about 1.00e+999 values"),
+        (("run", "tiny.toml", "--policy", "importance-channel:draw_share=1e9"), "in (0, 1000]"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_the_command_line_are_one_sentence(called, tmp_path, arguments, sentence):
+    assert sentence in refused(called, *arguments)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_parameters_are_given_once(called, tmp_path):
+    np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
+    np.savetxt(tmp_path / "a.csv", np.ones(3))
+    said = refused(
+        called, "schedule", "g.csv", "--ages", "a.csv", "--power", "1",
+                   "--rate-threshold", "1", "--policy", "age-based:alpha=1", "--alpha", "0",
+    )  # fmt: skip
+    assert "the parameter 'alpha' is given twice" in said
+
+
+def test_no_arguments_show_the_help(called):
+    code, out, err = called()
+    assert (code, err) == (2, "")
+    assert "reproduce" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("50:200:50", [50, 100, 150, 200]),
+        ("50:199:50", [50, 100, 150]),
+        ("1:4:0.5", [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]),
+        ("0:1:0.1", [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
+        ("10:-10:-10", [10, 0, -10]),
+        ("3:3:1", [3]),
+        ("1e-3:3e-3:1e-3", [0.001, 0.002, 0.003]),
+    ],
+)
+def test_ranges(text, values):
+    made = range_values(text, "")
+    assert made == values
+    assert [type(value) for value in made] == [type(value) for value in values]
+    assert variations_of([f"x=7,{text}"]) == {"x": [7, *values]}
+
+
+def test_what_only_looks_like_a_range_is_text():
+    assert variations_of(["x=a:b:c,10:30,{k=[1:2]}".replace("10:30,{k=[1:2]}", "1:b:2")]) == {
+        "x": ["a:b:c", "1:b:2"]
+    }
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_changes_and_variations_are_validated_together(tmp_path, order):
+    """A kind may be set before or after its fields, and the fields may be those that vary."""
+    paths = [str(tmp_path / name) for name in ("a.npz", "b.npz")]
+    kind, path = "data.dataset=npz", f"data.dataset.path={paths[0]}"
+    for changes in ([kind, path][::order], [path, kind][::order]):
+        scenario = swept_scenario(tiny(), changes, {})
+        assert scenario.data.dataset.path == paths[0]
+    varied = variations_of([f"data.dataset.path={','.join(paths)}"], [kind])
+    base = swept_scenario(tiny(), [kind], varied)
+    assert [base.with_(**{name: value}).data.dataset.path
+            for name, values in varied.items() for value in values] == paths  # fmt: skip
+    with pytest.raises(ScenarioError, match=r"data.dataset.path is missing"):
+        swept_scenario(tiny(), [kind], {})
+    with pytest.raises(ScenarioError, match="there is no run.round"):
+        swept_scenario(tiny(), ["run.round=1"], varied)
+
+
+# Figures
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    vary = {
+        "threshold.rate": [1.0, 6.0],
+        "data.partition": ["iid", {"kind": "shards", "classes_per_ue": 1}],
+    }
+    return agewise.sweep(
+        tiny(**{"run.rounds": 2}), ["age-based", "max-pack"], vary, 1,
+        tmp_path_factory.mktemp("swept") / "s", engine="inline", quiet=True,
+    )  # fmt: skip
+
+
+def test_a_setting_is_found_by_the_names_that_are_listed(called, swept):
+    folder = str(swept.path)
+    drawn = {}
+    for name, at in (
+        ("whole", ["threshold.rate=6"]), ("short", ["rate=6"]), ("other", ["rate=1"]),
+        ("section", ["rate=6", "partition=shards(classes_per_ue=1)"]),
+    ):  # fmt: skip
+        options = [part for text in at for part in ("--at", text)]
+        assert called("figure", folder, "accuracy", "-o", f"{name}.svg", *options)[0] == 0
+        drawn[name] = Path(f"{name}.svg").read_bytes()
+    assert drawn["whole"] == drawn["short"]
+    assert len({drawn["short"], drawn["other"], drawn["section"]}) == 3
+    said = refused(called, "figure", folder, "accuracy", "-o", "x.svg", "--at", "rate=7")
+    assert "no finished setting has rate=7; there are rate=1, partition=iid; " in said
+    assert "leave out" in refused(called, "figure", folder, "map", "-o", "x.svg", "--at", "rate=6")
+
+
+def test_a_folder_that_is_not_there_is_named(called, swept):
+    folder = str(swept.path)
+    for arguments in (("figure", folder, "accuracy", "-o", "nodir/x.pdf"),
+                      ("report", folder, "-o", "nodir/x.html")):  # fmt: skip
+        said = refused(called, *arguments)
+        assert said == "agewise: nodir: No such file or directory\n"
+
+
+# Verdicts
+
+
+def test_no_square_of_a_map_is_won_or_lost_with_few_seeds():
+    gains, p_values = np.array([0.1, -0.1, 0.1, np.nan]), np.array([0.001, 0.001, 0.5, np.nan])
+    assert numbers.count_squares(gains, p_values, 20) == (1, 1, 1)
+    assert numbers.count_squares(gains, p_values, 4) == (0, 3, 0)
+    assert numbers.count_squares(gains, p_values, np.array([4, 5, 5, 0])) == (0, 2, 1)
+
+
+# Interrupts
+
+
+def start(*arguments, cwd, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-m", "agewise", *arguments], cwd=cwd, env=os.environ | environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_an_interrupt_says_what_is_kept(tmp_path):
+    (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
+    options = ["--seeds", "10000", "--engine", "inline", "--out", "mine"]
+    running = start("compare", "tiny.toml", *options, cwd=tmp_path)
+    while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    kept = len(list(tmp_path.glob("mine/runs/*.parquet")))
+    assert (running.returncode, out) == (130, "")
+    assert err == (
+        f"agewise: interrupted: {kept} finished runs are kept in mine; the same command goes on "
+        "from there\n"
+    )
+
+
+def test_an_interrupt_while_modules_are_imported(tmp_path):
+    """Whenever it comes: before, while or after the arguments are read."""
+    for delay_s in (0.15, 0.4, 0.8):
+        running = start("traffic", "--rounds", "100000000", "--quiet", cwd=tmp_path)
+        # Not before Python itself has come as far as the program.
+        time.sleep(delay_s)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        # Python ends by the signal itself if it came amid generated code; a shell shows 130 too.
+        assert running.returncode in (130, -signal.SIGINT)
+        assert out == ""
+        assert err == "agewise: interrupted: nothing was finished; the same command starts anew\n"
+
+
+# Languages
+
+
+def test_names_that_the_locale_cannot_write(tmp_path):
+    (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 2}).to_toml())
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    made = start("run", "tiny.toml", "--out", "größe", "--engine", "inline", cwd=tmp_path, **plain)
+    out, err = made.communicate(timeout=60)
+    assert made.returncode == 0, err
+    assert "Results: gr" in out
+    assert (tmp_path / "größe" / "experiment.json").exists()
+    (tmp_path / "data.toml").write_text(
+        tiny(**{"data.dataset": {"kind": "npz", "path": "größe.npz"}}).to_toml(), encoding="utf-8"
+    )
+    refused_ = start("run", "data.toml", "--engine", "inline", cwd=tmp_path, **plain)
+    _, err = refused_.communicate(timeout=60)
+    assert refused_.returncode == 2
+    assert err.count("\n") == 1
+
+
+# JSON
+
+
+JSON_COMMANDS = {
+    "policies": (),
+    "run": ("tiny.toml", "--engine", "inline"),
+    "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline"),
+    "sweep": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--vary", "threshold.rate=1,4"),
+    "show": ("runs/compare-tiny",),
+    "traffic": ("tiny.toml", "--rounds", "50", "--set", "threshold.rate=900"),
+    "schedule": ("g.csv", "--ages", "a.csv", "--power", "1", "--rate-threshold", "1"),
+    "reproduce": ("tiny.toml", "--seeds", "1", "--engine", "inline"),
+    "gap": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--every", "1", "--policy", "random",
+            "--vary", "threshold.rate=900"),
+    "benchmark": ("--scenario", "low-rate", "--seeds", "1", "--engine", "inline", "--policy",
+                  "random", "--policy", "max-pack", "--write", "page.md"),
+}  # fmt: skip
+
+
+def strictly(text):
+    def no(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=no)
+
+
+def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatch):
+    """Also with progress, pages, and numbers that are not there."""
+    monkeypatch.setattr(agewise.experiment.progress, "_INTERVAL_S", 0.01)
+    np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
+    np.savetxt(tmp_path / "a.csv", np.ones(3))
+    commands = {
+        command.name for command in app.registered_commands
+        if "as_json" in command.callback.__annotations__
+    }  # fmt: skip
+    assert commands == set(JSON_COMMANDS)
+    for command, arguments in JSON_COMMANDS.items():
+        code, out, err = called(command, *arguments, "--json")
+        assert code == 0, err
+        assert strictly(out), command
+        assert "Page:" not in out
+    shutil.rmtree(tmp_path / "runs")
+
+
+def test_numbers_that_are_not_finite_are_null(capfd):
+    agewise.cli.printing.print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
+    assert strictly(capfd.readouterr().out) == {"a": [None, [1.0, None]], "b": {"c": None}}
