@@ -422,7 +422,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(_NUMBERS, pl.Float64),
     "class_accuracy": pl.List(pl.Float64),
     "age_mean": pl.Float64,
-    "age_peak": pl.Int64,
+    "age_largest": pl.Int64,
     "age_cost": pl.Float64,
     "reached": pl.Int32,
     "subchannels_used": pl.Int32,
