@@ -41,7 +41,8 @@ they were not shown to be behind the first of the group (paired t tests of the b
 against the others left, corrected together (Holm), 5% level). Intervals are 95%, each by itself. \
 *UEs* are updates that arrived in a round, *arrived* is their share of those scheduled (all, \
 as the access point offers only UEs that are in time). *Age* is the mean over UEs and rounds, \
-*fairness* Jain's index of how often each UE's updates arrived, *used* the subchannels used in a round. *Loss* is the share of the \
+*fairness* Jain's index of how often each UE's updates arrived, *used* the subchannels used in a \
+round. *Loss* is the share of the \
 largest possible weight, the sum of f(age) over the scheduled UEs, that a round left (problem 3, \
 solved in sampled rounds of {optimum}{unproven}); policies that weigh something else than age are \
 not meant to make it small.
