@@ -1,8 +1,9 @@
 """The measured settings that `agewise advise` looks up, and docs/guide.md: ``make evidence``.
 
-Reads results folders (all below runs/ by default) and writes src/agewise/studies/evidence.json and
-docs/guide.md, whole. ``--measure 5`` first runs the settings of the map and of the benchmark with
-five seeds into runs/evidence, continuing what is there.
+Reads results folders (those of the map, the benchmark and ``--measure`` in runs/ by default) and
+writes src/agewise/studies/evidence.json and docs/guide.md, whole. ``--measure 5`` first runs the
+settings of the map and of the benchmark with five seeds into runs/evidence, continuing what is
+there. Folders of tuning do not belong here: their seeds and parameters were chosen.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from agewise.version import __version__
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "src" / "agewise" / "studies" / FILE
 GUIDE = ROOT / "docs" / "guide.md"
+MEASURED = Path("runs/evidence")
+USUAL = (Path("runs/map-paper"), Path("runs/benchmark"), MEASURED)
 AGGREGATIONS: tuple[dict[str, Any], ...] = (
     {"kind": "average"},
     {"kind": "memory", "discount": {"kind": "agreement"}},
@@ -81,6 +84,8 @@ def gather(folders: Iterable[Path]) -> list[Gathered]:
     found: dict[str, Gathered] = {}
     for folder in folders:
         result = Result.open(folder)
+        if result.damaged:
+            print(f"{folder}: {len(result.damaged)} files left out, such as {result.damaged[0]}")
         for variation in result.variations:
             scenario = result.scenario.with_(**variation)
             values = scenario.resolved()
@@ -144,6 +149,8 @@ def described(setting: Gathered) -> dict[str, Any]:
 def evidence_of(folders: Iterable[Path]) -> bytes:
     """The content of the file."""
     settings = [described(setting) for setting in gather(folders)]
+    if not settings:
+        raise ValueError("no folder has whole runs of two choices in one setting: run them again")
     content = {"version": __version__, "settings": _rounded(settings), "checksum": NO_CHECKSUM}
     return seal(json.dumps(content, indent=1).encode() + b"\n")
 
@@ -240,8 +247,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, help="processes; one per core by default")
     given = parser.parse_args(arguments)
     if given.measure is not None:
-        measure(given.measure, Path("runs/evidence"), given.workers)
-    below = given.folders or [Path("runs")]
+        measure(given.measure, MEASURED, given.workers)
+    below = given.folders or USUAL
     folders = [folder for one in below for folder in results_folders(one)]
     if not folders:
         parser.error(f"no results folder below {and_list(below)}: give --measure SEEDS")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.studies import advice
 from agewise.studies.advice import STEPS, Choice, Evidence, Features, Measured, features_of
 from benchmarks import evidence as making
 from tests.scenarios import tiny
@@ -134,6 +133,15 @@ def test_evidence_is_made_of_results(tmp_path):
     assert text.count("| sweep (rate") == 2
 
 
+def test_evidence_needs_something_to_compare(tmp_path):
+    with pytest.raises(ValueError, match="no folder has whole runs of two choices"):
+        making.evidence_of([])
+    alone = tmp_path / "alone"
+    agewise.run(tiny(**{"run.rounds": 2}), "random", 1, alone, engine="inline", quiet=True)
+    with pytest.raises(ValueError, match="no folder has whole runs of two choices"):
+        making.evidence_of([alone])
+
+
 def test_changed_evidence_is_refused():
     content = making.EVIDENCE.read_bytes()
     with pytest.raises(ValueError, match="evidence.json of the package was changed"):
@@ -156,4 +164,3 @@ def test_the_command_says_what_python_says(tmp_path):
     for sentence in made.sentences:
         assert sentence in shown
     assert f"{100 * made.features.needs[0]:.1f}" in shown
-    assert advice.NEAR == 1.0
