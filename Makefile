@@ -3,17 +3,21 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo map gap tune benchmark results test lint types contracts unit
+.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit
 .PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
-	@$(BIN)/agewise reproduce
+	@$(BIN)/agewise reproduce --explain
 
 map: $(READY)
 	@$(BIN)/agewise reproduce --map
 
 benchmark: $(READY)
 	@$(BIN)/agewise benchmark --write docs/benchmark.md
+
+# What `agewise advise` looks up, and docs/guide.md, from the results folders below runs/.
+evidence: $(READY)
+	@$(BIN)/python -m benchmarks.evidence
 
 gap: $(READY)
 	@$(BIN)/agewise gap

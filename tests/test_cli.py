@@ -350,6 +350,7 @@ TWINS = {
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
     "reproduce": [agewise.reproduce, agewise.reproduce_map],
+    "advise": [agewise.advise],
     "gap": [agewise.gap],
     "benchmark": [agewise.benchmark],
 }
@@ -386,6 +387,7 @@ OTHER_DEFAULTS = {
 }
 #: Parameters that a command has no option for.
 PYTHON_ONLY = {
+    "advise": {"evidence"},  # that of the package
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
     "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario

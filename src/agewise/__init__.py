@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agewise.scheduling import AccessPoint, Policy, RoundView
     from agewise.simulation import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
-    from agewise.studies import benchmark, gap, reproduce, reproduce_map
+    from agewise.studies import advise, benchmark, gap, reproduce, reproduce_map
     from agewise.traffic import schedule_traffic
 
 #: Where public names live. They are imported when first used: this is the one place where imports
@@ -50,6 +50,7 @@ _HOMES = {
     "Scenario": "scenario",
     "Streams": "random",
     "Uplink": "spectrum",
+    "advise": "studies",
     "benchmark": "studies",
     "compare": "experiment",
     "draw_figure": "report",
@@ -77,6 +78,7 @@ __all__ = [
     "Streams",
     "Uplink",
     "__version__",
+    "advise",
     "age",
     "benchmark",
     "compare",

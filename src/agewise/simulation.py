@@ -38,7 +38,7 @@ class Diverged(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class _Samples:
+class SeedSamples:
     """The samples of one seed on their UEs: policies are compared on the same."""
 
     learner: learn.Learner
@@ -52,7 +52,7 @@ def _load(source: Data, _: _Digests) -> data.Dataset:
     return data.load(source)
 
 
-def _samples(scenario: Scenario, streams: Streams) -> _Samples:
+def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
     """The samples of a run, prepared once for all policies as long as their files stay the same."""
     digests = _digests(scenario)
     return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
@@ -65,10 +65,10 @@ def _digests(scenario: Scenario) -> _Digests:
 @functools.lru_cache(maxsize=2)
 def _divided(
     settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
-) -> _Samples:
+) -> SeedSamples:
     dataset = _load(source, digests)
     partition = data.divide(dataset.train.labels, source, ues, streams)
-    return _Samples(
+    return SeedSamples(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
@@ -92,7 +92,7 @@ def simulate(
     require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
     known = sources_of(scenario, chosen) if sources is None else dict(sources)
-    samples = _samples(scenario, streams)
+    samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
     require_same(known, scenario)  # after reading them
     records = []
@@ -181,7 +181,7 @@ def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[
     """The rounds of `simulate`, one at a time as they happen."""
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
-    samples = _samples(scenario, streams)
+    samples = samples_of(scenario, streams)
     channel = make_channel(scenario, streams)
     return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
 

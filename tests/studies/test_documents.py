@@ -14,7 +14,7 @@ mpl.use("Agg")
 
 def test_results_are_put_together_of_all_parts(tmp_path):
     for name in PARTS:
-        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"## Part {name}\n", encoding="utf-8")
     text = write_results(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
     places = [text.index(f"## Part {name}") for name in PARTS]

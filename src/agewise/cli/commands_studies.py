@@ -1,4 +1,4 @@
-"""Commands that run studies: the paper's claims, the gap to the optimum, the benchmark."""
+"""Commands of studies: the paper's claims, advice, the gap to the optimum, the benchmark."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,7 @@ from agewise.cli.options import (
     Policies,
     Quiet,
     Seeds,
+    Source,
     Workers,
     default_out,
     out_folder,
@@ -46,6 +47,10 @@ def reproduce_command(
             help="Instead, where age-based scheduling wins: threshold, likeness of data, alpha.",
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Also measure what explains the gain, on the same models."),
+    ] = False,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -58,6 +63,8 @@ def reproduce_command(
     """
     folder = out or default_out("map" if whole_map else "reproduce", source or "paper")
     if whole_map:
+        if explain:
+            raise ValueError("--explain goes with the paper's figure: leave out --map")
         gains = agewise.reproduce_map(
             scenario_of(source or agewise.studies.map_scenario(), changes),
             seeds,
@@ -74,6 +81,7 @@ def reproduce_command(
             scenario_of(source or "paper", changes),
             seeds,
             folder,
+            explain=explain,
             engine=engine,
             workers=workers,
             address=address,
@@ -82,6 +90,19 @@ def reproduce_command(
         printing.print_reproduction(study, as_json=as_json)
         result = study.result
     printing.print_page(agewise.write_page(result), to_stderr=as_json)
+
+
+@command("advise")
+def advise_command(
+    source: Source,
+    changes: Changes = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which policy and aggregation measurements favour in settings like this one.
+
+    Example: agewise advise paper --set threshold.rate=6
+    """
+    printing.print_advice(agewise.advise(scenario_of(source, changes)), as_json=as_json)
 
 
 @command("gap")

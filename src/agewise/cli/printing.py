@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import Benchmark, Gap, MapResult, Reproduction
+    from agewise.studies import Advice, Benchmark, Explanation, Gap, MapResult, Reproduction
     from agewise.traffic import Traffic
 
 
@@ -70,7 +70,8 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
     figures = [str(file) for file in study.figures]
     if as_json:
         claims = [asdict(claim) for claim in study.claims]
-        print_json(_described(study.result) | {"claims": claims, "figures": figures})
+        described = _described(study.result) | {"claims": claims, "figures": figures}
+        print_json(described | _described_explanation(study.explanation))
         return
     _print_tables(study.result)
     say("What the paper says, and what holds here (both with ties at random):")
@@ -79,8 +80,44 @@ def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
         say(f"     {claim.evidence}")
     if study.claims:
         say(agewise.report.claims.CLAIMS_NOTE)
+    if study.explanation is not None:
+        print_explanation(study.explanation)
+        figures += map(str, study.explanation.figures)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
+
+
+def print_explanation(explanation: "Explanation") -> None:
+    """What each measure is for both policies, how it goes with the gain, and what that says."""
+    text, table = agewise.report.text, _table()
+    _columns(
+        table, ["measure"], ["age-based", "max-pack", "difference", "gain, alone", "gain, all"]
+    )
+    for row in explanation.table.to_dicts():
+        entries = [
+            f"{(row[f'{policy}@age_based'] + row[f'{policy}@max_pack']) / 2:.2f}"
+            for policy in ("age_based", "max_pack")
+        ]
+        for name, scale in (("difference", 1), ("slope", 100), ("joint", 100)):
+            number = text.with_interval(row, name, ".2f", scale)
+            entries.append("\n".join(filter(None, (number, text.p_text(row[f"{name}_p"])))))
+        table.add_row(row["label"], *entries)
+    _show(
+        table,
+        "What goes with the gain: both policies' sets on the same models, their difference, and\n"
+        "points of gain per standard deviation of it, alone and in a regression on all (95%)",
+    )
+    for sentence in explanation.sentences:
+        say(sentence)
+
+
+def _described_explanation(explanation: "Explanation | None") -> dict[str, Any]:
+    if explanation is None:
+        return {}
+    rows = explanation.table.fill_nan(None).to_dicts()
+    figures = [str(file) for file in explanation.figures]
+    described = {"sentences": explanation.sentences, "rows": rows, "figures": figures}
+    return {"explanation": described}
 
 
 def print_map(study: "MapResult", *, as_json: bool) -> None:
@@ -119,6 +156,34 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     say(study.family)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
+
+
+def print_advice(advice: "Advice", *, as_json: bool) -> None:
+    """What a setting is like, and what is favoured in those like it."""
+    if as_json:
+        print_json(advice.to_dict())
+        return
+    text, features, table = agewise.report.text, advice.features, _table()
+    _columns(table, ["UEs that need"], ["share %"])
+    needed = [n for n, share in enumerate(features.needs, start=1) if share > 0]
+    for n in needed:
+        word = "subchannel" if n == 1 else "subchannels"
+        table.add_row(f"{n} {word}", text.percent_text(features.needs[n - 1]))
+    table.add_row("more than all", text.percent_text(features.unserved))
+    _show(table, "Subchannels that a UE needs when all are free, over blocks and seeds")
+    say(
+        f"{text.percent_text(features.never)}% of the UEs can never be served; "
+        f"{text.percent_text(features.in_time)}% can be in time; there are "
+        f"{features.ues / features.subchannels:g} UEs for a subchannel."
+    )
+    say(
+        f"The labels of a UE are {features.unlike:.2f} from those of all data (0 is alike, 1 has "
+        f"nothing in common)."
+    )
+    for sentence in advice.sentences:
+        say(sentence)
+    if advice.favoured is not None:
+        say(f"Favoured: {advice.favoured.name}")
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:

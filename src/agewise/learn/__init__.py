@@ -4,6 +4,7 @@ from agewise.data import Dataset, Partition
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
+    State,
     Updates,
     average,
     is_finite,
@@ -26,6 +27,7 @@ __all__ = [
     "Learner",
     "LinearLearner",
     "Params",
+    "State",
     "Updates",
     "average",
     "is_finite",

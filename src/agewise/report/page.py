@@ -18,6 +18,7 @@ from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import charts, html, numbers
 from agewise.report.claims import claims_of
+from agewise.report.explained import explained_section
 from agewise.report.numbers import SweepMap, Variation
 from agewise.report.text import short_names
 from agewise.report.verdict import compared, missing, verdict
@@ -73,6 +74,7 @@ def make_page(result: Result) -> str:
         "choice": html.choice(shown, MOST_VARIATIONS),
         "legend": html.legend(result),
         "maps": html.maps(squares),
+        "explained": explained_section(result.path),
         "idea": html.idea(result),
         "origin": html.origin(result),
         "toml": escape(result.scenario.to_toml()),

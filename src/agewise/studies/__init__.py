@@ -1,5 +1,7 @@
 """The paper's figure and claims, where they hold, the gap to the optimum, the benchmark."""
 
+from agewise.studies.advice import Advice, advise
+from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
 from agewise.studies.optimality import Gap, Losses, gap, gap_scenario, losses_of
@@ -8,12 +10,16 @@ from agewise.studies.ranking import Benchmark, benchmark
 
 __all__ = [
     "GAP_POLICIES",
+    "Advice",
     "Benchmark",
+    "Explanation",
     "Gap",
     "Losses",
     "MapResult",
     "Reproduction",
+    "advise",
     "benchmark",
+    "explain",
     "gap",
     "gap_scenario",
     "losses_of",

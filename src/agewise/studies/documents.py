@@ -15,6 +15,7 @@ written by hand. They are measured on the presets, which were fixed beforehand f
 #: The parts of the document: the file that a study writes, and the command that makes it.
 PARTS: dict[str, str] = {
     "reproduce-paper/claims.md": "agewise reproduce",
+    "reproduce-paper/explanation.md": "agewise reproduce --explain",
     "map-paper/map.md": "agewise reproduce --map",
     "gap-paper/gap.md": "agewise gap",
     "benchmark/headline.md": "agewise benchmark",

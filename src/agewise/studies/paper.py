@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from agewise import statistics
-from agewise.engines import Engine
+from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import accuracy_curves, gain_curve, paper_style, save
@@ -22,6 +22,8 @@ from agewise.report.text import p_text, points_text, short_names, table_family, 
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 from agewise.studies.documents import markdown_table, write_part
+from agewise.studies.explanation import Explanation
+from agewise.studies.explanation import explain as explain_gain
 
 AGE_BASED, MAX_PACK = AgeBased(), MaxPack()
 POLICIES: tuple[Policy, ...] = (
@@ -45,11 +47,15 @@ _SERVICE = {
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The results, what they say of the paper's claims, and the figures made of them."""
+    """The results, what they say of the paper's claims, and the figures made of them.
+
+    ``explanation`` says what explains the gain, if that was asked for.
+    """
 
     result: Result
     claims: list[Claim]
     figures: list[Path]
+    explanation: Explanation | None = None
 
     def table(self) -> pl.DataFrame:
         """The numbers behind the verdict."""
@@ -61,6 +67,7 @@ def reproduce(
     seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/reproduce-paper",
     *,
+    explain: bool = False,
     engine: str | Engine = "local",
     workers: int | None = None,
     address: str | None = None,
@@ -68,8 +75,8 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
-    The scenario is the preset ``paper`` by default; the other options are those of
-    `agewise.compare`.
+    The scenario is the preset ``paper`` by default. ``explain`` also measures what explains the
+    gain: both policies on the same models. The other options are those of `agewise.compare`.
     """
     result = compare(
         Scenario.preset("paper") if scenario is None else scenario,
@@ -83,7 +90,11 @@ def reproduce(
         quiet=quiet,
         fail_fast=True,
     )
-    made = Reproduction(result, claims_of(result), draw(result))
+    explanation = None
+    if explain:
+        runner = make_engine(engine, workers, address)
+        explanation = explain_gain(result, runner, quiet=quiet)
+    made = Reproduction(result, claims_of(result), draw(result), explanation)
     write_part(result.path, "claims.md", claims_markdown(made))
     return made
 

@@ -1,0 +1,73 @@
+"""What explains the gain, as a part of the page: from the files of the results folder."""
+
+import base64
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from agewise.files import seal_holds
+from agewise.report.text import p_text, with_interval
+
+_HEAD = (
+    "measure", "age-based", "max-pack", "difference", "gain, alone", "gain, all together",
+)  # fmt: skip
+_NOTE = (
+    "What both policies hear, compared on the same models. The gain is in percentage points per "
+    "standard deviation of the difference, within rounds over the seeds, of each measure alone and "
+    "of all together; intervals are 95%, and p-values are corrected (Holm) for all of the table."
+)
+
+
+def explained_section(folder: Path) -> str:
+    """The section of the page; nothing if nothing was explained, or the file was changed."""
+    try:
+        content = (folder / "explanation.json").read_bytes()
+    except OSError:
+        return ""
+    if not seal_holds(content):
+        return ""
+    found = json.loads(content)
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])
+    head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
+    rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])
+    return (
+        '<section aria-labelledby="explained-title"><h2 id="explained-title">What explains the '
+        f'gain</h2>{sentences}{_picture(folder / "explanation.png")}<div class="scroll"><table>'
+        f'<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p class="note">'
+        f"{escape(_NOTE)}</p></section>"
+    )
+
+
+def _entries(row: Mapping[str, Any]) -> str:
+    means = (
+        (row[f"{policy}@age_based"], row[f"{policy}@max_pack"])
+        for policy in ("age_based", "max_pack")
+    )
+    cells = [_mean(*both) for both in means]
+    cells += [_with_p(row, "difference", 1), _with_p(row, "slope", 100), _with_p(row, "joint", 100)]
+    numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f'<th scope="row">{escape(str(row["label"]))}</th>{numbers}'
+
+
+def _mean(first: float | None, second: float | None) -> str:
+    return "–" if first is None or second is None else f"{(first + second) / 2:.2f}"
+
+
+def _with_p(row: Mapping[str, Any], name: str, scale: float) -> str:
+    if row[name] is None or row[f"{name}_low"] is None:
+        return "–"
+    return ", ".join(
+        filter(None, (with_interval(row, name, ".2f", scale), p_text(row[f"{name}_p"])))
+    )
+
+
+def _picture(file: Path) -> str:
+    if not file.exists():
+        return ""
+    data = base64.b64encode(file.read_bytes()).decode()
+    return (
+        f'<img src="data:image/png;base64,{data}" style="max-width:100%" alt="How the two policies '
+        'differ in each measure, and how each goes with the gain">'
+    )

@@ -1,0 +1,190 @@
+"""What explains the gain: measures by hand, runs followed again, slopes that were put in."""
+
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import agewise
+from agewise import learn
+from agewise.engines import Inline
+from agewise.report.explained import explained_section
+from agewise.simulation import samples_of
+from agewise.statistics import clustered_regression
+from agewise.studies import explanation
+from agewise.studies.explanation import (
+    MEASURES,
+    POLICIES,
+    SeedBlocks,
+    Task,
+    compare_labels,
+    compare_updates,
+    follow,
+    squared_mean,
+    summarise,
+    supports,
+)
+from tests.scenarios import tiny
+
+mpl.use("Agg")
+SCENARIO = tiny(**{"run.rounds": 8, "data.partition.classes_per_ue": 1})
+
+
+def test_labels_by_hand():
+    counts = np.array([[4, 0, 0], [0, 4, 0], [0, 0, 8]])
+    covered, distance = compare_labels([np.array([0, 1]), np.array([2])], counts)
+    assert covered == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert distance == pytest.approx((0.5 + 0.5) / 2)
+    assert compare_labels([np.array([], np.int64)], counts) == (0.0, 1.0)
+    assert compare_labels([np.arange(3)], counts) == (1.0, 0.0)
+
+
+def test_updates_by_hand():
+    """Without noise the bias is a distance, and orthogonal updates have a diversity of 1."""
+    start = np.array([1.0, 1.0], np.float32)
+    draw = start + np.array([[2.0, 0.0], [0.0, 2.0]], np.float32)
+    sizes = np.array([3, 1])
+    sets = [np.array([0]), np.array([1]), np.array([0, 1])]
+    found = [compare_updates([draw, draw], start, [one], sizes) for one in sets]
+    length = np.hypot(1.5, 0.5)
+    assert found[0] == pytest.approx((1, np.hypot(0.5, 0.5) / length, found[0][1], 0), abs=1e-6)
+    assert found[1] == pytest.approx((1, np.hypot(1.5, 1.5) / length, found[1][1], 0), abs=1e-6)
+    assert found[2] == pytest.approx((1, 0, 0, 0), abs=1e-6)
+    both = compare_updates([draw, draw], start, sets[:2], sizes)
+    assert both[1] == pytest.approx((found[0][1] + found[1][1]) / 2)
+    assert both[2] == pytest.approx(np.hypot(0.5, 0.5) / length, abs=1e-6), "1, 1 less 1.5, 0.5"
+
+
+def test_the_number_of_draws_adds_nothing_to_a_squared_length():
+    rng = np.random.default_rng(0)
+    found = [squared_mean(np.array([3.0, 4.0]) + rng.normal(size=(3, 2))) for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(25.0, abs=0.3)
+
+
+def test_variance_is_that_of_the_average_over_draws():
+    rng = np.random.default_rng(1)
+    start, sizes = np.zeros(400, np.float32), np.ones(4, np.int64)
+    draws = [(1 + rng.normal(size=(4, 400))).astype(np.float32) for _ in range(60)]
+    _, bias, _, variance = compare_updates(draws, start, [np.array([0, 1])], sizes)
+    assert variance == pytest.approx(0.5, rel=0.1), "400 / 2 over 400"
+    assert bias < 0.15
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [agewise.simulate(SCENARIO, policy, 3) for policy in POLICIES]
+
+
+def test_runs_are_followed_on_their_own_models(runs):
+    """Worked out beside it: the model of round 4 of max-pack, then age-based's sets from there."""
+    blocks = follow(Task.of(SCENARIO, 3, runs, 4, 3))
+    assert blocks.starts.tolist() == [0, 4]
+    streams = agewise.Streams(3)
+    learner = samples_of(SCENARIO, streams).learner
+    params, reached = learner.init(streams), []
+    for t in range(8):
+        ues = runs[1 if t < 4 else 0].received[t]
+        models = learner.train(params, ues, t, streams)
+        params, _ = learn.average(models, learner.sizes[ues], params)
+        reached.append(learner.evaluate(params).accuracy)
+    expected = np.mean(reached[4:]) - runs[1].accuracy[4:].mean()
+    assert blocks.gains[1, 1] == pytest.approx(expected, abs=1e-12)
+    both = [one.accuracy[:4].mean() for one in runs]
+    assert blocks.gains[:, 0] == pytest.approx([both[0] - both[1]] * 2), "the same first model"
+    assert np.array_equal(blocks.values[0, 0], blocks.values[1, 0]), "the same first model"
+    heard = blocks.values[..., list(MEASURES).index("heard")]
+    ever = [np.unique(np.concatenate(runs[0].received[: t + 1])) for t in range(4, 8)]
+    share = np.mean([learner.sizes[ues].sum() for ues in ever]) / learner.sizes.sum()
+    assert heard[:, 1, 0] == pytest.approx(share)
+
+
+def test_a_run_that_cannot_be_followed_is_refused(runs):
+    task = Task.of(SCENARIO, 3, runs, 4, 2)
+    task.accuracies[0][-1] += 0.01
+    with pytest.raises(ValueError, match="seed 3 reached .* when it was followed again"):
+        follow(task)
+
+
+def made_up(slope, cause, seeds=8, blocks=10):
+    """Blocks whose gain follows one measure, and a trend over rounds that all measures share."""
+    rng = np.random.default_rng(5)
+    trend = np.linspace(1, 0, blocks)[:, np.newaxis]
+    found = []
+    for _ in range(seeds):
+        apart = 0.5 + trend + 0.1 * rng.normal(size=(2, blocks, len(MEASURES)))
+        values = np.stack((apart, np.zeros_like(apart)), axis=2)
+        index = list(MEASURES).index(cause)
+        noise = 0.001 * rng.normal(size=(2, blocks))
+        gains = 0.02 * trend[:, 0] + slope * (apart[..., index] - 0.5 - trend[:, 0]) + noise
+        found.append(SeedBlocks(np.arange(blocks) * 5, gains, values))
+    return found
+
+
+def test_only_what_goes_with_the_gain_is_found():
+    made = summarise(made_up(0.05, "heard"), range(8), 5)
+    rows = {row["measure"]: row for row in made.table.to_dicts()}
+    assert [name for name, row in rows.items() if supports(row)] == ["heard"], "not the trend"
+    heard = rows["heard"]
+    assert heard["slope"] == pytest.approx(0.05 * heard["deviation"], rel=0.1)
+    assert heard["slope_low"] < 0.05 * heard["deviation"] < heard["slope_high"]
+    assert "explains the gain is not shown" in made.sentences[0]
+    assert "favour, and with the gain, goes data ever heard" in made.sentences[1]
+    assert "21 tests" in made.sentences[1]
+
+
+def test_diversity_is_credited_where_it_is_due():
+    made = summarise(made_up(0.05, "diversity"), range(8), 5)
+    assert made.sentences[0].startswith("Gradient diversity may explain the gain")
+    against = summarise(made_up(-0.05, "bias"), range(8), 5)
+    assert "in max-pack's favour, goes bias of a round" in against.sentences[1]
+
+
+def test_few_seeds_test_nothing():
+    made = summarise(made_up(0.05, "heard", seeds=4), range(4), 5)
+    assert made.sentences[1] == "4 seeds are too few to say what explains the gain."
+    assert made.table["slope_p"].is_nan().all()
+    assert made.table["difference_p"].is_nan().all()
+
+
+def test_errors_are_those_between_clusters():
+    """Rows of a cluster that repeat each other add nothing to what is known."""
+    rng = np.random.default_rng(2)
+    x, noise = rng.normal(size=(12, 1)), rng.normal(size=12)
+    once = clustered_regression(x[:, 0] + noise, x, np.zeros(12), np.arange(12))
+    rows = np.repeat(np.arange(12), 7)
+    again = clustered_regression((x[:, 0] + noise)[rows], x[rows], np.zeros(84), rows)
+    np.testing.assert_allclose(again.low, once.low)
+    np.testing.assert_allclose(again.p_values, once.p_values)
+
+
+def test_reproduce_explains_and_goes_on(tmp_path, monkeypatch):
+    options = {"explain": True, "engine": "inline", "quiet": True}
+    made = agewise.reproduce(SCENARIO, 5, tmp_path, **options)
+    found = made.explanation
+    assert (found.seeds, found.blocks) == (5, 10)
+    assert [file.name for file in found.figures] == ["explanation.png", "explanation.pdf"]
+    kept = json.loads((tmp_path / "explanation.json").read_bytes())
+    assert kept["sentences"] == found.sentences
+    page = agewise.write_page(made.result).read_text(encoding="utf-8")
+    assert "What explains the gain" in page
+    assert "data:image/png;base64," in page
+    damaged = tmp_path / "explanation" / "seed-0002.json"
+    damaged.write_bytes(damaged.read_bytes().replace(b'"seed": 2', b'"seed": 3'))
+    again = []
+    monkeypatch.setattr(explanation, "follow", lambda task: again.append(task.seed) or follow(task))
+    repeated = agewise.reproduce(SCENARIO, 6, tmp_path, **options).explanation
+    assert again == [2, 5], "the damaged one and the new one"
+    assert repeated.seeds == 6
+
+
+def test_a_changed_file_is_not_shown(tmp_path):
+    assert explained_section(tmp_path) == ""
+    result = agewise.compare(
+        SCENARIO, POLICIES, 1, tmp_path / "r", engine="inline", quiet=True, baseline="max-pack"
+    )
+    explanation.explain(result, Inline(), quiet=True)
+    assert "too few" in explained_section(result.path)
+    file = result.path / "explanation.json"
+    file.write_bytes(file.read_bytes().replace(b"too few", b"enough!"))
+    assert explained_section(result.path) == ""
