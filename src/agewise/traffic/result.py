@@ -105,7 +105,7 @@ class Traffic:
     def age_cost(self, alpha: float, form: Form = "paper") -> float:
         """The sum over the UEs of f_alpha of their ages (problem 3), average over the slots."""
         costs = f_alpha(np.arange(self.age_counts.size), alpha, form)
-        return float(self.age_counts @ costs) / self.rounds
+        return float((self.age_counts * costs).sum()) / self.rounds
 
     def age_quantile(self, share: float) -> int:
         """The lowest age that this share of all ages, over UEs and slots, does not exceed."""
