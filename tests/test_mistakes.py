@@ -688,6 +688,7 @@ def test_names_that_the_locale_cannot_write(tmp_path):
 
 JSON_COMMANDS = {
     "policies": (),
+    "advise": ("tiny.toml",),
     "run": ("tiny.toml", "--engine", "inline"),
     "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline"),
     "sweep": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--vary", "threshold.rate=1,4"),
