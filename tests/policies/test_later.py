@@ -411,7 +411,7 @@ def test_age_dissimilarity_weighs_ages_by_unlikeness():
         ("oort:penalty=-1", r"penalty must be in \[0, inf\), not -1"),
         ("oort:pace=0", r"pace must be in \(0, inf\), not 0"),
         ("importance-channel:rho=0", r"rho must be in \(0, 1\], not 0"),
-        ("importance-channel:draw_share=0", r"draw_share must be in \(0, inf\), not 0"),
+        ("importance-channel:draw_share=0", r"draw_share must be in \(0, 1000\], not 0"),
         ("importance-channel:floor=-0.5", r"floor must be in \[0, 1\], not -0.5"),
         ("max-weight:ties=first", "ties must be one of random, lowest-index, not 'first'"),
         ("max-weight:channel=known", "channel must be one of unseen, seen, not 'known'"),
