@@ -144,7 +144,7 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
         )
         limits = rng.random(ues) * 3
         target = target_nats([0.0, 0.5, 1.0, 2.0, 3.0][trial % 5])
-        least, of, cost, start, members, nodes, enough = sets_within(
+        least, rounding, of, cost, start, members, nodes, enough = sets_within(
             gains, link_with(target, subchannels), np.arange(ues), prices, limits,
             Quota(not every, 10**6, 10**9),
         )  # fmt: skip
@@ -168,6 +168,7 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
                 assert found.keys() <= expected.keys()
         assert enough
         assert nodes < 10**9
+        assert 0 <= rounding <= 1e-14 * limits.sum()
 
 
 def best_assignment(gains, weights, threshold):
@@ -327,7 +328,7 @@ def test_running_out_of_sets_does_not_use_up_the_work():
     given = gains, link_with(1.0, 12), np.arange(1), np.zeros(12), np.ones(1)
     *_, all_nodes, enough = sets_within(*given, Quota(False, 10**6, 10**9))
     assert enough
-    _, of, *_, nodes, enough = sets_within(*given, Quota(False, 3, 10**9))
+    _, _, of, *_, nodes, enough = sets_within(*given, Quota(False, 3, 10**9))
     assert (of.size, enough) == (3, False)
     assert nodes < all_nodes
 

@@ -22,8 +22,7 @@ from agewise.core.waterfill import Filling, add, excess_of, gets_power, is_usabl
 #: The linear bound is loosened by this, relatively and absolutely: its own rounding can then
 #: never exclude a set.
 _RELATIVE_SLACK, _ABSOLUTE_SLACK = 1e-9, 1e-12
-#: The least cost of a set is lowered by this for each subchannel, relatively: costs are sums, and
-#: a bound that rests on them must not be too low by their rounding.
+#: Costs are sums: each may be off by this for each subchannel, relatively.
 _COST_ROUNDING = np.finfo(np.float64).eps
 #: Prices of power among which the one with the best bound is chosen.
 _POWER_PRICES = 16
@@ -315,8 +314,9 @@ def sets_within(gains, link, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
 
     A set costs the sum of ``prices[subchannel]``. Returns a lower bound on the cost of each UE's
-    sets, at most its limit (exact but for rounding unless the nodes ran out); the sets as the
-    four arrays of `FoundSets`; the nodes used, and whether the quota sufficed.
+    sets, at most its limit (exact unless the nodes ran out); by how much the sum of these bounds
+    may be too high, since costs are rounded; the sets as the four arrays of `FoundSets`; the
+    nodes used, and whether the quota sufficed.
     """
     scratch = set_scratch(gains.shape[1])
     sets = FoundSets(
@@ -324,6 +324,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
     )
     progress = Progress(0, 0, True)
     least_cost = limits.copy()
+    rounding = 0.0
     for place in range(ues.size):
         row = gains[ues[place]]
         cheapest = cheapest_price(row, link.power_budget, prices)
@@ -340,9 +341,9 @@ def sets_within(gains, link, ues, prices, limits, quota):
         )
         if not progress.complete:
             least_cost[place] = min(max(bound, cheapest), least_cost[place])
-        least_cost[place] *= 1.0 - (prices.size + 4) * _COST_ROUNDING
+        rounding += least_cost[place] * (prices.size + 4) * _COST_ROUNDING
     found = progress.found
     return (
-        least_cost, sets.place[:found], sets.cost[:found], sets.start[: found + 1],
+        least_cost, rounding, sets.place[:found], sets.cost[:found], sets.start[: found + 1],
         sets.members[: sets.start[found]], progress.nodes, progress.complete,
     )  # fmt: skip

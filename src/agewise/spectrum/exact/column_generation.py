@@ -24,10 +24,12 @@ class Duals:
 
     ``profit[candidate]`` is the weight of a candidate less the duals of its cheapest set, or
     more; below 0 where no set is worth its duals. Its positive part is the dual of the candidate.
+    All of them together may be too low by ``rounding``.
     """
 
     subchannel: NDArray[np.float64]
     profit: NDArray[np.float64]
+    rounding: float
 
     @property
     def rows(self) -> NDArray[np.float64]:
@@ -36,7 +38,7 @@ class Duals:
 
     @property
     def upper_bound(self) -> float:
-        """What no packing is worth more than: the sum of all duals."""
+        """What no packing is worth more than, but for the rounding: the sum of all duals."""
         return math.fsum(self.rows)
 
 
@@ -49,10 +51,10 @@ def price_columns(
     the candidates, the columns and their costs.
     """
     quota = Quota(True, 0, effort.node_limit)
-    least, columns, cost, _ = _columns_within(
+    least, rounding, columns, cost, _ = _columns_within(
         candidates, subchannel_duals, candidates.weights, quota, effort
     )
-    return Duals(subchannel_duals, candidates.weights - least), columns, cost
+    return Duals(subchannel_duals, candidates.weights - least, rounding), columns, cost
 
 
 def columns_within_gap(
@@ -62,10 +64,12 @@ def columns_within_gap(
 
     No other column has a reduced cost above ``-gap``.
     """
-    limits = candidates.weights - np.maximum(duals.profit, 0.0) + gap
+    limits = candidates.weights - np.maximum(duals.profit, 0.0) + (gap + duals.rounding)
     limits *= 1.0 + rounding_of_sums(candidates.subchannels)
     quota = Quota(False, most_columns, effort.node_limit)
-    _, columns, _, complete = _columns_within(candidates, duals.subchannel, limits, quota, effort)
+    _, _, columns, _, complete = _columns_within(
+        candidates, duals.subchannel, limits, quota, effort
+    )
     return columns, complete
 
 
@@ -75,13 +79,13 @@ def _columns_within(
     limits: NDArray[np.float64],
     quota: Quota,
     effort: Effort,
-) -> tuple[NDArray[np.float64], Columns, NDArray[np.float64], bool]:
-    """Bounds on the candidates' costs; columns that cost less than the limits, if complete."""
-    least, candidate, cost, start, members, nodes, complete = sets_within(
+) -> tuple[NDArray[np.float64], float, Columns, NDArray[np.float64], bool]:
+    """Bounds on candidates' costs, their rounding; columns that cost less, if complete."""
+    least, rounding, candidate, cost, start, members, nodes, complete = sets_within(
         candidates.gains, candidates.link, candidates.ues, subchannel_duals, limits, quota
     )
     effort.spend(nodes)
-    return least, Columns(candidate, start, members), cost, complete
+    return least, rounding, Columns(candidate, start, members), cost, complete
 
 
 def solve_master(

@@ -102,8 +102,8 @@ def solve(
         search.certify(weight, unit)
     allocation = _allocation(uplink, weight, ranks, search.owner)
     value = math.fsum(weight[allocation.scheduled])
-    bound = value if search.proven else max(value, search.upper_bound * unit * (1 + 4 * _EPSILON))
-    return Optimum(allocation, value, bound, search.proven)
+    bound = max(value, search.certain_bound * unit * (1 + 4 * _EPSILON))
+    return Optimum(allocation, value, value if search.proven else bound, search.proven)
 
 
 @dataclass
@@ -111,7 +111,8 @@ class _Search:
     """The incumbent as ``owner[subchannel]``, its value, and the upper bound on all packings.
 
     ``heuristic`` finds the owners of a good packing at some cost. ``step`` is a number of which
-    all values are multiples, or 0 if there is none.
+    all values are multiples, or 0 if there is none. ``certain_bound`` is the upper bound with all
+    that it may have been rounded.
     """
 
     candidates: Candidates
@@ -121,6 +122,7 @@ class _Search:
     effort: Effort
     value: float = 0.0
     upper_bound: float = math.inf
+    certain_bound: float = math.inf
     duals: Duals | None = None
     certified: bool = False
 
@@ -157,7 +159,7 @@ class _Search:
     @property
     def proven(self) -> bool:
         """Whether no packing is better than the incumbent."""
-        return self.certified or self.upper_bound - self.value - self.least_difference <= 0
+        return self.certified or self.certain_bound - self.value - self.least_difference <= 0
 
     def run(self) -> None:
         """Search until the incumbent is proven, as far as float64 goes, or a limit is reached.
@@ -223,6 +225,7 @@ class _Search:
     def _bounded_by(self, duals: Duals) -> bool:
         """Lower the upper bound to that of the duals; whether it settles the search."""
         self.upper_bound = min(self.upper_bound, duals.upper_bound)
+        self.certain_bound = min(self.certain_bound, duals.upper_bound + duals.rounding)
         return self.settled
 
     def _offer(self, candidates: Candidates, packing: Columns) -> None:
@@ -255,7 +258,9 @@ class _Search:
             if not complete:
                 return
             known = self.value if self.resolves else self.value + self.least_gain
-            self.upper_bound = min(self.upper_bound, max(known, duals.upper_bound - gap))
+            left = max(known, duals.upper_bound - gap)
+            self.upper_bound = min(self.upper_bound, left)
+            self.certain_bound = min(self.certain_bound, left)
             if self.settled:
                 return
 
