@@ -7,6 +7,7 @@ A package adds one through the entry point group ``agewise.policies``, in its py
 """
 
 import difflib
+import functools
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -101,6 +102,8 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return policy
     if not isinstance(policy, str):
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
+    if policy in _BUILT_IN and not parameters:
+        return _with_defaults(policy)
     policy, _, written = policy.partition(":")
     found = policy_class(policy)
     parameters = _together(_written_parameters(written, policy), parameters, policy)
@@ -113,6 +116,12 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return found(**parameters)
     except TypeError as error:
         raise ValueError(f"policy {policy!r} cannot be made: {error}") from error
+
+
+@functools.cache
+def _with_defaults(name: str) -> Policy:
+    """A built-in policy as it comes: one object serves all, for none ever changes."""
+    return _BUILT_IN[name]()
 
 
 def _written_parameters(text: str, policy: str) -> dict[str, Any]:
