@@ -4,6 +4,7 @@ import functools
 import hashlib
 import logging
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,27 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 _log = logging.getLogger("agewise")
 
 
+_ROOM = Path(__file__).parent
+_IMPORT = re.compile(rf"^from {re.escape(__package__)}\.(\w+) import", re.MULTILINE)
+
+
 @functools.cache
-def room_stamp() -> str:
-    """A hash of the content of all files in this room."""
+def _files_behind(module: str) -> frozenset[str]:
+    """The modules of this room that a module's kernels are compiled from, itself among them.
+
+    Modules of this room import each other as ``from agewise.core.name import`` alone.
+    """
+    imported = _IMPORT.findall((_ROOM / f"{module}.py").read_text(encoding="utf-8"))
+    return frozenset({module}).union(*map(_files_behind, imported))
+
+
+@functools.cache
+def stamp_of(module: str) -> str:
+    """A hash of the content of all files that a module's kernels are compiled from."""
     content = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        content.update(file.name.encode())
-        content.update(file.read_bytes())
+    for name in sorted(_files_behind(module)):
+        content.update(name.encode())
+        content.update((_ROOM / f"{name}.py").read_bytes())
     return content.hexdigest()
 
 
@@ -73,7 +88,7 @@ class _SealedFiles(IndexDataCacheFile):
 
 
 class _RoomCache(FunctionCache):
-    """Numba's disk cache of one kernel, valid as long as no file of this room changes.
+    """Numba's disk cache of one kernel, valid as long as no file changes that it is compiled from.
 
     Numba itself looks only at the file in which a kernel stands, not at those of the kernels that
     it calls, which are compiled into it. Whatever goes wrong with the cache costs time and one
@@ -83,7 +98,8 @@ class _RoomCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         name = f"{self._impl.filename_base}.sealed"
-        self._cache_file = _SealedFiles(self._cache_path, name, room_stamp())
+        stamp = stamp_of(function.__module__.rpartition(".")[2])
+        self._cache_file = _SealedFiles(self._cache_path, name, stamp)
 
     def load_overload(self, signature, context):
         """The compiled kernel, or ``None`` if it has to be compiled."""
