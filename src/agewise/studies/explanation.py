@@ -28,8 +28,7 @@ from agewise.files import NO_CHECKSUM, seal, seal_holds, write_whole
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
-from agewise.report import explanation_chart, paper_style, save
-from agewise.report.figures import PAGE_IN
+from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
 from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text, with_interval
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
@@ -590,9 +589,8 @@ def _entry(row: _Row, name: str, scale: float) -> str:
 
 
 def _draw(made: Summary, files: Sequence[Path]) -> None:
-    with paper_style() as plt:
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE_IN, 2.6), layout="constrained", sharey=True)
-        explanation_chart(made.table.to_dicts(), axes)
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.6)
+        explanation_chart(made.table.to_dicts(), figure.subplots(1, 2, sharey=True))
         for file in files:
             save(figure, file)
-        plt.close(figure)

@@ -15,9 +15,8 @@ from agewise import statistics
 from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import accuracy_curves, gain_curve, paper_style, save
+from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
 from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
-from agewise.report.figures import PAGE_IN
 from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
@@ -151,12 +150,12 @@ def draw(result: Result) -> list[Path]:
     gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
     gain = statistics.mean_interval(gains)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
-    with paper_style() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE_IN, 2.7), layout="constrained")
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.7)
+        left, right = figure.subplots(1, 2)
         accuracy_curves(curves, left, runs=runs)
         gain_curve(gain, EARLY, right, runs=gains)
         right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
-        plt.close(figure)
     return files

@@ -1,0 +1,84 @@
+"""The pictures that explain the idea: what a UE needs, and who is chosen."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from agewise.report.numbers import Numbers
+from agewise.report.style import colour, ink, new_axis
+
+
+def water_filling(ues: Sequence[tuple[str, Numbers, Numbers]], axis: Axes | None = None) -> Axes:
+    """Draw the subchannels of UEs, each with its name, ``gain[subchannel]`` and ``power``.
+
+    A grey column is as high as the inverse of the gain; power fills up to one level for all
+    subchannels of a UE.
+    """
+    axis = axis or new_axis(2.2)
+    start, middles = 0.0, []
+    for place, (_, gain, power) in enumerate(ues):
+        order = np.argsort(-gain, kind="stable")
+        floor, filled = 1.0 / gain[order], power[order]
+        x = start + np.arange(gain.size)
+        names = ("inverse of the gain", "power") if place == 0 else (None, None)
+        axis.bar(x, floor, width=0.86, color=ink("others"), linewidth=0, label=names[0])
+        axis.bar(
+            x, filled, width=0.86, bottom=floor, color=colour(0), linewidth=0, alpha=0.75,
+            label=names[1],
+        )  # fmt: skip
+        level = float((floor + filled)[filled > 0].max(initial=0.0))
+        axis.plot(
+            [x[0] - 0.5, x[-1] + 0.5], [level, level], color=ink("ink"), linewidth=1.2,
+            linestyle="--", label="level" if place == 0 else None,
+        )  # fmt: skip
+        middles.append(float(x.mean()))
+        start = float(x[-1]) + 2.2
+    axis.set_xticks(middles, [name for name, _, _ in ues])
+    axis.tick_params("x", length=0, labelcolor=ink("ink"))
+    axis.set_xlim(-1.2, start - 1.0)
+    axis.grid(visible=False, axis="x")
+    axis.set_ylabel("power (units of the budget)")
+    axis.legend(loc="upper left")
+    return axis
+
+
+def chosen_ages(
+    ages: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    subchannels: NDArray[np.int64],
+    axis: Axes | None = None,
+    *,
+    index: int = 0,
+) -> Axes:
+    """Draw ``ages[ue]`` before a round, the oldest first; those of the ``chosen`` in colour.
+
+    ``subchannels[chosen]`` stands over each of these.
+    """
+    axis = axis or new_axis(1.8)
+    order = np.argsort(-ages, kind="stable")
+    on = np.isin(order, chosen)
+    places = np.arange(order.size)
+    axis.bar(
+        places[~on], ages[order][~on] + 0.12, width=1.0, color=ink("others"), linewidth=0,
+        alpha=0.5, label="waits",
+    )  # fmt: skip
+    axis.bar(
+        places[on], ages[order][on] + 0.12, width=1.0, color=colour(index), linewidth=0,
+        label="uploads",
+    )  # fmt: skip
+    held = dict(zip(chosen.tolist(), subchannels.tolist(), strict=True))
+    for place in places[on]:
+        ue = int(order[place])
+        axis.annotate(
+            str(held[ue]), (place, ages[ue]), xytext=(0, 2), textcoords="offset points",
+            ha="center", va="bottom", fontsize="x-small", color=ink("ink"),
+        )  # fmt: skip
+    axis.set_xlim(-0.6, order.size - 0.4)
+    axis.set_xlabel("UEs, the longest unheard first")
+    axis.set_ylabel("age (rounds)")
+    axis.grid(visible=False, axis="x")
+    axis.margins(y=0.18)
+    axis.legend(loc="upper right")
+    return axis
