@@ -5,7 +5,6 @@ from types import ModuleType
 
 _NEEDED_BY = {
     "pandas": "pandas data frames need",
-    "plot": "figures need",
     "ray": "the engine ray needs",
 }
 
@@ -13,7 +12,7 @@ _NEEDED_BY = {
 def require(module: str, extra: str) -> ModuleType:
     """The optional module; ``ModuleNotFoundError`` says how to install it if it is not there.
 
-    >>> require("json", "plot").__name__
+    >>> require("json", "pandas").__name__
     'json'
     """
     package = module.partition(".")[0]

@@ -69,6 +69,7 @@ def _with_p(row: Mapping[str, Any], name: str, scale: float) -> str:
 def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
     """The chart of the folder's explanation.pdf, from its numbers."""
     with page_style():
-        figure = new_figure(1.6 * CARD_IN, 3.2)
+        figure = new_figure(2 * CARD_IN, 3.4)
         explanation_chart(rows, figure.subplots(1, 2, sharey=True))
-        return inline_svg(figure, "explained", _ALT)
+        picture = inline_svg(figure, "explained", _ALT)
+    return f'<div class="scroll wide" tabindex="0" role="region" aria-label="Chart">{picture}</div>'

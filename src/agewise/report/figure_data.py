@@ -69,7 +69,10 @@ def _texts(axis: Axes) -> Iterator[Row]:
     for text in axis.texts:
         if any(str(patch.get_gid()).startswith("square-") for patch in axis.patches):
             column, row = (round(float(at)) for at in text.get_position())
-            names = axis.get_xticklabels()[column].get_text(), axis.get_yticklabels()[row].get_text()
+            names = (
+                axis.get_xticklabels()[column].get_text(),
+                axis.get_yticklabels()[row].get_text(),
+            )
             yield "square", "", names[0], names[1].replace("\n", ", "), text.get_text()
 
 

@@ -182,7 +182,9 @@ def _trade_off(setting: Setting, width: float | None) -> Figure:
 
 def _reached(setting: Setting, width: float | None) -> Figure:
     figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    lines = {n: (each.reached, np.asarray(each.accuracy.mean)) for n, each in setting.curves.items()}
+    lines = {
+        n: (each.reached, np.asarray(each.accuracy.mean)) for n, each in setting.curves.items()
+    }
     labels = "distinct UEs reached", "test accuracy"
     policy_lines(lines, *labels, figure.subplots(), indices=setting.indices)
     return figure

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -13,7 +14,7 @@ from agewise.report.cards import Card
 from agewise.report.claims import CLAIMS_NOTE, Claim
 from agewise.report.draw.maps import gain_map
 from agewise.report.numbers import SweepMap, Variation
-from agewise.report.style import CARD_IN, LIGHT, dash_index, new_figure, page_style
+from agewise.report.style import LIGHT, dash_index, new_figure, page_style
 from agewise.report.svg import inline_svg
 from agewise.report.text import (
     HOLDS,
@@ -196,16 +197,21 @@ def card(each: Card, prefix: str) -> str:
     """A picture under its finding; a sentence in its place if it cannot be made."""
     try:
         with page_style():
-            figure = new_figure(CARD_IN, each.height_in)
-            each.draw(figure.subplots())
+            figure = new_figure(each.width_in, each.height_in)
+            each.draw(figure)
             picture = inline_svg(figure, f"{prefix}-{each.name}", each.finding, each.linked)
     except Exception as error:  # the numbers are there, whatever keeps Matplotlib from drawing
         reason = str(error).partition("\n")[0] or type(error).__name__
         picture = f'<p class="missing">This picture could not be made: {escape(reason)}</p>'
     return (
         f'<figure class="card {each.kind}" data-picture="{escape(each.name)}"><figcaption><h3>'
-        f"{escape(each.finding)}</h3><p>{escape(each.measured)}</p></figcaption>{picture}</figure>"
+        f"{_unbroken(escape(each.finding))}</h3><p>{escape(each.measured)}</p></figcaption>{picture}</figure>"
     )
+
+
+def _unbroken(text: str) -> str:
+    """Names with hyphens, such as age-based, stay on one line."""
+    return re.sub(r"\w+(?:-\w+)+", r'<span class="name">\g<0></span>', text)
 
 
 def section(name: str, title: str, lead: str, inside: str) -> str:
@@ -239,8 +245,8 @@ def where(squares: SweepMap | None, shown: Sequence[Variation]) -> str:
             squares_text(name, squares.counts(layer), "settings", seeds),
             f"Gain in test accuracy over {squares.baseline}, the mean over the rounds, in "
             "percentage points. Blue is a win, red a loss, pale is not sure.",
-            lambda axis, g=gains, p=p_values: gain_map(  # type: ignore[misc]
-                g, p, squares.columns, rows, squares.limit, axis
+            lambda figure, g=gains, p=p_values: gain_map(  # type: ignore[misc]
+                g, p, squares.columns, rows, squares.limit, figure.subplots()
             ).set_xlabel(column),
             1.0 + 0.55 * len(rows),
             kind="map",

@@ -14,7 +14,7 @@ from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import cards, html, numbers
+from agewise.report import cards, findings, html, numbers
 from agewise.report.cards import Card
 from agewise.report.claims import claims_of
 from agewise.report.explained import explained_section
@@ -76,9 +76,9 @@ def make_page(result: Result) -> str:
         "watch": html.watch(
             result, _each(drawn, lambda s, p: _grid(cards.cells(s), p)), replays[0]
         ),
-        "learning": _each(drawn, lambda s, p: _grid(cards.learning(s, s.rows(rows)), p)),
+        "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
         "claims": html.claims_list(claims_of(result)),
-        "why": _each(drawn, lambda s, p: _grid(cards.why(s), p)),
+        "why": _each(drawn, lambda s, p: _grid(findings.why(s), p)),
         "explained": explained_section(result.path),
         "tables": html.tables(result, rows),
         "csv": html.csv_link(result, name),
@@ -116,7 +116,9 @@ def _hero(setting: Setting, prefix: str) -> str:
     text = _grid(pair, prefix) + html.age_key(setting.oldest)
     if others:
         rest = _grid(others, prefix)
-        text += f"<details><summary>The same of {len(others)} other policies</summary>{rest}</details>"
+        text += (
+            f"<details><summary>The same of {len(others)} other policies</summary>{rest}</details>"
+        )
     return text
 
 
@@ -127,7 +129,7 @@ def _idea(drawn: list[Setting]) -> str:
 
 def _effect(drawn: list[Setting], rows: list[Row]) -> str:
     """The size of the effect, where there is one question and not a map of them."""
-    text = cards.effect(drawn[0], drawn[0].rows(rows)) if len(drawn) == 1 else ""
+    text = findings.effect(drawn[0], drawn[0].rows(rows)) if len(drawn) == 1 else ""
     return f'<p class="effect">{escape(text)}</p>' if text else ""
 
 

@@ -59,8 +59,7 @@ def _seed(setting: Setting, seed: int) -> dict[str, Any]:
         if known and positions is not None
         else None,
         "runs": [
-            {"policy": setting.indices[name]} | _run(history)
-            for name, history in runs.items()
+            {"policy": setting.indices[name]} | _run(history) for name, history in runs.items()
         ],
     }
 

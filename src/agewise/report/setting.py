@@ -70,7 +70,9 @@ class Setting:
     @functools.cached_property
     def indices(self) -> dict[str, int]:
         """The index of each policy among all of the result, which decides its colour."""
-        return {name: index for index, name in enumerate(short_names(self.result.policies).values())}
+        return {
+            name: index for index, name in enumerate(short_names(self.result.policies).values())
+        }
 
     @functools.cached_property
     def pair(self) -> list[str]:
@@ -88,6 +90,15 @@ class Setting:
     def baseline(self) -> str | None:
         """The policy that it is compared with."""
         return self.pair[1] if len(self.pair) > 1 else None
+
+    def said(self, name: str) -> str:
+        """What a policy is called in a title: by its bare name if the pair has no other of it."""
+        keys = dict(
+            zip(short_names(self.result.policies).values(), self.result.policies, strict=True)
+        )
+        others = [keys[other].name for other in self.pair if other != name]
+        alike = keys[name].name in others or name not in self.pair
+        return name if alike else keys[name].name
 
     @functools.cached_property
     def curves(self) -> dict[str, Curves]:

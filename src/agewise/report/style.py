@@ -17,7 +17,7 @@ from agewise.files import write_whole
 COLUMN_IN = 3.5
 PAGE_IN = 7.16
 #: The width of a picture of the page, in the same unit.
-CARD_IN = 4.9
+CARD_IN = 4.0
 
 #: The colours of policies, after Okabe and Ito, with a contrast of at least 3:1 to the page; in
 #: the dark the lighter ones of the same hue.
@@ -61,12 +61,13 @@ _PAGE = _BOTH | {
     "axes.spines.top": False,
     "figure.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 9,
+    "font.size": 10,
     "grid.color": INKS["line"][0],
-    "legend.fontsize": 9,
+    "legend.fontsize": 9.5,
     "path.simplify": False,  # the page's script reads the points of a line from the picture
     "savefig.facecolor": "none",
     "svg.fonttype": "none",
+    "text.parse_math": False,  # names are what they are
     "text.color": INKS["ink"][0],
     "xtick.color": INKS["soft"][0],
     "ytick.color": INKS["soft"][0],

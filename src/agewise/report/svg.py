@@ -4,11 +4,9 @@ import base64
 import io
 import json
 import re
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
@@ -38,22 +36,22 @@ def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = _IMAGE.sub(lambda found: _masked(found, name), text)
+    text = _IMAGE.sub(_masked, text)
     text = _own_names(text, name, {each for names in series for each in names})
     text = _paint(text)
     text = re.sub(r"<defs>\s*</defs>", "", text)
     text = re.sub(r">\s+<", "><", text)
     width, height = 72 * figure.get_size_inches()
-    chart = {"over": linked, "axes": [_frame(a, s, (width, height)) for a, s in _both(figure, series)]}
+    frames = [
+        _frame(axis, named, (width, height))
+        for axis, named in zip(figure.axes, series, strict=True)
+    ]
+    chart = {"over": linked, "axes": frames}
     head = (
         f'<svg class="pic" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{escape(label)}" data-name="{escape(name)}" data-chart="{escape(json.dumps(chart))}">'
     )
     return head + text[text.index(">") + 1 :].strip()
-
-
-def _both(figure: Figure, series: list[dict[str, str]]) -> list[tuple[Axes, dict[str, str]]]:
-    return list(zip(figure.axes, series, strict=True))
 
 
 def _name_series(figure: Figure) -> list[dict[str, str]]:
@@ -79,21 +77,17 @@ def _frame(axis: Axes, series: dict[str, str], size: tuple[float, float]) -> dic
     }
 
 
-def _masked(found: re.Match[str], name: str) -> str:
+def _masked(found: re.Match[str]) -> str:
     """A picture of grey levels as a mask, so that the page chooses the colours of its ends."""
     image = Image.open(io.BytesIO(base64.b64decode(re.sub(r"\s", "", found[1])))).convert("L")
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True)
     data = base64.b64encode(buffer.getvalue()).decode()
-    place = dict(re.findall(r'(\w+)="([^"]*)"', found[0].partition("base64")[2]))
-    place |= dict(re.findall(r' (transform|x|y|width|height)="([^"]*)"', found[0]))
-    at = " ".join(
-        f'{key}="{place[key]}"' for key in ("x", "y", "width", "height", "transform") if key in place
-    )
+    at = " ".join(re.findall(r' ((?:transform|x|y|width|height)="[^"]*")', found[0]))
     image_tag = f'<image {at} preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
     return (
         f'<mask id="mask">{image_tag}</mask><rect {at} class="fresh"/>'
-        f'<rect {at} class="stale" mask="url(#mask)"/>'
+        f'<g mask="url(#mask)"><rect {at} class="stale"/></g>'
     )
 
 
@@ -107,8 +101,7 @@ def _own_names(text: str, name: str, series: set[str]) -> str:
 
     text = re.sub(r' id="([^"]*)"', renamed, text)
     text = re.sub(r'xlink:href="#', f'href="#{name}-', text)
-    text = re.sub(r"url\(#", f"url(#{name}-", text)
-    return text.replace('<use href="#', '<use href="#')
+    return re.sub(r"url\(#", f"url(#{name}-", text)
 
 
 def _paint(text: str) -> str:
@@ -117,10 +110,9 @@ def _paint(text: str) -> str:
         text = text.replace(hexa, variable)
     text = re.sub(r"font: (?:(?:bold|italic|\d+) )*([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     text = re.sub(r"font-family: [^;\"]*;?", "", text)
-    shorten: Callable[[re.Match[str]], str] = lambda found: _NUMBER.sub(_tenth, found[0])  # noqa: E731
-    text = re.sub(r' d="[^"]*"', shorten, text)
-    return re.sub(r'( d="[^"]*")', lambda found: re.sub(r"\s+", " ", found[0]).replace(" L ", "L"), text)
+    return re.sub(r' d="[^"]*"', _short_path, text)
 
 
-def _tenth(found: re.Match[str]) -> str:
-    return f"{np.round(float(found[0]), 1):g}"
+def _short_path(found: re.Match[str]) -> str:
+    rounded = _NUMBER.sub(lambda number: f"{round(float(number[0]), 1):g}", found[0])
+    return re.sub(r"\s+", " ", rounded).replace(" L ", "L")

@@ -55,11 +55,9 @@ def age_heat_map(
 
 
 def _distances(largest_m: float) -> list[float]:
-    """Round distances for the ticks, those that leave room for their numbers."""
-    step = 10 ** np.floor(np.log10(max(largest_m, 1e-9)))
-    parts = np.array([0.25, 0.5, 0.75, 1.0]) * step
-    marks = parts if largest_m < 2 * step else parts[1::2] * np.ceil(largest_m / step)
-    return [float(mark) for mark in marks if mark <= largest_m]
+    """Round distances for the ticks."""
+    marks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(0.0, largest_m)
+    return [float(mark) for mark in marks if 0 < mark <= largest_m]
 
 
 def age_distribution(

@@ -12,6 +12,9 @@ from agewise.report.style import colour, figure_of, ink, marker, new_axis, on_pa
 from agewise.report.text import points_text, stars
 from agewise.statistics import Paired
 
+#: How much of the width of a picture the name of a policy may take.
+_NAME_WIDE = 0.3
+
 
 def forest(
     gains: Mapping[str, Paired],
@@ -60,13 +63,14 @@ def trade_off(
     """Draw what each policy reaches in two quantities, with its name beside the point."""
     axis = axis or new_axis()
     middle = np.mean([x for x, _ in points.values()])
+    shifts = _apart(points)
     for place, (name, (x, y)) in enumerate(points.items()):
         index = place if indices is None else indices[name]
         axis.plot(x, y, marker=marker(index), color=colour(index), linestyle="", label=name)
         text = name if notes is None else f"{name}\n{notes[name]}"
         left = x > middle
         axis.annotate(
-            text.replace(" (", "\n("), (x, y), xytext=(-6 if left else 6, 0),
+            text, (x, y), xytext=(-6 if left else 6, shifts[name]),
             textcoords="offset points", ha="right" if left else "left", va="center",
             fontsize="small", color=ink("ink"),
         )  # fmt: skip
@@ -137,6 +141,21 @@ def _intervals(
         middle, places, xerr=[middle - low, high - middle], fmt="os"[index],
         markersize=4 if on_page() else 3, color=colour(index), elinewidth=1.0, label=label,
     )  # fmt: skip
+
+
+def _apart(points: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """By how many points the name of each is moved up so that names do not lie on each other."""
+    places = np.array(list(points.values()))
+    wide, high = np.maximum(np.ptp(places, axis=0) * 1.4, 1e-9)
+    taken: list[tuple[float, float]] = []  # where names are, in shares of the width and points
+    shifts = {}
+    for name, (x, y) in sorted(points.items(), key=lambda item: item[1][1]):
+        own = 180.0 * y / high
+        near = [top for at, top in taken if abs(at - x / wide) < _NAME_WIDE and top > own - 11.0]
+        top = max([own, *(other + 11.0 for other in near)])
+        taken.append((x / wide, top))
+        shifts[name] = top - own
+    return shifts
 
 
 def _wrapped(name: str) -> str:

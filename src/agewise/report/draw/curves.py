@@ -136,7 +136,7 @@ def policy_lines(
         )  # fmt: skip
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1 if on_page() else 2)
     return axis
 
 
