@@ -663,6 +663,31 @@ def test_an_interrupt_while_modules_are_imported(tmp_path):
         assert err == "agewise: interrupted: nothing was finished; the same command starts anew\n"
 
 
+SWALLOWED = """
+import sys, time
+from agewise import __main__
+
+class Cleaned:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+class Command:
+    def main():
+        Cleaned()
+        time.sleep(30)
+
+__main__.import_module = lambda name: Command
+__main__.main()
+"""
+
+
+def test_an_interrupt_amid_a_callback_is_not_forgotten():
+    """Python prints exceptions of finalizers and of C's callbacks, and goes on."""
+    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGINT
+    assert "Exception ignored" not in ended.stderr
+
+
 # Languages
 
 
