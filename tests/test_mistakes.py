@@ -635,7 +635,7 @@ def start(*arguments, cwd, **environment):
 
 def test_an_interrupt_says_what_is_kept(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
-    options = ["--seeds", "10000", "--engine", "inline", "--out", "mine"]
+    options = ["--seeds", "10000", "--engine", "inline", "--out", "mine", "--quiet"]
     running = start("compare", "tiny.toml", *options, cwd=tmp_path)
     while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
         time.sleep(0.05)
