@@ -651,9 +651,13 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
 
 def test_an_interrupt_while_modules_are_imported(tmp_path):
     """Whenever it comes: before, while or after the arguments are read."""
-    for delay_s in (0.15, 0.4, 0.8):
-        running = start("traffic", "--rounds", "100000000", "--quiet", cwd=tmp_path)
-        # Not before Python itself has come as far as the program.
+    program = "from agewise.__main__ import main; print('here', flush=True); main()"
+    command = [sys.executable, "-c", program, "traffic", "--rounds", "100000000", "--quiet"]
+    for delay_s in (0.02, 0.2, 0.7):
+        running = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert running.stdout.readline() == "here\n"
         time.sleep(delay_s)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
