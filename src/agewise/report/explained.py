@@ -1,12 +1,11 @@
 """What explains the gain, as a part of the page: from the files of the results folder."""
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from agewise.files import seal_holds
+from agewise.files import read_sealed
 from agewise.report.draw.comparison import explanation_chart
 from agewise.report.style import CARD_IN, new_figure, page_style
 from agewise.report.svg import inline_svg
@@ -25,19 +24,16 @@ _ALT = "How the two policies differ in each measure, and how each goes with the 
 
 def explained_section(folder: Path) -> str:
     """The section of the page; nothing if nothing was explained, or the file was changed."""
-    try:
-        content = (folder / "explanation.json").read_bytes()
-    except OSError:
+    found = read_sealed(folder / "explanation.json")
+    if found is None:
         return ""
-    if not seal_holds(content):
-        return ""
-    found = json.loads(content)
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in _HEAD)
     rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])
     return (
         '<h3 class="part">What goes with the gain, measured side by side</h3>'
-        f'{sentences}{_picture(found["rows"])}<div class="scroll" tabindex="0" role="region" aria-label="{escape(_ALT)}"><table>'
+        f'{sentences}{_picture(found["rows"])}<div class="scroll" tabindex="0" '
+        f'role="region" aria-label="{escape(_ALT)}"><table>'
         f'<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p class="note">'
         f"{escape(_NOTE)}</p>"
     )

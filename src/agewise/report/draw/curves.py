@@ -20,6 +20,9 @@ from agewise.report.style import (
 from agewise.report.text import FEWEST_SEEDS
 from agewise.statistics import Interval
 
+#: What pictures are drawn over in the place of rounds: a label with its unit, and the values.
+Over = tuple[str, Numbers]
+
 
 def accuracy_curves(
     curves: Mapping[str, Interval],
@@ -28,13 +31,14 @@ def accuracy_curves(
     runs: Mapping[str, Numbers] | None = None,
     indices: Mapping[str, int] | None = None,
     highlight: Sequence[str] | None = None,
+    over: Over | None = None,
 ) -> Axes:
     """Draw the mean and the interval of each policy's accuracy, ``[round]`` each.
 
     Rounds that were not evaluated are NaN and are bridged. ``runs[policy][seed, round]`` are drawn
     as thin lines in the place of the interval where there are fewer than five seeds. ``indices``
     are those of the policies' colours; with ``highlight`` only these have one, the others are grey
-    lines without an interval.
+    lines without an interval. ``over`` is what to draw over if not rounds.
     """
     axis = axis or new_axis()
     shown = list(curves) if highlight is None else list(highlight)
@@ -42,16 +46,16 @@ def accuracy_curves(
         index = place if indices is None else indices[name]
         if name in shown:
             each = None if runs is None else runs[name]
-            _line_with_band(axis, curve, index, label=name, runs=each)
+            _line_with_band(axis, curve, index, label=name, runs=each, over=over)
         else:
             mean = np.asarray(curve.mean)
             known = ~np.isnan(mean)
             axis.plot(
-                np.flatnonzero(known) + 1, mean[known], color=ink("others"), linewidth=0.9,
+                _places(mean.size, over)[known], mean[known], color=ink("others"), linewidth=0.9,
                 linestyle=dash(index), label=name, zorder=1.5,
             )  # fmt: skip
     axis.set_ylabel("test accuracy")
-    whole_rounds(axis, max((2, *(np.size(curve.mean) for curve in curves.values()))))
+    _name_places(axis, max((2, *(np.size(curve.mean) for curve in curves.values()))), over)
     low, high = axis.get_ylim()
     axis.set_ylim(max(0.0, low), min(1.0, high))
     legend = axis.legend(loc="lower right")
@@ -62,21 +66,28 @@ def accuracy_curves(
 
 
 def gain_curve(
-    gain: Interval, early: int | None, axis: Axes | None = None, *, runs: Numbers | None = None
+    gain: Interval,
+    early: int | None,
+    axis: Axes | None = None,
+    *,
+    runs: Numbers | None = None,
+    over: Over | None = None,
 ) -> Axes:
     """Draw a paired gain in accuracy over rounds, ``[round]``, with its interval.
 
     ``runs[seed, round]`` are drawn as thin lines; of fewer than five seeds without an interval. A
-    line marks the end of the ``early`` rounds in which the gain is said to be largest.
+    line marks the end of the ``early`` rounds in which the gain is said to be largest. ``over`` is
+    what to draw over if not rounds.
     """
     axis = axis or new_axis()
     axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
     if early is not None and early < np.size(gain.mean):
         axis.axvline(early, color=ink("soft"), linewidth=0.8, linestyle=":")
     points = Interval(*(100 * np.asarray(x) for x in (gain.mean, gain.low, gain.high)))
-    _line_with_band(axis, points, 0, runs=None if runs is None else 100 * runs, thin=ink("others"))
-    whole_rounds(axis, np.size(gain.mean))
-    _show_most(axis, points, None if runs is None else 100 * runs)
+    each = None if runs is None else 100 * runs
+    _line_with_band(axis, points, 0, runs=each, thin=ink("others"), over=over)
+    _name_places(axis, np.size(gain.mean), over)
+    _show_most(axis, points, each)
     axis.set_ylabel("gain (percentage points)")
     return axis
 
@@ -98,11 +109,12 @@ def _line_with_band(
     label: str | None = None,
     runs: Numbers | None = None,
     thin: str | None = None,
+    over: Over | None = None,
 ) -> None:
     """The mean with its interval; each run as a thin line if there are few, or if ``thin``."""
     mean, low, high = (np.asarray(part) for part in (curve.mean, curve.low, curve.high))
     known = ~np.isnan(mean)
-    rounds = np.arange(1, mean.size + 1)[known]
+    rounds = _places(mean.size, over)[known]
     few = runs is not None and len(runs) < FEWEST_SEEDS
     if runs is not None and (few or thin):
         for run in runs:
@@ -114,6 +126,18 @@ def _line_with_band(
         rounds, mean[known], color=colour(index), linestyle=dash(index), label=label or "mean",
         linewidth=1.8 if on_page() else 1.2,
     )  # fmt: skip
+
+
+def _places(count: int, over: Over | None) -> Numbers:
+    return np.arange(1.0, count + 1) if over is None else over[1]
+
+
+def _name_places(axis: Axes, count: int, over: Over | None) -> None:
+    if over is None:
+        whole_rounds(axis, count)
+    else:
+        axis.set_xlabel(over[0])
+        axis.set_xlim(0.0, float(over[1].max()))
 
 
 def policy_lines(
