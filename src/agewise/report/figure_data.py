@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 _HEAD = ("part", "what", "series", "x", "y", "value")
 
@@ -38,19 +39,19 @@ def _rows(axis: Axes) -> Iterator[Row]:
             continue  # a mark, such as the line of zero gain
         named += label.startswith("_")
         series = f"run {named}" if label.startswith("_") else label
-        for x, y in line.get_xydata():
+        for x, y in np.asarray(line.get_xydata(), dtype=np.float64):
             yield "line", series, _short(x), _short(y), ""
     for number, band in enumerate(axis.collections, start=1):
         if isinstance(band, PolyCollection) and not isinstance(band, PathCollection):
             yield from _band(band, number)
     for image in axis.images:
-        table = np.ma.getdata(image.get_array())
+        table = np.asarray(image.get_array())
         for (row, column), value in np.ndenumerate(table):
             yield "square", "", column + 1, row + 1, _short(float(value))
     yield from _texts(axis)
     for bars in axis.containers:
         for bar in bars.get_children():
-            if hasattr(bar, "get_height"):
+            if isinstance(bar, Rectangle):
                 middle = bar.get_x() + bar.get_width() / 2
                 yield "bar", str(bars.get_label()), _short(middle), _short(bar.get_height()), ""
 

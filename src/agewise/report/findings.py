@@ -50,7 +50,7 @@ def learning(setting: Setting, rows: dict[str, Row]) -> Iterator[Card]:
                 figure.subplots(),
                 indices=setting.indices,
                 p_values={name: rows[name][f"p@{setting.rounds}"] for name in against},
-            ),  # fmt: skip
+            ),
             0.9 + 0.42 * len(against),
         )
     curves = setting.curves
@@ -68,7 +68,7 @@ def learning(setting: Setting, rows: dict[str, Row]) -> Iterator[Card]:
             runs={name: each.runs for name, each in curves.items()},
             indices=setting.indices,
             highlight=setting.pair,
-        ),  # fmt: skip
+        ),
         3.2,
         "rounds",
     )
@@ -97,7 +97,7 @@ def why(setting: Setting) -> Iterator[Card]:
                 figure.subplots(),
                 markers=True,
                 indices=setting.indices,
-            ),  # fmt: skip
+            ),
         )
     ages = {name: setting.last_ages(name) for name in setting.pair}
     most = ", ".join(
@@ -155,7 +155,7 @@ def why(setting: Setting) -> Iterator[Card]:
             "test accuracy",
             figure.subplots(),
             indices=setting.indices,
-        ),  # fmt: skip
+        ),
     )
 
 

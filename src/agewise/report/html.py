@@ -1,8 +1,6 @@
 """Parts of the page as HTML. Every text is escaped here, where it becomes HTML."""
 
-import base64
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -14,7 +12,7 @@ from agewise.report.cards import Card
 from agewise.report.claims import CLAIMS_NOTE, Claim
 from agewise.report.draw.maps import gain_map
 from agewise.report.numbers import SweepMap, Variation
-from agewise.report.style import LIGHT, dash_index, new_figure, page_style
+from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
 from agewise.report.text import (
     HOLDS,
@@ -22,33 +20,15 @@ from agewise.report.text import (
     REFUTED,
     STARS_NOTE,
     command_text,
-    is_sure,
     last_part,
-    p_text,
-    percent_text,
-    points_text,
-    short_names,
     squares_text,
-    table_family,
     value_text,
     variation_text,
 )
-from agewise.report.verdict import Row, checkpoints_of
 
-_SERVICE = (
-    ("ues_per_round", "UEs a round", "{:.1f}"),
-    ("distinct_ues", "distinct UEs reached", "{:.1f}"),
-    ("age_mean", "mean age", "{:.1f}"),
-    ("age_mean_peak", "mean peak age", "{:.1f}"),
-    ("age_largest", "largest age", "{:.1f}"),
-    ("diversity", "gradient diversity", "{:.2f}"),
-)
-#: SVG dashes of a swatch, as `agewise.report.style.DASHES`.
-_SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 #: Class and mark of verdicts; one that leaves a claim open has another.
 _BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
 _OPEN = ("open", "?")
-_NOTHING = "–"
 #: What the three pictures of the idea tell.
 IDEA = (
     "A phone that uploads must be fast enough, and its <b>subchannels</b>, slices of the spectrum, "
@@ -60,100 +40,19 @@ IDEA = (
 NO_PLACES = "The runs do not say where the phones are, so there is no picture of the cell."
 
 
-def tables(result: Result, rows: list[Row]) -> str:
-    """Accuracies and service."""
-    return _accuracy_table(result, rows) + _service_table(result, rows)
-
-
-def _accuracy_table(result: Result, rows: list[Row]) -> str:
-    """Accuracies with intervals, and the paired gains over the baseline with p-values."""
-    points = sorted({at for row in rows for at in checkpoints_of(row)})
-    caption = "Test accuracy in % with its 95% interval"
-    if result.baseline is not None:
-        caption += f"; under it the gain over {short_names(result.policies)[result.baseline]}"
-    heads = [f"after {at} rounds" for at in points]
-    body = [[_accuracy(row, at) for at in points] for row in rows]
-    return _table(caption, result, rows, heads, body) + _family(result, rows)
-
-
-def _family(result: Result, rows: list[Row]) -> str:
-    """The sentence on the tests behind the p-values of the table."""
-    if result.baseline is None:
-        return ""
-    baseline = short_names(result.policies)[result.baseline]
-    sentence = table_family(rows, baseline, swept=len(result.variations) > 1)
-    return f'<p class="family"><small>{escape(sentence)}</small></p>' if sentence else ""
-
-
-def _service_table(result: Result, rows: list[Row]) -> str:
-    """Who was served, and how old updates became."""
-    heads = ["seeds", *(head for _, head, _ in _SERVICE)]
-    body = [
-        [str(row["seeds"]), *(_number(row[name], form) for name, _, form in _SERVICE)]
-        for row in rows
-    ]
-    return _table("Who was served, and how old updates became", result, rows, heads, body)
-
-
-def _table(
-    caption: str, result: Result, rows: list[Row], heads: list[str], body: list[list[str]]
-) -> str:
-    """A row per variation and policy; the cells of ``body`` are HTML already."""
-    policies = {str(policy): policy for policy in result.policies}
-    names = short_names(result.policies)
-    varied = list(dict.fromkeys(name for variation in result.variations for name in variation))
-    columns = [*map(last_part, varied), "policy", *heads]
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    lines = []
-    for row, cells in zip(rows, body, strict=True):
-        settings = "".join(
-            f"<td>{escape(value_text(row[name]) or _NOTHING)}</td>" for name in varied
-        )
-        policy = policies[row["policy"]]
-        head = (
-            f'<th scope="row" title="{escape(str(policy))}">'
-            f"{_swatch(result.policies.index(policy))}{escape(names[policy])}</th>"
-        )
-        lines.append(f"<tr>{settings}{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
-def _accuracy(row: Row, at: int) -> str:
-    mean = row.get(f"accuracy@{at}")
-    if mean is None or math.isnan(mean):
-        return _NOTHING
-    low, high = row[f"low@{at}"], row[f"high@{at}"]
-    text = percent_text(mean)
-    if not math.isnan(low):
-        text += f' <span class="interval">[{percent_text(low)}, {percent_text(high)}]</span>'
-    gain, p = row[f"gain@{at}"], row[f"p@{at}"]
-    if gain is None:
-        return text
-    kind = "gain sure" if is_sure(p) else "gain"
-    said = ", ".join(filter(None, (points_text(gain), p_text(p))))
-    return f'{text}<br><span class="{kind}">{escape(said)}</span>'
-
-
-def _number(value: float | None, form: str) -> str:
-    return _NOTHING if value is None or math.isnan(value) else form.format(value)
-
-
 def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
-        f'<li><span class="badge {_BADGES.get(each.verdict, _OPEN)[0]}">'
-        f"{_BADGES.get(each.verdict, _OPEN)[1]} {escape(each.verdict)}</span> <strong>{escape(each.claim)}</strong><br>"
-        f"<small>{escape(each.evidence)}</small></li>"
+        f'<li><span class="badge {kind}">{mark} {escape(each.verdict)}</span> '
+        f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
         for each in claims
+        for kind, mark in (_BADGES.get(each.verdict, _OPEN),)
     )
     if not items:
         return ""
     return (
-        f'<h3 class="claims-title">What the paper says, and what holds here</h3><ol class="claims">{items}</ol>'
+        '<h3 class="claims-title">What the paper says, and what holds here</h3>'
+        f'<ol class="claims">{items}</ol>'
         f"<p><small>{escape(CLAIMS_NOTE)}</small></p>"
     )
 
@@ -169,15 +68,6 @@ def missing_list(sentences: Sequence[str]) -> str:
     )
 
 
-def _swatch(index: int) -> str:
-    """A short line as the curves of the policy with this index are drawn."""
-    return (
-        '<svg class="swatch" viewBox="0 0 34 10" aria-hidden="true"><line x1="1" x2="33" y1="5" '
-        f'y2="5" stroke="var(--p{index % len(LIGHT)})" stroke-width="3" '
-        f'stroke-dasharray="{_SWATCHES[dash_index(index)]}"/></svg>'
-    )
-
-
 def choice(shown: Sequence[Variation], most: int) -> str:
     """A select box for the settings of a sweep; nothing if there is only one."""
     if len(shown) < 2:
@@ -190,7 +80,8 @@ def choice(shown: Sequence[Variation], most: int) -> str:
     note = (
         f" <small>The other {rest} are in the tables and the map only.</small>" if rest > 0 else ""
     )
-    return f'<p class="chooser" hidden><label>Setting <select id="variation">{options}</select></label>{note}</p>'
+    select = f'<select id="variation">{options}</select>'
+    return f'<p class="chooser" hidden><label>Setting {select}</label>{note}</p>'
 
 
 def card(each: Card, prefix: str) -> str:
@@ -234,7 +125,7 @@ def where(squares: SweepMap | None, shown: Sequence[Variation]) -> str:
     """The maps of a sweep; a square that is clicked sets the page."""
     if squares is None:
         return ""
-    rows = [row.replace(", ", "\n") for row in squares.rows]
+    rows = [row.replace(", ", "\n").replace("(", "\n(") for row in squares.rows]
     column = last_part(squares.column_name)
     pictures = []
     for layer, name in enumerate(squares.policies):
@@ -306,16 +197,6 @@ def _idea(result: Result) -> str:
         "phones, but hears the same well-placed ones again and again while the others go stale. "
         f"<b>{AgeBased.name}</b> (ABS in the paper) weighs how stale a phone is against the "
         "subchannels it needs, so that nobody is forgotten. "
-    )
-
-
-def csv_link(result: Result, name: str) -> str:
-    """A link that saves the table as CSV, without script."""
-    text = result.table().write_csv()
-    data = base64.b64encode(text.encode()).decode()
-    return (
-        f'<p><a class="save" download="{escape(name)}.csv" href="data:text/csv;base64,{data}">'
-        "Save the table as CSV</a></p>"
     )
 
 

@@ -3,9 +3,10 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -14,7 +15,7 @@ from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import cards, findings, html, numbers
+from agewise.report import cards, findings, html, numbers, tables
 from agewise.report.cards import Card
 from agewise.report.claims import claims_of
 from agewise.report.explained import explained_section
@@ -28,6 +29,8 @@ from agewise.version import __version__
 
 #: Of a larger sweep only so many variations are drawn; its tables and its map hold all.
 MOST_VARIATIONS = 12
+#: So many pictures say why in each setting of a sweep: near and far, and the ages.
+_WHY_OF_MANY = 2
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 
 
@@ -60,6 +63,7 @@ def make_page(result: Result) -> str:
     drawn = [Setting(result, variation) for variation in shown[:MOST_VARIATIONS]]
     replays = [replay(setting, all_seeds=len(drawn) == 1) for setting in drawn]
     found = verdict(result, rows, squares)
+    most = None if len(drawn) == 1 else _WHY_OF_MANY
     scripts = [_static(name) for name in _SCRIPTS]
     name = result.path.resolve().name
     content = {
@@ -73,15 +77,13 @@ def make_page(result: Result) -> str:
         "choice": html.choice(shown, MOST_VARIATIONS),
         "hero": _each(drawn, _hero),
         "idea": html.section("idea", "The idea in three pictures", html.IDEA, _idea(drawn)),
-        "watch": html.watch(
-            result, _each(drawn, lambda s, p: _grid(cards.cells(s), p)), replays[0]
-        ),
+        "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
         "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
         "claims": html.claims_list(claims_of(result)),
-        "why": _each(drawn, lambda s, p: _grid(findings.why(s), p)),
+        "why": _each(drawn, lambda s, p: _grid(islice(findings.why(s), most), p)),
         "explained": explained_section(result.path),
-        "tables": html.tables(result, rows),
-        "csv": html.csv_link(result, name),
+        "tables": tables.tables(result, rows),
+        "csv": tables.csv_link(result, name),
         "origin": html.origin(result),
         "toml": escape(result.scenario.to_toml()),
         "data": _json(_embedded(result, replays)),
@@ -96,13 +98,14 @@ def make_page(result: Result) -> str:
     )
 
 
-def _each(drawn: list[Setting], part: Any) -> str:
+def _each(drawn: list[Setting], part: Callable[[Setting, str], str]) -> str:
     """The part of every setting; the page's script hides those that are not chosen."""
     if len(drawn) == 1:
-        return str(part(drawn[0], "s0"))
+        return part(drawn[0], "s0")
+    named = [escape(variation_text(setting.variation)) for setting in drawn]
     return "".join(
-        f'<div data-setting="{index}"><p class="setting">{escape(variation_text(setting.variation))}'
-        f"</p>{part(setting, f's{index}')}</div>"
+        f'<div data-setting="{index}"><p class="setting">{named[index]}</p>'
+        f"{part(setting, f's{index}')}</div>"
         for index, setting in enumerate(drawn)
     )
 
@@ -115,10 +118,8 @@ def _hero(setting: Setting, prefix: str) -> str:
     pair, others = maps[: len(setting.pair)], maps[len(setting.pair) :]
     text = _grid(pair, prefix) + html.age_key(setting.oldest)
     if others:
-        rest = _grid(others, prefix)
-        text += (
-            f"<details><summary>The same of {len(others)} other policies</summary>{rest}</details>"
-        )
+        said = f"The same of {len(others)} other policies"
+        text += f"<details><summary>{said}</summary>{_grid(others, prefix)}</details>"
     return text
 
 

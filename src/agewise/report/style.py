@@ -38,7 +38,7 @@ INKS: Mapping[str, tuple[str, str]] = {
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = "osd^vP*"
 
-_BOTH = {
+_BOTH: dict[Any, Any] = {
     "axes.grid": True,
     "axes.linewidth": 0.6,
     "axes.axisbelow": True,
@@ -73,7 +73,7 @@ _PAGE = _BOTH | {
     "ytick.color": INKS["soft"][0],
 }
 #: Styles by name.
-STYLES: Mapping[str, Mapping[str, Any]] = {"paper": _PAPER, "slides": _SLIDES}
+STYLES: Mapping[str, dict[Any, Any]] = {"paper": _PAPER, "slides": _SLIDES}
 
 
 @contextlib.contextmanager
@@ -85,7 +85,7 @@ def paper_style(style: str = "paper") -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         if style in STYLES:
-            stack.enter_context(mpl.rc_context(dict(STYLES[style])))
+            stack.enter_context(mpl.rc_context(STYLES[style]))
         else:
             stack.enter_context(mpl.rc_context(_BOTH))
             stack.enter_context(_known_style(style))

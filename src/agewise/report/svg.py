@@ -18,6 +18,7 @@ _VARIABLES = {hexa: f"var(--p{index})" for index, hexa in enumerate(LIGHT)} | {
     light: f"var(--{name})" for name, (light, _) in INKS.items()
 }
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_ALIKE = re.compile(r'(<use [^>]*? style="([^"]*)"/>)(?:<use [^>]*? style="\2"/>)+')
 _IMAGE = re.compile(r'<image [^>]*?href="data:image/png;base64,\s*([^"]+)"[^>]*?/>', re.DOTALL)
 
 
@@ -40,7 +41,6 @@ def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
     text = _own_names(text, name, {each for names in series for each in names})
     text = _paint(text)
     text = re.sub(r"<defs>\s*</defs>", "", text)
-    text = re.sub(r">\s+<", "><", text)
     width, height = 72 * figure.get_size_inches()
     frames = [
         _frame(axis, named, (width, height))
@@ -49,7 +49,8 @@ def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
     chart = {"over": linked, "axes": frames}
     head = (
         f'<svg class="pic" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{escape(label)}" data-name="{escape(name)}" data-chart="{escape(json.dumps(chart))}">'
+        f'aria-label="{escape(label)}" data-name="{escape(name)}" '
+        f'data-chart="{escape(json.dumps(chart))}">'
     )
     return head + text[text.index(">") + 1 :].strip()
 
@@ -110,7 +111,16 @@ def _paint(text: str) -> str:
         text = text.replace(hexa, variable)
     text = re.sub(r"font: (?:(?:bold|italic|\d+) )*([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     text = re.sub(r"font-family: [^;\"]*;?", "", text)
-    return re.sub(r' d="[^"]*"', _short_path, text)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*\)"', "", text)
+    text = re.sub(r'( [xy]=")(-?\d+\.\d+)', lambda at: f"{at[1]}{float(at[2]):.1f}", text)
+    text = re.sub(r' d="[^"]*"', _short_path, text)
+    return _ALIKE.sub(_grouped, re.sub(r">\s+<", "><", text))
+
+
+def _grouped(found: re.Match[str]) -> str:
+    """Markers of one style, which is said once."""
+    style = found[2]
+    return f'<g style="{style}">' + found[0].replace(f' style="{style}"', "") + "</g>"
 
 
 def _short_path(found: re.Match[str]) -> str:

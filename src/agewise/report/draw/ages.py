@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -102,13 +102,13 @@ def cell_map(
         axis.plot(
             *np.stack([np.zeros(2), positions_m[ue]]).T, color=ink("lose"), linewidth=0.8, zorder=2
         )
-    mix = LinearSegmentedColormap.from_list("ages", [ink("fresh"), "#9f9a78", ink("stale")])
-    level = np.minimum(ages / oldest, 1.0)
+    level = np.round(8 * np.minimum(ages / oldest, 1.0)) / 8
     for chosen, edge, width, order in ((~on, ink("soft"), 0.4, 1), (on, ink("lose"), 1.6, 3)):
-        axis.scatter(
-            *positions_m[chosen].T, s=size, c=mix(level[chosen]), edgecolors=edge,
-            linewidths=width, zorder=order,
-        )  # fmt: skip
+        ranked = np.flatnonzero(chosen)[np.argsort(level[chosen], kind="stable")]
+        x, y = positions_m[ranked].T
+        axis.scatter(x, y, s=size, c=ink("fresh"), edgecolors=edge, linewidths=width, zorder=order)
+        cover = [to_rgba(ink("stale"), share) for share in level[ranked]]
+        axis.scatter(x, y, s=size, facecolors=cover, linewidths=0, zorder=order)
     axis.set_aspect("equal")
     axis.set_xlim(-1.06 * reach, 1.06 * reach)
     axis.set_ylim(-1.06 * reach, 1.06 * reach)

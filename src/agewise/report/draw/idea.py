@@ -67,14 +67,12 @@ def chosen_ages(
     order = np.argsort(-ages, kind="stable")
     on = np.isin(order, chosen)
     places = np.arange(order.size)
-    axis.bar(
-        places[~on], ages[order][~on] + 0.12, width=1.0, color=ink("others"), linewidth=0,
-        alpha=0.5, label="waits",
+    tall = ages[order] + 0.12  # so that an age of 0 can be seen
+    axis.stairs(
+        tall, np.arange(order.size + 1) - 0.5, fill=True, color=ink("others"), alpha=0.5,
+        label="waits",
     )  # fmt: skip
-    axis.bar(
-        places[on], ages[order][on] + 0.12, width=1.0, color=colour(index), linewidth=0,
-        label="uploads",
-    )  # fmt: skip
+    axis.bar(places[on], tall[on], width=1.0, color=colour(index), linewidth=0, label="uploads")
     held = dict(zip(chosen.tolist(), subchannels.tolist(), strict=True))
     for place in places[on]:
         ue = int(order[place])
