@@ -49,7 +49,8 @@ def age_heat_map(
         axis.set_ylabel("UE")
         return axis
     marks = _distances(float(distance_m.max()))
-    axis.set_yticks(np.searchsorted(np.sort(distance_m), marks), [f"{m:g}" for m in marks])
+    rows, first = np.unique(np.searchsorted(np.sort(distance_m), marks), return_index=True)
+    axis.set_yticks(rows, [f"{marks[index]:g}" for index in first])
     axis.set_ylabel("UEs by distance (m)")
     return axis
 
