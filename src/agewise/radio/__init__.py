@@ -3,6 +3,7 @@
 from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
 from agewise.radio.fading import RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
+from agewise.radio.large_scale import LargeScale, Places
 from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
 from agewise.radio.placement import UniformDisc
 from agewise.radio.trace import read_trace
@@ -11,8 +12,10 @@ __all__ = [
     "Block",
     "Channel",
     "EdgeScale",
+    "LargeScale",
     "ModelledChannel",
     "NoiseScale",
+    "Places",
     "PowerLawLoss",
     "RayleighFading",
     "RecordedChannel",

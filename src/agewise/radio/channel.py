@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from agewise import scenario as scenarios
 from agewise.radio.fading import Fading, make_fading
+from agewise.radio.large_scale import LargeScale, Places
 from agewise.radio.path_loss import make_path_loss, make_scale
 from agewise.radio.placement import make_placement
 from agewise.radio.trace import read_trace
@@ -53,10 +54,9 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ModelledChannel:
-    """UEs at fixed places; ``mean_gains[ue]`` follow from path loss, fading varies them."""
+    """A channel of parts: the large scale of a round, and fading that varies the gains in it."""
 
-    positions_m: NDArray[np.float64]
-    mean_gains: NDArray[np.float64]
+    places: Places
     fading: Fading
     subchannel_count: int
     power_budget: float
@@ -64,12 +64,13 @@ class ModelledChannel:
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return self.mean_gains.size
+        return self.places.at(0).mean_gains.size
 
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
-        gains = self.fading.gains(t, self.mean_gains, self.subchannel_count)
-        return Block(gains, gains, self.positions_m)
+        large = self.places.at(t)
+        gains = self.fading.gains(t, large, self.subchannel_count)
+        return Block(gains, gains, large.positions_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +107,9 @@ def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
     scale = make_scale(channel.link, radius_m, cell.subchannel_bandwidth_hz or 0.0)
     positions = make_placement(channel.placement).draw(cell.ues, streams.placement())
     distance = np.sqrt(positions[:, 0] * positions[:, 0] + positions[:, 1] * positions[:, 1])
+    means = scale.snr_per_power(make_path_loss(channel.path_loss), distance)
     return ModelledChannel(
-        positions_m=positions,
-        mean_gains=scale.snr_per_power(make_path_loss(channel.path_loss), distance),
+        places=LargeScale.still(positions, means),
         fading=make_fading(channel.fading, streams),
         subchannel_count=cell.subchannels,
         power_budget=scale.power_budget,

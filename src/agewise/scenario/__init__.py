@@ -2,21 +2,19 @@
 
 from agewise.scenario.channel import (
     Cell,
-    Disc,
     EdgeSnr,
     LinkBudget,
-    LogDistance,
     ModelledChannel,
     NoFading,
     NoTiming,
     PayloadThreshold,
-    PowerLaw,
     RateThreshold,
     Rayleigh,
     SlotTiming,
     TraceChannel,
 )
 from agewise.scenario.errors import ScenarioError
+from agewise.scenario.geometry import Disc
 from agewise.scenario.learning import (
     L1,
     L2,
@@ -50,6 +48,7 @@ from agewise.scenario.learning import (
     VarianceReduction,
     WeightedAverage,
 )
+from agewise.scenario.propagation import LogDistance, PowerLaw
 from agewise.scenario.scenario import Scenario, presets, require_scenario, summary
 
 __all__ = [

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.scenario.geometry import Disc
+from agewise.scenario.propagation import LogDistance, PowerLaw
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
 
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
@@ -20,40 +22,6 @@ class Cell(Section):
         ge=1e-3,
         le=1e15,
         description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
-    )
-
-
-class Disc(Section):
-    """UEs uniform by area in a disc around the access point."""
-
-    kind: Literal["disc"] = "disc"
-    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
-
-
-class PowerLaw(Section):
-    """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
-
-    kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-
-
-class LogDistance(Section):
-    """A power law that starts from a known loss at the reference distance."""
-
-    kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-    reference_loss_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
     )
 
 
@@ -108,6 +76,13 @@ class ModelledChannel(Section):
     )
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
+    )
+    round_s: float | None = Field(
+        default=None,
+        ge=1e-6,
+        le=LARGE,
+        description="seconds from one round to the next; needed where UEs move or fading is "
+        "correlated over time",
     )
 
 

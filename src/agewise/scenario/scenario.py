@@ -16,7 +16,6 @@ from agewise.scenario.channel import (
     LinkBudget,
     ModelledChannel,
     PayloadThreshold,
-    PowerLaw,
     Threshold,
     Timing,
 )
@@ -28,6 +27,7 @@ from agewise.scenario.errors import (
     require_present,
 )
 from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.propagation import PowerLaw
 from agewise.scenario.section import Section, kind_of
 
 
