@@ -24,6 +24,8 @@ _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
 _TIES: Final = 9
+_KNOWLEDGE: Final = 20
+_RICIAN: Final = 21
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ class Streams:
     def channel(self) -> np.uint64:
         """The key of the fading; the kernel mixes it with the round."""
         return self._key(_CHANNEL)
+
+    @functools.cached_property
+    def knowledge(self) -> np.uint64:
+        """The key of errors in what the access point sees; the kernel mixes it with the round."""
+        return self._key(_KNOWLEDGE)
+
+    def rician(self) -> np.random.Generator:
+        """How strong the UEs' direct paths are."""
+        return self._stream(_RICIAN, 0)
 
     def policy(self, t: int) -> np.random.Generator:
         """The scheduler's own choices in round ``t``: ties, random orders."""

@@ -1,6 +1,6 @@
 """The channel, block by block: from parts, or from a trace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from agewise import scenario as scenarios
 from agewise.radio.fading import Fading, make_fading
+from agewise.radio.knowledge import Knowledge, PerfectKnowledge, make_knowledge
 from agewise.radio.large_scale import LargeScale, Places
 from agewise.radio.path_loss import make_path_loss, make_scale
 from agewise.radio.placement import make_placement
@@ -60,6 +61,7 @@ class ModelledChannel:
     fading: Fading
     subchannel_count: int
     power_budget: float
+    knowledge: Knowledge = field(default_factory=PerfectKnowledge)
 
     @property
     def ue_count(self) -> int:
@@ -69,8 +71,8 @@ class ModelledChannel:
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
         large = self.places.at(t)
-        gains = self.fading.gains(t, large, self.subchannel_count)
-        return Block(gains, gains, large.positions_m)
+        seen, true = self.knowledge.seen_and_true(self.fading, t, large, self.subchannel_count)
+        return Block(seen, true, large.positions_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,8 @@ def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
     means = scale.snr_per_power(make_path_loss(channel.path_loss), distance)
     return ModelledChannel(
         places=LargeScale.still(positions, means),
-        fading=make_fading(channel.fading, streams),
+        fading=make_fading(channel.fading, cell, channel.round_s, streams),
         subchannel_count=cell.subchannels,
         power_budget=scale.power_budget,
+        knowledge=make_knowledge(channel.knowledge, streams),
     )

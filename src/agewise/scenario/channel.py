@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
 from agewise.scenario.geometry import Disc
 from agewise.scenario.propagation import LogDistance, PowerLaw
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
@@ -21,20 +22,9 @@ class Cell(Section):
         default=None,
         ge=1e-3,
         le=1e15,
-        description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
+        description="bandwidth of one subchannel in Hz; needed by a link budget, by a payload and "
+        "by the taps of a delay profile",
     )
-
-
-class Rayleigh(Section):
-    """Rayleigh block fading, independent over rounds, UEs and subchannels."""
-
-    kind: Literal["rayleigh"] = "rayleigh"
-
-
-class NoFading(Section):
-    """Gains stay at their means."""
-
-    kind: Literal["none"] = "none"
 
 
 class EdgeSnr(Section):
@@ -71,9 +61,7 @@ class ModelledChannel(Section):
     path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
         description="how the mean gain falls with the distance"
     )
-    fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
-        description="how gains vary around their means"
-    )
+    fading: Fading = Field(description="how gains vary around their means")
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
     )
@@ -83,6 +71,9 @@ class ModelledChannel(Section):
         le=LARGE,
         description="seconds from one round to the next; needed where UEs move or fading is "
         "correlated over time",
+    )
+    knowledge: Knowledge = Field(
+        default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
 
 
@@ -105,6 +96,13 @@ class RateThreshold(Section):
 
     kind: Literal["rate"] = "rate"
     rate: float = Field(ge=0, le=MOST_RATE, description="R_s in bits per real channel use")
+    margin: float = Field(
+        default=0.0,
+        ge=0,
+        le=MOST_RATE,
+        description="outage margin in bits per real channel use: the access point schedules for "
+        "R_s plus this, and an upload is lost below R_s",
+    )
 
 
 class PayloadThreshold(Section):
@@ -113,6 +111,13 @@ class PayloadThreshold(Section):
     kind: Literal["payload"] = "payload"
     payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
     deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
+    margin: float = Field(
+        default=0.0,
+        ge=0,
+        le=MOST_RATE,
+        description="outage margin in bits per real channel use: the access point schedules for "
+        "R_s plus this, and an upload is lost below R_s",
+    )
 
 
 class NoTiming(Section):

@@ -26,6 +26,7 @@ from agewise.scenario.errors import (
     require_known,
     require_present,
 )
+from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.learning import Data, Learn, Measurement
 from agewise.scenario.propagation import PowerLaw
 from agewise.scenario.section import Section, kind_of
@@ -101,6 +102,11 @@ class Scenario(Section):
             return self.threshold.payload_bits / (2.0 * bandwidth_hz * self.threshold.deadline_s)
         return self.threshold.rate
 
+    @property
+    def planned_threshold(self) -> float:
+        """The rate that the access point schedules for: R_s and the outage margin."""
+        return self.rate_threshold + self.threshold.margin
+
     def resolved(self) -> dict[str, Any]:
         """Every value that is set, as plain data."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -119,6 +125,10 @@ class Scenario(Section):
                     "channel.link: a budget needs a path loss with a scale, and power-law has only "
                     'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
                 )
+            require_fading(
+                self.channel.fading, self.cell.subchannel_bandwidth_hz, self.channel.round_s
+            )
+            require_knowledge(self.channel.knowledge, self.channel.fading)
         for needs, section in (
             (budget, "channel.link.kind = budget"),
             (isinstance(self.threshold, PayloadThreshold), "threshold.kind = payload"),
@@ -129,6 +139,11 @@ class Scenario(Section):
             raise ValueError(
                 f"threshold: the payload needs a rate of {self.rate_threshold:g} bits per real "
                 f"channel use, and at most {MOST_RATE:g} are taken"
+            )
+        if self.planned_threshold > MOST_RATE:
+            raise ValueError(
+                f"threshold.margin = {self.threshold.margin:g} on top of {self.rate_threshold:g} "
+                f"bits: at most {MOST_RATE - self.rate_threshold:g} more are taken"
             )
         return self
 
