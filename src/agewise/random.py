@@ -24,6 +24,8 @@ _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
 _TIES: Final = 9
+_COMPRESSION: Final = 30
+_BATTERY: Final = 31
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,15 @@ class Streams:
     def speed(self) -> np.random.Generator:
         """How fast the UEs compute."""
         return self._stream(_SPEED, 0)
+
+    def battery(self) -> np.random.Generator:
+        """How much energy the UEs have."""
+        return self._stream(_BATTERY, 0)
+
+    @functools.cached_property
+    def compression(self) -> np.uint64:
+        """The key of what compression leaves to chance; mixed with the round and the UE."""
+        return self._key(_COMPRESSION)
 
     @functools.cached_property
     def sgd(self) -> np.uint64:
