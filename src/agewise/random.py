@@ -26,6 +26,8 @@ _SPEED: Final = 8
 _TIES: Final = 9
 _KNOWLEDGE: Final = 20
 _RICIAN: Final = 21
+_COMPRESSION: Final = 30
+_BATTERY: Final = 31
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,15 @@ class Streams:
     def speed(self) -> np.random.Generator:
         """How fast the UEs compute."""
         return self._stream(_SPEED, 0)
+
+    def battery(self) -> np.random.Generator:
+        """How much energy the UEs have."""
+        return self._stream(_BATTERY, 0)
+
+    @functools.cached_property
+    def compression(self) -> np.uint64:
+        """The key of what compression leaves to chance; mixed with the round and the UE."""
+        return self._key(_COMPRESSION)
 
     @functools.cached_property
     def sgd(self) -> np.uint64:

@@ -1,4 +1,4 @@
-"""The radio side of a scenario: the cell, its channel, and the rate that an upload needs."""
+"""The radio side of a scenario: the cell and its channel."""
 
 from typing import Annotated, Literal
 
@@ -8,9 +8,6 @@ from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
 from agewise.scenario.geometry import Disc
 from agewise.scenario.propagation import LogDistance, PowerLaw
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
-
-#: The highest rate threshold in bits: beyond it no SNR that is a number would do.
-MOST_RATE = 1000.0
 
 
 class Cell(Section):
@@ -91,64 +88,4 @@ class TraceChannel(Section):
     )
 
 
-class RateThreshold(Section):
-    """The rate that a scheduled UE must reach, as a number."""
-
-    kind: Literal["rate"] = "rate"
-    rate: float = Field(ge=0, le=MOST_RATE, description="R_s in bits per real channel use")
-    margin: float = Field(
-        default=0.0,
-        ge=0,
-        le=MOST_RATE,
-        description="outage margin in bits per real channel use: the access point schedules for "
-        "R_s plus this, and an upload is lost below R_s",
-    )
-
-
-class PayloadThreshold(Section):
-    """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
-
-    kind: Literal["payload"] = "payload"
-    payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
-    deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
-    margin: float = Field(
-        default=0.0,
-        ge=0,
-        le=MOST_RATE,
-        description="outage margin in bits per real channel use: the access point schedules for "
-        "R_s plus this, and an upload is lost below R_s",
-    )
-
-
-class NoTiming(Section):
-    """Local learning takes no time, and every upload of a scheduled UE arrives."""
-
-    kind: Literal["none"] = "none"
-
-
-class SlotTiming(Section):
-    """An update counts if it was computed and uploaded by a deadline; times are in slots.
-
-    An upload at exactly the rate threshold takes one slot.
-    """
-
-    kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(
-        ge=0, le=LARGE, description="median time of local learning, in slots"
-    )
-    compute_sigma: float = Field(
-        ge=0,
-        le=20,
-        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
-    )
-    deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
-    offer: Literal["in-time", "everyone"] = Field(
-        default="in-time",
-        description="whom the access point offers to the policy: UEs whose upload at the rate "
-        "threshold would be in time, or everyone",
-    )
-
-
 Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]
-Threshold = Annotated[RateThreshold | PayloadThreshold, Field(discriminator="kind"), ByName]
-Timing = Annotated[NoTiming | SlotTiming, Field(discriminator="kind"), ByName]

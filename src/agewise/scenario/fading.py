@@ -37,43 +37,50 @@ class Etu(Section):
     kind: Literal["etu"] = "etu"
 
 
-class _Tdl(Section):
-    delay_spread_s: float = Field(
+DelaySpread = Annotated[
+    float,
+    Field(
         ge=0,
         le=1e-4,
         description="rms delay spread in seconds; TR 38.901 calls 30e-9 short, 100e-9 nominal and "
         "300e-9 long",
-    )
+    ),
+]
 
 
-class TdlA(_Tdl):
+class TdlA(Section):
     """TDL-A of 3GPP TR 38.901 table 7.7.2-1: 23 taps without line of sight."""
 
     kind: Literal["tdl-a"] = "tdl-a"
+    delay_spread_s: DelaySpread
 
 
-class TdlB(_Tdl):
+class TdlB(Section):
     """TDL-B of 3GPP TR 38.901 table 7.7.2-2: 23 taps without line of sight."""
 
     kind: Literal["tdl-b"] = "tdl-b"
+    delay_spread_s: DelaySpread
 
 
-class TdlC(_Tdl):
+class TdlC(Section):
     """TDL-C of 3GPP TR 38.901 table 7.7.2-3: 24 taps without line of sight."""
 
     kind: Literal["tdl-c"] = "tdl-c"
+    delay_spread_s: DelaySpread
 
 
-class TdlD(_Tdl):
+class TdlD(Section):
     """TDL-D of 3GPP TR 38.901 table 7.7.2-4: 13 taps, the first Rician with K = 13.3 dB."""
 
     kind: Literal["tdl-d"] = "tdl-d"
+    delay_spread_s: DelaySpread
 
 
-class TdlE(_Tdl):
+class TdlE(Section):
     """TDL-E of 3GPP TR 38.901 table 7.7.2-5: 14 taps, the first Rician with K = 22 dB."""
 
     kind: Literal["tdl-e"] = "tdl-e"
+    delay_spread_s: DelaySpread
 
 
 # -------------------------------------------------------------------------------------- over time
