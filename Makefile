@@ -66,6 +66,7 @@ crash: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.radio
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
