@@ -14,7 +14,7 @@ from agewise.scenario import Scenario
 
 #: Blocks of one measurement, a fraction of a millisecond to some milliseconds.
 BLOCKS = 20
-REPEATS = 200
+REPEATS = 300
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
 TDL_A = {"kind": "tdl-a", "delay_spread_s": 300e-9}
 MOTION = {"kind": "jakes", "carrier_hz": 3.5e9, "speed_m_s": 0.83}

@@ -159,7 +159,7 @@ def test_doppler(frequency):
 def test_waves_come_from_all_sides():
     """Places any way apart: the correlation is J0² of the distance, over 40,000 UEs."""
     ues = 40_000
-    paths = Paths(np.uint64(9), np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
+    paths = Paths(np.uint64(9), np.empty((0, 0)))
     none = Error(np.uint64(1), 1.0, np.empty(0))
 
     def gains(x, y, share):
