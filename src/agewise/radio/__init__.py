@@ -3,8 +3,14 @@
 from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
 from agewise.radio.fading import RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
-from agewise.radio.large_scale import LargeScale, Places
-from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
+from agewise.radio.large_scale import LargeScale, MovingPlaces, Places, Surroundings
+from agewise.radio.path_loss import (
+    EdgeScale,
+    NoiseScale,
+    PowerLawLoss,
+    StandardLoss,
+    make_path_loss,
+)
 from agewise.radio.placement import UniformDisc
 from agewise.radio.trace import read_trace
 
@@ -14,14 +20,18 @@ __all__ = [
     "EdgeScale",
     "LargeScale",
     "ModelledChannel",
+    "MovingPlaces",
     "NoiseScale",
     "Places",
     "PowerLawLoss",
     "RayleighFading",
     "RecordedChannel",
+    "StandardLoss",
+    "Surroundings",
     "Unfaded",
     "UniformDisc",
     "make_channel",
+    "make_path_loss",
     "read_ages",
     "read_gains",
     "read_trace",

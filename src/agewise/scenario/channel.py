@@ -4,8 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.geometry import Disc
-from agewise.scenario.propagation import LogDistance, PowerLaw
+from agewise.scenario.geometry import Mobility, NoMobility, Placement
+from agewise.scenario.propagation import (
+    Interference,
+    NoInterference,
+    NoShadowing,
+    PathLoss,
+    Shadowing,
+)
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
 
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
@@ -64,18 +70,23 @@ class LinkBudget(Section):
 
 
 class ModelledChannel(Section):
-    """A channel made of parts: where UEs are, path loss, fading, and the scale of the gains."""
+    """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
 
     kind: Literal["model"] = "model"
-    placement: Annotated[Disc, ByName] = Field(description="where the UEs are")
-    path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
-        description="how the mean gain falls with the distance"
-    )
+    placement: Placement = Field(description="where the UEs are")
+    path_loss: PathLoss = Field(description="how the mean gain falls with the distance")
     fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
         description="how gains vary around their means"
     )
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
+    )
+    mobility: Mobility = Field(default=NoMobility(), description="how the UEs move")
+    shadowing: Shadowing = Field(
+        default=NoShadowing(), description="how mean gains vary between places"
+    )
+    interference: Interference = Field(
+        default=NoInterference(), description="what neighbouring cells add to the noise"
     )
     round_s: float | None = Field(
         default=None,
