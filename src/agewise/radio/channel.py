@@ -143,7 +143,7 @@ def make_surroundings(
 
 
 def _sight(loss: StandardLoss, key: np.uint64) -> Sight:
-    return Sight(loss.chance, GaussianField.draw(key, loss.sight_decorrelation_m))
+    return Sight(loss.chance, GaussianField.draw(key, 0, loss.sight_decorrelation_m))
 
 
 def make_places(
