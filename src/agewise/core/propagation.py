@@ -60,7 +60,7 @@ def _cosine(turns):
 
 @kernel
 def draw_waves(key, index, count):
-    """``[wave, (x, y, phase)]``: the waves of field number ``index`` of a key, with covariance ``exp(-distance)``.
+    """``[wave, (x, y, phase)]``: a field of a key, with covariance ``exp(-distance)``.
 
     In turns per unit of length. That covariance has the spectral density ``(1 + k^2)^(-3/2)`` in
     the plane, so k is ``sqrt((1-u)^-2 - 1)`` for a uniform u; u is drawn once in each of
