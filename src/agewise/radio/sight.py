@@ -33,7 +33,7 @@ def urban(fall_m: float) -> Chance:
 
     def chance(distance_m: _Floats) -> _Floats:
         near = 18.0 / np.maximum(distance_m, 18.0)
-        return near + exp_each(-distance_m / fall_m) * (1.0 - near)
+        return np.asarray(near + exp_each(-distance_m / fall_m) * (1.0 - near))
 
     return chance
 

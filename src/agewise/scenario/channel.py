@@ -84,6 +84,11 @@ class ModelledChannel(Section):
         default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
 
+    @property
+    def moves(self) -> bool:
+        """Whether UEs move."""
+        return not isinstance(self.mobility, NoMobility)
+
 
 class TraceChannel(Section):
     """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
