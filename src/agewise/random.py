@@ -28,6 +28,11 @@ _KNOWLEDGE: Final = 20
 _RICIAN: Final = 21
 _COMPRESSION: Final = 30
 _BATTERY: Final = 31
+_MOVEMENT: Final = 40
+_SIGHT: Final = 41
+_SHADOWING: Final = 42
+_INTERFERENCE: Final = 43
+_INDOOR: Final = 44
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,30 @@ class Streams:
     def placement(self) -> np.random.Generator:
         """Where the UEs stand."""
         return self._stream(_PLACEMENT, 0)
+
+    def indoor(self) -> np.random.Generator:
+        """Which UEs are inside buildings, and how far."""
+        return self._stream(_INDOOR, 0)
+
+    @functools.cached_property
+    def movement(self) -> np.uint64:
+        """The key of how the UEs move; mixed with the UE."""
+        return self._key(_MOVEMENT)
+
+    @functools.cached_property
+    def sight(self) -> np.uint64:
+        """The key of where the access point is in sight."""
+        return self._key(_SIGHT)
+
+    @functools.cached_property
+    def shadowing(self) -> np.uint64:
+        """The key of the fields of shadowing."""
+        return self._key(_SHADOWING)
+
+    @functools.cached_property
+    def interference(self) -> np.uint64:
+        """The key of who transmits in neighbouring cells; mixed with the round."""
+        return self._key(_INTERFERENCE)
 
     @functools.cached_property
     def channel(self) -> np.uint64:

@@ -117,7 +117,8 @@ class RoundRecord:
     What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
     UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
     and ``bits`` that were sent, also by UEs whose update did not arrive. The batteries of the UEs
-    ``emptied`` ran out in this round.
+    ``emptied`` ran out in this round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None``
+    where they stay at those of `RunInfo`.
     """
 
     t: int
@@ -143,6 +144,7 @@ class RoundRecord:
     uses: float
     bits: float
     emptied: NDArray[np.int64]
+    positions_m: NDArray[np.float32] | None = None
 
     @property
     def joules(self) -> float | None:
@@ -259,6 +261,13 @@ class History:
     def emptied(self) -> list[NDArray[np.int64]]:
         """``[round]``: the UEs whose batteries ran out in each."""
         return [np.array(ues, np.int64) for ues in self.frame["emptied"].to_list()]
+
+    @property
+    def positions_m(self) -> NDArray[np.float32] | None:
+        """``[round, ue, (x, y)]`` where UEs move; ``None`` where they stay (`RunInfo`)."""
+        if self.frame["positions_m"].null_count():
+            return None
+        return self._table("positions_m").astype(np.float32).reshape(len(self), -1, 2)
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -435,6 +444,9 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     spent = frame["energy_j"].list.len()
     if (spent != lengths["scheduled"]).any() or spent.null_count() not in (0, rounds):
         return "there is not one energy for each scheduled UE"
+    places = frame["positions_m"].list.len()
+    if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
+        return "there is not one position for each UE"
     return None
 
 
@@ -494,6 +506,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(_UES, pl.List(pl.Int32)),
     **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
     "outcome": pl.List(pl.String),
+    "positions_m": pl.List(pl.Float32),
 }
 
 
@@ -507,7 +520,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
 
     def lists(name: str, kind: type[pl.DataType]) -> pl.Series:
         arrays = [getattr(record, name) for record in records]
-        values = [None if array is None else array.tolist() for array in arrays]
+        values = [None if array is None else array.ravel().tolist() for array in arrays]
         return pl.Series(name, values, dtype=pl.List(kind))
 
     return pl.DataFrame(
@@ -523,5 +536,6 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             *(lists(name, pl.Int32) for name in _UES),
             *(lists(name, pl.Float64) for name in _LISTS),
             lists("outcome", pl.String),
+            lists("positions_m", pl.Float32),
         ]
     )

@@ -21,10 +21,17 @@ from agewise.accounting import (
 from agewise.age import f_alpha
 from agewise.memory import bytes_text, require_memory
 from agewise.policies import make_policy
-from agewise.radio import Channel, make_channel
+from agewise.radio import Block, Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
+from agewise.scenario import (
+    Data,
+    Learn,
+    ModelledChannel,
+    SampledOptimum,
+    Scenario,
+    require_scenario,
+)
 from agewise.scheduling import AccessPoint, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
@@ -114,7 +121,7 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
     needs = {
         f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
         f"records of run.rounds = {length:,} with {size}": length
-        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        * (24.0 * cell.ues + 24.0 * cell.subchannels),
         # The samples that a UE draws, and the slopes of a batch.
         f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
         * (8.0 * steps + 64.0),
@@ -206,6 +213,7 @@ def _rounds(
     memory = aggregator.start(channel.ue_count, params.size)
     compressor = learn.make_compressor(scenario.learn)
     unsent = learn.compression_state(compressor, channel.ue_count, params.size)
+    moves = isinstance(scenario.channel, ModelledChannel) and scenario.channel.moves
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         block = channel.block(t)
@@ -270,7 +278,13 @@ def _rounds(
             uses=spent.uses,
             bits=spent.bits,
             emptied=spent.emptied,
+            positions_m=_positions(block) if moves else None,
         )
+
+
+def _positions(block: Block) -> NDArray[np.float32] | None:
+    """Where the UEs are, as exactly as a record keeps it."""
+    return None if block.positions_m is None else block.positions_m.astype(np.float32)
 
 
 def _is_due(t: int, every: int) -> bool:

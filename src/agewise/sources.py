@@ -1,7 +1,8 @@
 """What a run is computed from besides the package and the scenario, known by its content.
 
-Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains and
-``devices:PATH`` for measured devices, as the scenario writes them, ``policy:NAME`` for the source
+Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains,
+``positions:PATH`` and ``tracks:PATH`` for where UEs are and how they move, and ``devices:PATH`` for
+measured devices, as the scenario writes them, ``policy:NAME`` for the source
 of a policy from outside the package. (A model from outside would be ``model:NAME``.) What a policy
 imports from elsewhere is not covered.
 """
@@ -15,7 +16,14 @@ from pathlib import Path
 
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
-from agewise.scenario import DeviceProfiles, Scenario, SecondsTiming, TraceChannel
+from agewise.scenario import (
+    DeviceProfiles,
+    MobilityFile,
+    PlacementFile,
+    Scenario,
+    SecondsTiming,
+    TraceChannel,
+)
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
@@ -46,6 +54,11 @@ def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Besides the data: what each file is, and its path."""
     if isinstance(scenario.channel, TraceChannel):
         yield "trace", scenario.channel.path
+    else:
+        if isinstance(scenario.channel.placement, PlacementFile):
+            yield "positions", scenario.channel.placement.path
+        if isinstance(scenario.channel.mobility, MobilityFile):
+            yield "tracks", scenario.channel.mobility.path
     timing = scenario.timing
     if isinstance(timing, SecondsTiming) and isinstance(timing.computing, DeviceProfiles):
         yield "devices", timing.computing.path

@@ -54,8 +54,9 @@ def test_without_fading_gains_stay_at_their_means():
 
 
 def test_edge_snr_is_met_at_the_edge():
-    scale, loss = EdgeScale(10.0, edge_distance_m=100.0), PowerLawLoss(3.5, 1.0)
-    at_edge, half_way = scale.snr_per_power(loss, np.array([100.0, 50.0]))
+    loss = PowerLawLoss(3.5, 1.0)
+    scale = EdgeScale(10.0, edge_gain=float(loss.gain(100.0)))
+    at_edge, half_way = scale.snr_per_power(loss.gain(np.array([100.0, 50.0])))
     assert at_edge * scale.power_budget == pytest.approx(10.0)
     assert half_way / at_edge == pytest.approx(2**3.5)
 

@@ -4,8 +4,14 @@ from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChann
 from agewise.radio.fading import MultipathFading, NakagamiFading, RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
 from agewise.radio.knowledge import PerfectKnowledge
-from agewise.radio.large_scale import LargeScale, Places
-from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
+from agewise.radio.large_scale import LargeScale, MovingPlaces, Places, Surroundings
+from agewise.radio.path_loss import (
+    EdgeScale,
+    NoiseScale,
+    PowerLawLoss,
+    StandardLoss,
+    make_path_loss,
+)
 from agewise.radio.placement import UniformDisc
 from agewise.radio.trace import read_trace
 
@@ -15,6 +21,7 @@ __all__ = [
     "EdgeScale",
     "LargeScale",
     "ModelledChannel",
+    "MovingPlaces",
     "MultipathFading",
     "NakagamiFading",
     "NoiseScale",
@@ -23,9 +30,12 @@ __all__ = [
     "PowerLawLoss",
     "RayleighFading",
     "RecordedChannel",
+    "StandardLoss",
+    "Surroundings",
     "Unfaded",
     "UniformDisc",
     "make_channel",
+    "make_path_loss",
     "read_ages",
     "read_gains",
     "read_trace",

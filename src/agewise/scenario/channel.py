@@ -5,8 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
-from agewise.scenario.geometry import Disc
-from agewise.scenario.propagation import LogDistance, PowerLaw
+from agewise.scenario.geometry import Mobility, NoMobility, Placement
+from agewise.scenario.propagation import (
+    Interference,
+    NoInterference,
+    NoShadowing,
+    PathLoss,
+    Shadowing,
+)
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
 
 
@@ -51,16 +57,21 @@ class LinkBudget(Section):
 
 
 class ModelledChannel(Section):
-    """A channel made of parts: where UEs are, path loss, fading, and the scale of the gains."""
+    """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
 
     kind: Literal["model"] = "model"
-    placement: Annotated[Disc, ByName] = Field(description="where the UEs are")
-    path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
-        description="how the mean gain falls with the distance"
-    )
+    placement: Placement = Field(description="where the UEs are")
+    path_loss: PathLoss = Field(description="how the mean gain falls with the distance")
     fading: Fading = Field(description="how gains vary around their means")
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
+    )
+    mobility: Mobility = Field(default=NoMobility(), description="how the UEs move")
+    shadowing: Shadowing = Field(
+        default=NoShadowing(), description="how mean gains vary between places"
+    )
+    interference: Interference = Field(
+        default=NoInterference(), description="what neighbouring cells add to the noise"
     )
     round_s: float | None = Field(
         default=None,
@@ -72,6 +83,11 @@ class ModelledChannel(Section):
     knowledge: Knowledge = Field(
         default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
+
+    @property
+    def moves(self) -> bool:
+        """Whether UEs move."""
+        return not isinstance(self.mobility, NoMobility)
 
 
 class TraceChannel(Section):

@@ -19,7 +19,7 @@ from agewise.scenario.errors import (
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.learning import Data, Learn, Measurement
-from agewise.scenario.propagation import PowerLaw
+from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
 from agewise.scenario.timing import (
     MOST_RATE,
@@ -131,11 +131,7 @@ class Scenario(Section):
         budget = False
         if isinstance(self.channel, ModelledChannel):
             budget = isinstance(self.channel.link, LinkBudget)
-            if budget and isinstance(self.channel.path_loss, PowerLaw):
-                raise ValueError(
-                    "channel.link: a budget needs a path loss with a scale, and power-law has only "
-                    'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
-                )
+            require_consistent(self.channel)
             require_fading(
                 self.channel.fading, self.cell.subchannel_bandwidth_hz, self.channel.round_s
             )
