@@ -64,7 +64,17 @@ PARTS = {
 
 
 @pytest.fixture(
-    params=["model", "unfaded", "physical", "office", *FADING, *KNOWLEDGE, "npz", "parquet", *PARTS],
+    params=[
+        "model",
+        "unfaded",
+        "physical",
+        "office",
+        *FADING,
+        *KNOWLEDGE,
+        "npz",
+        "parquet",
+        *PARTS,
+    ],
 )
 def scenario(request, tmp_path):
     if request.param in PARTS:

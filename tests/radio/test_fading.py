@@ -16,6 +16,7 @@ from tests.scenarios import tiny
 
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
 JAKES = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
+MOVING = {"kind": "jakes", "carrier_hz": 3e9}
 LIGHT_M_S = 299_792_458.0
 
 
@@ -190,6 +191,20 @@ def test_a_round_is_the_same_alone():
     np.testing.assert_array_equal(channel.block(1_000_000).true, late)
 
 
+def test_doppler_of_moving_ues():
+    """UEs that walk meet waves by where they are: alike over millimetres, not over metres."""
+    walk = {"kind": "random-waypoint", "slowest_m_s": 1.0, "fastest_m_s": 1.0, "pause_s": 0.0}
+    fading = {"kind": "rayleigh", "time": MOVING}
+    motion = {"channel.mobility": walk, "channel.round_s": 0.01}
+    scenario = tiny(**{"cell.ues": 4000, "cell.subchannels": 2, "channel.fading": fading}, **motion)
+    channel = make_channel(scenario, Streams(3))
+    at = {t: channel.block(t).true / channel.places.at(t).mean_gains[:, None] for t in (0, 1, 500)}
+    near, far = (np.mean((at[0] - 1) * (at[t] - 1)) for t in (1, 500))
+    # 1 cm of 10 cm; 8000 gains vary by about 2 / sqrt(8000) = 0.02 in these means.
+    assert near == pytest.approx(bessel_j0(2 * math.pi * 0.1) ** 2, abs=0.1 + 1 / 16)
+    assert far == pytest.approx(0.0, abs=0.1)
+
+
 def test_k_factors_are_drawn_in_line_of_sight_only():
     """TR 38.901 table 7.5-6: 9 dB on average over UEs in UMa, with a deviation of 3.5 dB."""
     settings = Rician(k_factor=DrawnK(environment="uma"))
@@ -208,6 +223,32 @@ def test_k_factors_are_drawn_in_line_of_sight_only():
         ({"channel.fading": {"kind": "rayleigh", "frequency": "eva"}}, "needs cell.subch"),
         ({"channel.fading": {"kind": "rayleigh", "frequency": "evb"}}, "did you mean eva"),
         ({"channel.fading": {"kind": "rayleigh", "time": JAKES}}, "needs channel.round_s"),
+        (
+            {
+                "channel.fading": {"kind": "rayleigh", "time": MOVING},
+                "channel.round_s": 0.01,
+            },
+            "without channel.mobility it must be given",
+        ),
+        (
+            {
+                "channel.fading": {"kind": "rayleigh", "time": MOVING},
+                "channel.round_s": 0.1,
+                "channel.mobility": {
+                    "kind": "random-waypoint", "slowest_m_s": 1.0, "fastest_m_s": 2.0,
+                    "pause_s": 0.0,
+                },
+            },
+            "channel.round_s to at most 0.02498",
+        ),
+        (
+            {
+                "channel.fading": {
+                    "kind": "rician", "k_factor": {"kind": "drawn", "environment": "umi"},
+                }
+            },
+            "channel.fading.k_factor to fixed",
+        ),
         (
             {"channel.fading": {"kind": "rayleigh", "time": JAKES}, "channel.round_s": 0.06},
             r"channel.round_s to at most 0.04997, or channel.fading.time = \"independent\"",
