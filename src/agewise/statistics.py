@@ -7,13 +7,15 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
-from agewise.records import History
+
+if TYPE_CHECKING:
+    from agewise.records import History
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Axis:
     column: str | None
     needs_seconds: bool = False
 
-    def spent(self, history: History) -> NDArray[np.float64]:
+    def spent(self, history: "History") -> NDArray[np.float64]:
         """``[round]``: what had been spent by the end of each round, from the start of the run.
 
         ``ValueError`` if the run does not know.
