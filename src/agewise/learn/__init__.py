@@ -4,8 +4,11 @@ from agewise.data import Dataset, Partition
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
+    Average,
+    Memory,
     State,
     Updates,
+    VarianceReduced,
     average,
     is_finite,
     keeps_updates,
@@ -15,20 +18,23 @@ from agewise.learn.aggregation import (
 from agewise.learn.base import Evaluation, Learner, Params
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner, outputs_of
-from agewise.learn.reports import reports
+from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
 from agewise.scenario import Learn, Linear
 
 __all__ = [
     "Aggregated",
     "Aggregator",
+    "Average",
     "Evaluation",
     "KMeansLearner",
     "Learner",
     "LinearLearner",
+    "Memory",
     "Params",
     "State",
     "Updates",
+    "VarianceReduced",
     "average",
     "is_finite",
     "keeps_updates",
@@ -38,6 +44,7 @@ __all__ = [
     "model_length",
     "reports",
     "set_threads",
+    "update_reports",
 ]
 
 

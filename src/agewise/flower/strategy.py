@@ -1,0 +1,533 @@
+"""Any Flower strategy, with a policy that decides who trains."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from logging import ERROR, INFO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.experiment import Result as Results
+from agewise.flower import inner as inside
+from agewise.flower.api import (
+    ArrayRecord,
+    ConfigRecord,
+    FederationError,
+    Grid,
+    Message,
+    MetricRecord,
+    Result,
+    Strategy,
+    log,
+)
+from agewise.flower.clients import Clients, Directory
+from agewise.flower.federation import Arrays, Federation, Planned, Rows
+from agewise.flower.grid import OfferedGrid, Pace, PromptGrid
+from agewise.flower.links import Links
+from agewise.flower.models import Growing, flat, like, stacked
+from agewise.flower.record import TRACE, Rounds, histories, live_scenario, write_results
+from agewise.flower.state import (
+    array_record,
+    inner_state,
+    named_arrays,
+    read_state,
+    restore_inner,
+    restore_result,
+    result_values,
+    write_state,
+)
+from agewise.learn import Aggregator, Average, Updates, update_reports
+from agewise.policies import Policy, make_policy
+from agewise.records import History
+from agewise.scheduling import Report
+
+_EMPTY = np.zeros(0, np.int64)
+_STATE = "state.npz"
+Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
+
+
+@dataclass(eq=False)
+class _Open:
+    """A round that is under way: who was asked, for what, since when."""
+
+    planned: Planned
+    arrays: ArrayRecord
+    messages: list[Message]
+    node_rows: dict[int, int]
+    present: int
+    started: float
+
+
+@dataclass(eq=False)
+class Scheduled(Strategy):
+    """Wraps any Flower strategy: a policy chooses who trains, by age and by link.
+
+    >>> from flwr.serverapp.strategy import FedAvg
+    >>> from agewise.flower import Slots
+    >>> strategy = Scheduled(FedAvg(), policy="age-based", links=Slots(8))
+
+    ``policy`` is a name of the registry or a policy; policies that read losses need the name of the
+    metric, ``losses``, under which clients report the mean loss of the model that they were given.
+    ``shadow`` are policies whose choice on the same links is recorded beside it. ``aggregation`` is
+    a rule of the simulator (`agewise.learn.Memory`) that combines the updates in the place of the
+    inner strategy's average. With a ``folder``, state is written there after every round, a start
+    goes on where the last one ended, and at the end it is a results folder for `agewise report`,
+    with the links as a trace. ``accuracy`` is the name of the metric to record.
+    """
+
+    inner: Strategy
+    policy: Policy | str = "age-based"
+    links: Links = field(kw_only=True)
+    losses: str | None = None
+    shadow: Sequence[Policy | str] = ()
+    aggregation: Aggregator | None = None
+    pace: Pace = Pace()
+    clients: Clients = Clients()
+    folder: Path | str | None = None
+    seed: int = 0
+    accuracy: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner, Strategy):
+            raise ValueError(f"the inner strategy must be one of Flower's, not {self.inner!r}")
+        if not isinstance(self.links, Links):
+            raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
+        policies = [make_policy(each) for each in (self.policy, *self.shadow)]
+        for policy in policies:
+            if "losses" in policy.reads and self.losses is None:
+                raise ValueError(
+                    f"the policy {policy.name} needs losses: say under which metric clients report "
+                    "the mean loss of the model that they were given, losses='...'"
+                )
+        inside.require_no_sampling(self.inner)
+        if self.aggregation is not None:
+            inside.require_average(self.inner, "aggregation")
+        self._folder = None if self.folder is None else Path(self.folder)
+        self._reads: frozenset[Report] = frozenset().union(*(each.reads for each in policies))
+        self._federation = Federation(policies, self.links, self.seed, self.clients.sizes)
+        self._directory = Directory(self.clients)
+        self._rounds = Rounds(self._folder)
+        self._rule = Growing(self.aggregation or Average())
+        self._open: _Open | None = None
+        self._pending: Arrays | None = None
+        self._silent = 0
+
+    def summary(self) -> None:
+        """Log what decides who trains, then the settings of the inner strategy."""
+        log(INFO, "\t├──> Scheduled by %s over %s", self._federation.policies[0], self.links)
+        self.inner.summary()
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """``[client]``: the rounds since the last update of each client that was ever known."""
+        return self._federation.points[0].ages
+
+    @property
+    def client_ids(self) -> list[str]:
+        """The ids of all clients that were ever known, by row."""
+        return list(self._federation.ids)
+
+    def history(self) -> History:
+        """The rounds so far as the project's `History`, of the live policy."""
+        return self._histories()[0]
+
+    def shadow_histories(self) -> list[History]:
+        """The rounds so far as the policies in the shadow would have had them."""
+        return self._histories()[1:]
+
+    def _histories(self) -> list[History]:
+        if not len(self._rounds):
+            raise ValueError("no round has been finished yet")
+        trace = (self._folder or Path()).resolve() / TRACE
+        clients, rounds = self._rounds.client_count, len(self._rounds)
+        scenario = live_scenario(self.links, clients, rounds, trace)
+        return histories(scenario, self._federation.policies, self.seed, self._rounds)
+
+    # Flower calls the following for every round.
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """The messages to the clients that the policy chose."""
+        if self.links.measures and not isinstance(grid, PromptGrid):
+            raise FederationError(
+                "links that are measured need the rounds of Scheduled.start: let Scheduled be the "
+                "outermost strategy"
+            )
+        self._finish_round()
+        started = time.monotonic()
+        nodes = self._connected(grid)
+        federation = self._federation
+        rows = federation.rows(list(nodes))
+        row_of = dict(zip(nodes.values(), rows.tolist(), strict=True))
+        busy: frozenset[int] = frozenset()
+        if isinstance(grid, PromptGrid):
+            self._learn_from_late(grid, row_of)
+            busy = grid.busy
+        free = {node: row for node, row in row_of.items() if node not in busy}
+        planned = federation.plan(np.array(sorted(free.values()), np.int64))
+        node_of = {row: node for node, row in free.items()}
+        chosen = [node_of[row] for row in planned.chosen.tolist()]
+        log(INFO, "configure_train: chose %s of %s clients", len(chosen), len(free))
+        messages: list[Message] = []
+        if chosen:  # Flower's strategies wait for ever where they are offered none
+            with inside.content_with_one(self.inner):
+                offered = OfferedGrid(grid, chosen)
+                made = self.inner.configure_train(server_round, arrays, config, offered)
+                messages = sorted(made, key=lambda m: row_of.get(m.metadata.dst_node_id, -1))
+            inside.require_addressed(self.inner, messages, chosen)
+        self._open = _Open(planned, arrays, messages, row_of, len(free), started)
+        return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """What the inner strategy makes of the updates that arrived, and who is how old now."""
+        if self._open is None:
+            raise FederationError("aggregate_train was called before configure_train")
+        opened, self._open = self._open, None
+        answered = self._by_row(opened, replies)
+        whole = {row: reply for row, reply in answered.items() if not reply.has_error()}
+        received = np.array(list(whole), np.int64)
+        failed = np.array([row for row in answered if row not in whole], np.int64)
+        late = np.setdiff1d(opened.planned.chosen, [*answered])
+        self._learn_sizes(received, list(whole.values()))
+        combined, reports, diversity = self._combined(opened, received, list(whole.values()))
+        kept = self._federation.receive(opened.planned, received, failed, reports)
+        self._silent = 0 if received.size else self._silent + 1
+        arrays, metrics = None, None
+        if answered:
+            arrays, metrics = self._aggregated(server_round, list(answered.values()), combined)
+        self._pending = {"gains": opened.planned.gains, "late": late, "failed": failed}
+        for number, each in enumerate(kept):
+            self._pending |= {f"policy{number}.{name}": x for name, x in each.items()}
+        seconds = time.monotonic() - opened.started
+        self._pending |= {"seconds": np.array(seconds), "diversity": np.array(diversity or np.nan)}
+        metrics = MetricRecord() if metrics is None else metrics
+        metrics.update(_metrics(self._pending, opened))
+        return arrays, metrics
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """What the inner strategy asks of the nodes that are there and owe no reply."""
+        busy = grid.busy if isinstance(grid, PromptGrid) else frozenset()
+        nodes = [node for node in grid.get_node_ids() if node not in busy]
+        if not nodes:
+            return []
+        with inside.content_with_one(self.inner):
+            offered = OfferedGrid(grid, nodes)
+            return list(self.inner.configure_evaluate(server_round, arrays, config, offered))
+
+    def aggregate_evaluate(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> MetricRecord | None:
+        """What the inner strategy makes of it."""
+        return self.inner.aggregate_evaluate(server_round, replies)
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int = 3,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Evaluate | None = None,
+    ) -> Result:
+        """Flower's `Strategy.start`, with deadlines that hold and a state to go on from."""
+        log(INFO, "Starting %s strategy:", type(self.inner).__name__)
+        self.summary()
+        prompt, result = PromptGrid(grid, self.pace.poll_s), Result()
+        deadline_s = self.pace.deadline_s or self.links.deadline_s or timeout
+        evaluate = _Evaluation(self, prompt, timeout, evaluate_config, evaluate_fn)
+        try:
+            arrays, done = self._resumed(initial_arrays, result)
+            if done == 0:
+                evaluate.before(arrays, result)
+            for server_round in range(done + 1, num_rounds + 1):
+                log(INFO, "[ROUND %s/%s]", server_round, num_rounds)
+                began = time.monotonic()
+                config = ConfigRecord() if train_config is None else train_config
+                arrays = self._train(server_round, arrays, config, prompt, deadline_s, result)
+                self._finish_round(*evaluate.after(server_round, arrays, result))
+                result.arrays = arrays
+                self._save(server_round, arrays, result)
+                self._require_progress(deadline_s)
+                if server_round < num_rounds:
+                    left = began + self.pace.least_round_s - time.monotonic()
+                    time.sleep(max(left, 0.0))
+        except (FederationError, ValueError) as error:
+            log(ERROR, "%s", error)
+            raise
+        finally:
+            prompt.close()
+            self._write_results()
+        return result
+
+    def _train(
+        self,
+        server_round: int,
+        arrays: ArrayRecord,
+        config: ConfigRecord,
+        prompt: PromptGrid,
+        deadline_s: float,
+        result: Result,
+    ) -> ArrayRecord:
+        """One round of training: the model after it."""
+        messages = list(self.configure_train(server_round, arrays, config, prompt))
+        opened = self._open
+        replies = prompt.exchange(messages, deadline_s)
+        if opened is not None and self.links.measures:
+            t, rows = opened.planned.t, opened.node_rows
+            for reply in replies:
+                if not reply.message.has_error():
+                    self.links.observe(t, rows[reply.node], reply.delivery)
+            heard = {rows[reply.node] for reply in replies}
+            for row in opened.planned.chosen.tolist():
+                if row not in heard:
+                    self.links.miss(t, row)
+        made, metrics = self.aggregate_train(server_round, [reply.message for reply in replies])
+        if metrics is not None:
+            result.train_metrics_clientapp[server_round] = metrics
+        return arrays if made is None else made
+
+    def _connected(self, grid: Grid) -> dict[str, int]:
+        """The connected nodes by client; waits for as many as the inner strategy insists on."""
+        least = inside.least_available(self.inner) if self._federation.t == 0 else 1
+        end = time.monotonic() + self.pace.wait_s
+        while True:
+            nodes = self._directory.connected(grid, self.pace.wait_s)
+            if len(nodes) >= least:
+                return nodes
+            if time.monotonic() >= end:
+                raise FederationError(
+                    f"{len(nodes)} nodes are connected after {self.pace.wait_s:g} s, and the "
+                    f"strategy insists on {least}: start more, or set its min_available_nodes"
+                )
+            time.sleep(min(1.0, self.pace.poll_s))
+
+    def _learn_from_late(self, grid: PromptGrid, row_of: dict[int, int]) -> None:
+        """A reply that came too late is dropped, but tells how fast its link is."""
+        for reply in grid.late():
+            log(INFO, "dropped a reply of node %s that came after the deadline", reply.node)
+            if reply.node in row_of and not reply.message.has_error():
+                row = row_of[reply.node]
+                self.links.observe(self._federation.t, row, reply.delivery)
+
+    def _by_row(self, opened: _Open, replies: Iterable[Message]) -> dict[int, Message]:
+        """The replies by the rows of those who were asked, in rising order.
+
+        An error that the SuperLink made comes from a node of its own, so that replies are known by
+        the message that they answer.
+        """
+        asked = {m.metadata.message_id: m.metadata.dst_node_id for m in opened.messages}
+        found = {}
+        for reply in replies:
+            meta = reply.metadata
+            node = asked.get(meta.reply_to_message_id, meta.src_node_id)
+            if node in opened.node_rows:
+                found[opened.node_rows[node]] = reply
+        return dict(sorted(found.items()))
+
+    def _learn_sizes(self, received: Rows, replies: list[Message]) -> None:
+        key = inside.weight_key(self.inner)
+        sizes = [_metric(reply, key) for reply in replies]
+        known = [(row, size) for row, size in zip(received, sizes, strict=True) if size is not None]
+        if known:
+            rows, counts = zip(*known, strict=True)
+            self._federation.learn_sizes(
+                np.array(rows, np.int64), np.maximum(np.rint(counts), 1).astype(np.int64)
+            )
+
+    def _combined(
+        self, opened: _Open, received: Rows, replies: list[Message]
+    ) -> tuple[ArrayRecord | None, dict[Report, NDArray[np.float64]], float | None]:
+        """The model if it is combined here, what clients reported, and the gradient diversity."""
+        reports: dict[Report, NDArray[np.float64]] = {}
+        if "losses" in self._reads:
+            reports["losses"] = np.array([self._loss(reply) for reply in replies], np.float64)
+        factors = opened.planned.allocations[0].factors_of(received)
+        if factors is not None:
+            inside.require_average(self.inner, f"the policy {self._federation.policies[0].name}")
+        here = factors is not None or self.aggregation is not None
+        if not here and not self._reads - {"losses"}:
+            return None, reports, None
+        start = flat(opened.arrays)
+        records = [next(iter(reply.content.array_records.values())) for reply in replies]
+        models = stacked(records, start.size)
+        reports |= update_reports(self._reads, start, models)
+        if not here:
+            return None, reports, None
+        updates = Updates(start, models, received, factors)
+        found = self._rule.combine(updates, self._federation.sizes)
+        return like(opened.arrays, found.params), reports, found.diversity
+
+    def _loss(self, reply: Message) -> float:
+        loss = _metric(reply, self.losses or "")
+        if loss is None:
+            have = sorted(
+                name for record in reply.content.metric_records.values() for name in record
+            )
+            raise FederationError(
+                f"the policy needs losses, and a client reports no metric {self.losses!r}; it "
+                f"reports {', '.join(have) or 'none'}"
+            )
+        return loss
+
+    def _aggregated(
+        self, server_round: int, replies: list[Message], combined: ArrayRecord | None
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """What the inner strategy gives; where the model is combined here, all replies carry it."""
+        if combined is not None:
+            for reply in replies:
+                if reply.has_content():
+                    (name,) = reply.content.array_records
+                    reply.content[name] = combined
+        arrays, metrics = self.inner.aggregate_train(server_round, replies)
+        if combined is not None and inside.averages(self.inner):
+            return combined, metrics  # to the bit, without the rounding of an average of equals
+        return arrays, metrics
+
+    def _finish_round(self, accuracy: float | None = None, loss: float | None = None) -> None:
+        """Put the round that is over into the record."""
+        if self._pending is None:
+            return
+        for name, value in (("accuracy", accuracy), ("loss", loss)):
+            self._pending[name] = np.array(np.nan if value is None else value, np.float64)
+        self._rounds.keep(self._pending)
+        self._pending = None
+
+    def _require_progress(self, deadline_s: float) -> None:
+        if self._silent >= self.pace.patience:
+            raise FederationError(
+                f"no update arrived in {self._silent} rounds in a row: nobody meets the deadline "
+                f"of {deadline_s:g} s, or nobody can be reached over these links"
+            )
+
+    def _identity(self, arrays: ArrayRecord) -> dict[str, Any]:
+        """By what a state is known to be of this federation."""
+        return {
+            "policies": [str(policy) for policy in self._federation.policies],
+            "links": f"{type(self.links).__name__} with {self.links.subchannels} subchannels",
+            "seed": self.seed,
+            "inner": [type(each).__name__ for each in inside.chain(self.inner)],
+            "aggregation": str(self.aggregation),
+            "model": [[name, list(array.shape)] for name, array in arrays.items()],
+        }
+
+    def _save(self, done: int, arrays: ArrayRecord, result: Result) -> None:
+        if self._folder is None:
+            return
+        state = {f"federation/{n}": x for n, x in self._federation.snapshot().items()}
+        state |= {f"inner/{n}": x for n, x in inner_state(self.inner).items()}
+        state |= {f"rule/{n}": x for n, x in (self._rule.state or {}).items()}
+        state |= named_arrays(arrays, "model/")
+        values = {"identity": self._identity(arrays), "done": done, "silent": self._silent}
+        write_state(self._folder / _STATE, state, values | {"metrics": result_values(result)})
+
+    def _resumed(self, initial: ArrayRecord, result: Result) -> tuple[ArrayRecord, int]:
+        """The model to go on with, and how many rounds are done."""
+        if self._folder is None:
+            return initial, 0
+        path = self._folder / _STATE
+        if not path.exists():
+            if (self._folder / "experiment.json").exists():
+                raise FederationError(f"{self._folder}: holds other results: give another folder")
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return initial, 0
+        arrays, values = read_state(path)
+        for name, wanted in self._identity(initial).items():
+            if values["identity"].get(name) != wanted:
+                raise FederationError(
+                    f"{path}: the state of another federation ({name} is "
+                    f"{values['identity'].get(name)} there and {wanted} here): give another folder"
+                )
+        parts = {"federation": Arrays(), "inner": Arrays(), "rule": Arrays()}
+        for name, array in arrays.items():
+            part, _, rest = name.partition("/")
+            if part in parts:
+                parts[part][rest] = array
+        self._federation.restore(parts["federation"])
+        restore_inner(self.inner, parts["inner"])
+        self._rule.state = parts["rule"] or None
+        restore_result(result, values["metrics"])
+        self._silent = int(values["silent"])
+        self._rounds.resume(int(values["done"]))
+        result.arrays = array_record(arrays, "model/")
+        log(INFO, "going on after round %s of %s", values["done"], path)
+        return result.arrays, int(values["done"])
+
+    def _write_results(self) -> Results | None:
+        """Make the folder one that can be reported on."""
+        if self._folder is None or not len(self._rounds):
+            return None
+        policies = self._federation.policies
+        return write_results(self._folder, self.links, policies, self.seed, self._rounds)
+
+
+@dataclass(eq=False)
+class _Evaluation:
+    """Evaluation before the first and after every round, by clients and by the server."""
+
+    strategy: Scheduled
+    prompt: PromptGrid
+    timeout_s: float
+    config: ConfigRecord | None
+    function: Evaluate | None
+
+    def before(self, arrays: ArrayRecord, result: Result) -> None:
+        """The initial model, by the server."""
+        found = self.function(0, arrays) if self.function else None
+        if found is not None:
+            result.evaluate_metrics_serverapp[0] = found
+
+    def after(
+        self, server_round: int, arrays: ArrayRecord, result: Result
+    ) -> tuple[float | None, float | None]:
+        """Accuracy and loss, of the server if it measures them, else of the clients."""
+        config = ConfigRecord() if self.config is None else self.config
+        asked = list(self.strategy.configure_evaluate(server_round, arrays, config, self.prompt))
+        replies = self.prompt.send_and_receive(asked, timeout=self.timeout_s)
+        by_clients = self.strategy.aggregate_evaluate(server_round, replies)
+        if by_clients is not None:
+            result.evaluate_metrics_clientapp[server_round] = by_clients
+        by_server = self.function(server_round, arrays) if self.function else None
+        if by_server is not None:
+            result.evaluate_metrics_serverapp[server_round] = by_server
+        names = (self.strategy.accuracy, "loss")
+        accuracy, loss = (_first(name, by_server, by_clients) for name in names)
+        return accuracy, loss
+
+
+def _first(name: str, *records: MetricRecord | None) -> float | None:
+    for record in records:
+        if record is not None and name in record:
+            return float(record[name])
+    return None
+
+
+def _metric(reply: Message, name: str) -> float | None:
+    """A number that a reply carries under this name, in any of its metric records."""
+    for record in reply.content.metric_records.values():
+        if name in record and not isinstance(record[name], list):
+            return float(record[name])
+    return None
+
+
+def _metrics(kept: Arrays, opened: _Open) -> dict[str, Any]:
+    """What Flower's result says of a round; lists are of rows of clients."""
+    ages = kept["policy0.ages"]
+    return {
+        "agewise-offered": opened.present,
+        "agewise-chosen": kept["policy0.scheduled"].tolist(),
+        "agewise-arrived": kept["policy0.received"].tolist(),
+        "agewise-late": kept["late"].tolist(),
+        "agewise-failed": kept["failed"].tolist(),
+        "agewise-age-mean": float(ages.mean()),
+        "agewise-age-largest": int(ages.max()),
+        "agewise-seconds": float(kept["seconds"]),
+    }
