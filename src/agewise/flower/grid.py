@@ -151,8 +151,8 @@ class PromptGrid(_Passed):
 
     def exchange(self, messages: Sequence[Message], deadline_s: float) -> list[Reply]:
         """Send messages; the replies that are there by the deadline, errors among them."""
-        started = time.monotonic()
         ids = list(self._grid.push_messages(messages)) if messages else []
+        started = time.monotonic()  # sending is the server's own time
         if len(ids) != len(messages):
             raise FederationError("the messages of a round could not be sent: they are too large")
         sent = {

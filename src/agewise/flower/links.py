@@ -74,9 +74,11 @@ class Links(ABC):
 
     def observe(self, t: int, row: int, delivery: Delivery) -> None:
         """Take in what was measured of an upload that arrived in round ``t``, in time or late."""
+        return
 
     def miss(self, t: int, row: int) -> None:
         """Take in that an upload was not there at the deadline of round ``t``."""
+        return
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What was learned, as arrays."""
@@ -84,6 +86,7 @@ class Links(ABC):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on with what `state` gave."""
+        return
 
     def scenario(self) -> Scenario | None:
         """The scenario that the links are a part of, where there is one."""
@@ -91,6 +94,7 @@ class Links(ABC):
 
     def close(self) -> None:
         """Let go of what was opened."""
+        return
 
 
 def gain_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -139,7 +139,7 @@ def _serve(links: Reported, port: int) -> ThreadingHTTPServer:
     """A server on the loopback address, in a thread of its own."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 (the name that the base class calls)
+        def do_POST(self) -> None:
             try:
                 self._answer(*self._taken())
             except ValueError as error:

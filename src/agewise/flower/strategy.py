@@ -84,8 +84,8 @@ class Scheduled(Strategy):
     losses: str | None = None
     shadow: Sequence[Policy | str] = ()
     aggregation: Aggregator | None = None
-    pace: Pace = Pace()
-    clients: Clients = Clients()
+    pace: Pace = field(default_factory=Pace)
+    clients: Clients = field(default_factory=Clients)
     folder: Path | str | None = None
     seed: int = 0
     accuracy: str = "accuracy"
