@@ -66,7 +66,7 @@ INNER = [
 
 @pytest.mark.parametrize("make", INNER)
 def test_any_strategy_trains_whom_the_policy_chose(problem, make):
-    strategy = problem.scheduled("round-robin:ties=lowest-index", Slots(4), inner=make())
+    strategy = problem.scheduled("round-robin", Slots(4), inner=make())
     result = problem.start(strategy, 3)
     asked = [number for _, _, number in problem.grid.asked]
     assert asked == list(range(12))
@@ -87,7 +87,7 @@ def test_fedavg_inside_learns_as_the_simulator(problem):
 
 
 def test_privacy_wrapped_around_it(problem):
-    inner = problem.scheduled("round-robin:ties=lowest-index", Slots(4))
+    inner = problem.scheduled("round-robin", Slots(4))
     outer = flower.DifferentialPrivacyServerSideFixedClipping(inner, 0.0, 10.0, 4)
     problem.start(outer, 3)
     assert inner.ages.tolist() == [2] * 4 + [1] * 4 + [0] * 4
