@@ -9,7 +9,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -78,6 +78,9 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
+
+bench-flower: $(FLOWER_READY)
+	@$(FLOWER_BIN)/python -m benchmarks.flower
 
 bench-exact: $(READY)
 	@$(BIN)/python -m benchmarks.exact

@@ -1,14 +1,17 @@
 """Rounds of a live federation: deadlines, late replies, restarts, shadows, the page."""
 
+import time
+
 import numpy as np
 import pytest
+from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
-from agewise.flower import Airtime, Modelled, Pace, Slots
+from agewise.flower import Airtime, Clients, Modelled, Pace, Slots, identify
 from agewise.learn import Memory
 from tests.scenarios import tiny
-from tests_extra.flower.federations import Problem, id_of
+from tests_extra.flower.federations import InProcessGrid, Problem, id_of
 
 TINY = tiny()
 
@@ -19,11 +22,11 @@ def problem():
 
 
 def test_late_replies_are_dropped_and_still_teach(problem):
-    """Client 2 takes 0.3 s of a deadline of 0.15 s in round 0: late, busy, then measured."""
-    slow = {(2, 0): 0.3}
-    links = Airtime(shares=12, deadline_s=0.15, payload_bytes=1.0, retry_rounds=50)
+    """Client 2 takes 1.2 s of a deadline of 0.4 s in round 0: late, busy, then measured."""
+    slow = {(2, 0): 1.2}
+    links = Airtime(shares=12, deadline_s=0.4, payload_bytes=1.0, retry_rounds=50)
     strategy = problem.scheduled(
-        "round-robin", links, pace=Pace(least_round_s=0.06, wait_s=2.0, poll_s=0.005)
+        "round-robin", links, pace=Pace(least_round_s=0.25, wait_s=2.0, poll_s=0.005)
     )
     result = problem.start(strategy, 8, delay_s=lambda number, t: slow.get((number, t), 0.0))
     rounds = [result.train_metrics_clientapp[r] for r in range(1, 9)]
@@ -35,13 +38,11 @@ def test_late_replies_are_dropped_and_still_teach(problem):
     assert all(2 not in each["agewise-arrived"] for each in rounds[:4])
     assert links.needed_shares()[2] == np.inf
     assert strategy.ages.tolist() == [0, 0, 8, *[0] * 9]
-    assert rounds[0]["agewise-seconds"] < 0.29
+    assert rounds[0]["agewise-seconds"] < 1.1
 
 
 def test_rounds_take_a_least_time(problem):
     strategy = problem.scheduled("age-based", Slots(2), pace=Pace(least_round_s=0.2, wait_s=2.0))
-    import time
-
     began = time.monotonic()
     problem.start(strategy, 3)
     assert time.monotonic() - began > 0.4
@@ -152,14 +153,9 @@ def test_the_folder_is_reported_and_replayed(problem, tmp_path):
 
 
 def test_ids_are_asked_once_where_keys_do_not_last(problem):
-    from flwr.clientapp import ClientApp
-
-    from agewise.flower import Clients, identify
-    from tests_extra.flower.federations import InProcessGrid
-
     app = ClientApp()
     app.train()(problem.train)
-    grid = InProcessGrid(identify(app), lambda t: range(12), keys=False)
+    grid = InProcessGrid(identify(app), lambda _: range(12), keys=False)
     strategy = problem.scheduled("age-based", Slots(3), clients=Clients(ask=True))
     strategy.start(grid, problem.arrays, 4, timeout=5.0)
     assert sorted(map(int, strategy.client_ids)) == list(range(12))

@@ -79,25 +79,25 @@ class _Passed(Grid):
 
     def get_node_ids(self) -> Iterable[int]:
         """The ids of the nodes."""
-        return self._grid.get_node_ids()
+        return list(self._grid.get_node_ids())
 
     def get_nodes(self) -> Iterable[Any]:
         """The nodes."""
-        return self._grid.get_nodes()
+        return list(self._grid.get_nodes())
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send messages."""
-        return self._grid.push_messages(messages)
+        return list(self._grid.push_messages(messages))
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         """Get the replies that are there."""
-        return self._grid.pull_messages(message_ids)
+        return list(self._grid.pull_messages(message_ids))
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterable[Message]:
         """Send messages and get their replies."""
-        return self._grid.send_and_receive(messages, timeout=timeout)
+        return list(self._grid.send_and_receive(messages, timeout=timeout))
 
 
 class OfferedGrid(_Passed):
@@ -163,7 +163,8 @@ class PromptGrid(_Passed):
         self._waiting |= sent
         for id_, node in sent.items():
             threading.Thread(target=self._wait, args=(id_, node, started), daemon=True).start()
-        replies, missing = [], set(sent)
+        replies: list[Reply] = []
+        missing = set(sent)
         while missing and (left := started + deadline_s - time.monotonic()) > 0:
             try:
                 id_, reply = self._arrived.get(timeout=left)

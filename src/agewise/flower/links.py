@@ -72,29 +72,25 @@ class Links(ABC):
         """How long the local learning of each of so many clients takes, in slots."""
         return np.zeros(count)
 
-    def observe(self, t: int, row: int, delivery: Delivery) -> None:
+    def observe(self, t: int, row: int, delivery: Delivery) -> None:  # noqa: B027
         """Take in what was measured of an upload that arrived in round ``t``, in time or late."""
-        return
 
-    def miss(self, t: int, row: int) -> None:
+    def miss(self, t: int, row: int) -> None:  # noqa: B027
         """Take in that an upload was not there at the deadline of round ``t``."""
-        return
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What was learned, as arrays."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
         """Go on with what `state` gave."""
-        return
 
     def scenario(self) -> Scenario | None:
         """The scenario that the links are a part of, where there is one."""
         return None
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of what was opened."""
-        return
 
 
 def gain_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -173,8 +173,8 @@ def write_results(
     scenario = live_scenario(links, rounds.client_count, len(rounds), trace)
     results = Folder(folder)
     # The results of fewer rounds are made again, of all that are there now.
-    for file in (results.description_file, results.scenario_file):
-        file.unlink(missing_ok=True)
+    for old in (results.description_file, results.scenario_file):
+        old.unlink(missing_ok=True)
     if results.runs.is_dir() and not results.runs.is_symlink():
         shutil.rmtree(results.runs)
     plan = Plan.of(scenario, policies, [seed])

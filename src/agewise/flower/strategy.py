@@ -1,7 +1,7 @@
 """Any Flower strategy, with a policy that decides who trains."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from logging import ERROR, INFO
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.experiment import Result as Results
 from agewise.flower import inner as inside
 from agewise.flower.api import (
     ArrayRecord,
@@ -24,29 +23,16 @@ from agewise.flower.api import (
     log,
 )
 from agewise.flower.clients import Clients, Directory
-from agewise.flower.federation import Arrays, Federation, Planned, Rows
+from agewise.flower.evaluation import Evaluate, Evaluation, first_number
+from agewise.flower.federation import Arrays, Federation, Planned
 from agewise.flower.grid import OfferedGrid, Pace, PromptGrid
 from agewise.flower.links import Links
-from agewise.flower.models import Growing, flat, like, stacked
 from agewise.flower.record import TRACE, Rounds, histories, live_scenario, write_results
-from agewise.flower.state import (
-    array_record,
-    inner_state,
-    named_arrays,
-    read_state,
-    restore_inner,
-    restore_result,
-    result_values,
-    write_state,
-)
-from agewise.learn import Aggregator, Average, Updates, update_reports
+from agewise.flower.storage import Storage
+from agewise.flower.updates import Combiner
+from agewise.learn import Aggregator
 from agewise.policies import Policy, make_policy
 from agewise.records import History
-from agewise.scheduling import Report
-
-_EMPTY = np.zeros(0, np.int64)
-_STATE = "state.npz"
-Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
 @dataclass(eq=False)
@@ -96,21 +82,13 @@ class Scheduled(Strategy):
         if not isinstance(self.links, Links):
             raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
         policies = [make_policy(each) for each in (self.policy, *self.shadow)]
-        for policy in policies:
-            if "losses" in policy.reads and self.losses is None:
-                raise ValueError(
-                    f"the policy {policy.name} needs losses: say under which metric clients report "
-                    "the mean loss of the model that they were given, losses='...'"
-                )
         inside.require_no_sampling(self.inner)
-        if self.aggregation is not None:
-            inside.require_average(self.inner, "aggregation")
         self._folder = None if self.folder is None else Path(self.folder)
-        self._reads: frozenset[Report] = frozenset().union(*(each.reads for each in policies))
         self._federation = Federation(policies, self.links, self.seed, self.clients.sizes)
         self._directory = Directory(self.clients)
         self._rounds = Rounds(self._folder)
-        self._rule = Growing(self.aggregation or Average())
+        self._combiner = Combiner(self.inner, policies, self.losses, self.aggregation)
+        self._storage = Storage(self._folder, self.inner, self._federation, self._combiner.rule)
         self._open: _Open | None = None
         self._pending: Arrays | None = None
         self._silent = 0
@@ -194,18 +172,21 @@ class Scheduled(Strategy):
         received = np.array(list(whole), np.int64)
         failed = np.array([row for row in answered if row not in whole], np.int64)
         late = np.setdiff1d(opened.planned.chosen, [*answered])
-        self._learn_sizes(received, list(whole.values()))
-        combined, reports, diversity = self._combined(opened, received, list(whole.values()))
-        kept = self._federation.receive(opened.planned, received, failed, reports)
+        federation, updates = self._federation, list(whole.values())
+        sizes = self._combiner.sizes(updates, federation.sizes[received])
+        federation.learn_sizes(received, sizes)
+        combined = self._combiner.combine(
+            opened.planned, opened.arrays, received, updates, federation.sizes
+        )
+        kept = federation.receive(opened.planned, received, failed, combined.reports)
         self._silent = 0 if received.size else self._silent + 1
-        arrays, metrics = None, None
-        if answered:
-            arrays, metrics = self._aggregated(server_round, list(answered.values()), combined)
+        replied = list(answered.values())
+        arrays, metrics = self._combiner.aggregate(server_round, replied, combined.model)
         self._pending = {"gains": opened.planned.gains, "late": late, "failed": failed}
         for number, each in enumerate(kept):
             self._pending |= {f"policy{number}.{name}": x for name, x in each.items()}
-        seconds = time.monotonic() - opened.started
-        self._pending |= {"seconds": np.array(seconds), "diversity": np.array(diversity or np.nan)}
+        self._pending["seconds"] = np.array(time.monotonic() - opened.started)
+        self._pending["diversity"] = np.array(combined.diversity or np.nan)
         metrics = MetricRecord() if metrics is None else metrics
         metrics.update(_metrics(self._pending, opened))
         return arrays, metrics
@@ -243,19 +224,20 @@ class Scheduled(Strategy):
         self.summary()
         prompt, result = PromptGrid(grid, self.pace.poll_s), Result()
         deadline_s = self.pace.deadline_s or self.links.deadline_s or timeout
-        evaluate = _Evaluation(self, prompt, timeout, evaluate_config, evaluate_fn)
+        config = ConfigRecord() if train_config is None else train_config
+        asked = ConfigRecord() if evaluate_config is None else evaluate_config
+        evaluation = Evaluation(self, prompt, timeout, asked, evaluate_fn)
         try:
             arrays, done = self._resumed(initial_arrays, result)
             if done == 0:
-                evaluate.before(arrays, result)
+                evaluation.before(arrays, result)
             for server_round in range(done + 1, num_rounds + 1):
                 log(INFO, "[ROUND %s/%s]", server_round, num_rounds)
                 began = time.monotonic()
-                config = ConfigRecord() if train_config is None else train_config
                 arrays = self._train(server_round, arrays, config, prompt, deadline_s, result)
-                self._finish_round(*evaluate.after(server_round, arrays, result))
+                self._finish_round(evaluation.after(server_round, arrays, result))
                 result.arrays = arrays
-                self._save(server_round, arrays, result)
+                self._storage.save(self._identity(arrays), server_round, self._silent, result)
                 self._require_progress(deadline_s)
                 if server_round < num_rounds:
                     left = began + self.pace.least_round_s - time.monotonic()
@@ -333,70 +315,12 @@ class Scheduled(Strategy):
                 found[opened.node_rows[node]] = reply
         return dict(sorted(found.items()))
 
-    def _learn_sizes(self, received: Rows, replies: list[Message]) -> None:
-        key = inside.weight_key(self.inner)
-        sizes = [_metric(reply, key) for reply in replies]
-        known = [(row, size) for row, size in zip(received, sizes, strict=True) if size is not None]
-        if known:
-            rows, counts = zip(*known, strict=True)
-            self._federation.learn_sizes(
-                np.array(rows, np.int64), np.maximum(np.rint(counts), 1).astype(np.int64)
-            )
-
-    def _combined(
-        self, opened: _Open, received: Rows, replies: list[Message]
-    ) -> tuple[ArrayRecord | None, dict[Report, NDArray[np.float64]], float | None]:
-        """The model if it is combined here, what clients reported, and the gradient diversity."""
-        reports: dict[Report, NDArray[np.float64]] = {}
-        if "losses" in self._reads:
-            reports["losses"] = np.array([self._loss(reply) for reply in replies], np.float64)
-        factors = opened.planned.allocations[0].factors_of(received)
-        if factors is not None:
-            inside.require_average(self.inner, f"the policy {self._federation.policies[0].name}")
-        here = factors is not None or self.aggregation is not None
-        if not here and not self._reads - {"losses"}:
-            return None, reports, None
-        start = flat(opened.arrays)
-        records = [next(iter(reply.content.array_records.values())) for reply in replies]
-        models = stacked(records, start.size)
-        reports |= update_reports(self._reads, start, models)
-        if not here:
-            return None, reports, None
-        updates = Updates(start, models, received, factors)
-        found = self._rule.combine(updates, self._federation.sizes)
-        return like(opened.arrays, found.params), reports, found.diversity
-
-    def _loss(self, reply: Message) -> float:
-        loss = _metric(reply, self.losses or "")
-        if loss is None:
-            have = sorted(
-                name for record in reply.content.metric_records.values() for name in record
-            )
-            raise FederationError(
-                f"the policy needs losses, and a client reports no metric {self.losses!r}; it "
-                f"reports {', '.join(have) or 'none'}"
-            )
-        return loss
-
-    def _aggregated(
-        self, server_round: int, replies: list[Message], combined: ArrayRecord | None
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """What the inner strategy gives; where the model is combined here, all replies carry it."""
-        if combined is not None:
-            for reply in replies:
-                if reply.has_content():
-                    (name,) = reply.content.array_records
-                    reply.content[name] = combined
-        arrays, metrics = self.inner.aggregate_train(server_round, replies)
-        if combined is not None and inside.averages(self.inner):
-            return combined, metrics  # to the bit, without the rounding of an average of equals
-        return arrays, metrics
-
-    def _finish_round(self, accuracy: float | None = None, loss: float | None = None) -> None:
-        """Put the round that is over into the record."""
+    def _finish_round(self, measured: Sequence[MetricRecord] = ()) -> None:
+        """Put the round that is over into the record, with what was measured after it."""
         if self._pending is None:
             return
-        for name, value in (("accuracy", accuracy), ("loss", loss)):
+        for name, key in (("accuracy", self.accuracy), ("loss", "loss")):
+            value = first_number(key, list(measured))
             self._pending[name] = np.array(np.nan if value is None else value, np.float64)
         self._rounds.keep(self._pending)
         self._pending = None
@@ -419,103 +343,19 @@ class Scheduled(Strategy):
             "model": [[name, list(array.shape)] for name, array in arrays.items()],
         }
 
-    def _save(self, done: int, arrays: ArrayRecord, result: Result) -> None:
-        if self._folder is None:
-            return
-        state = {f"federation/{n}": x for n, x in self._federation.snapshot().items()}
-        state |= {f"inner/{n}": x for n, x in inner_state(self.inner).items()}
-        state |= {f"rule/{n}": x for n, x in (self._rule.state or {}).items()}
-        state |= named_arrays(arrays, "model/")
-        values = {"identity": self._identity(arrays), "done": done, "silent": self._silent}
-        write_state(self._folder / _STATE, state, values | {"metrics": result_values(result)})
-
     def _resumed(self, initial: ArrayRecord, result: Result) -> tuple[ArrayRecord, int]:
         """The model to go on with, and how many rounds are done."""
-        if self._folder is None:
+        done, self._silent = self._storage.resume(self._identity(initial), result)
+        if done == 0:
             return initial, 0
-        path = self._folder / _STATE
-        if not path.exists():
-            if (self._folder / "experiment.json").exists():
-                raise FederationError(f"{self._folder}: holds other results: give another folder")
-            self._folder.mkdir(parents=True, exist_ok=True)
-            return initial, 0
-        arrays, values = read_state(path)
-        for name, wanted in self._identity(initial).items():
-            if values["identity"].get(name) != wanted:
-                raise FederationError(
-                    f"{path}: the state of another federation ({name} is "
-                    f"{values['identity'].get(name)} there and {wanted} here): give another folder"
-                )
-        parts = {"federation": Arrays(), "inner": Arrays(), "rule": Arrays()}
-        for name, array in arrays.items():
-            part, _, rest = name.partition("/")
-            if part in parts:
-                parts[part][rest] = array
-        self._federation.restore(parts["federation"])
-        restore_inner(self.inner, parts["inner"])
-        self._rule.state = parts["rule"] or None
-        restore_result(result, values["metrics"])
-        self._silent = int(values["silent"])
-        self._rounds.resume(int(values["done"]))
-        result.arrays = array_record(arrays, "model/")
-        log(INFO, "going on after round %s of %s", values["done"], path)
-        return result.arrays, int(values["done"])
+        self._rounds.resume(done)
+        return result.arrays, done
 
-    def _write_results(self) -> Results | None:
+    def _write_results(self) -> None:
         """Make the folder one that can be reported on."""
-        if self._folder is None or not len(self._rounds):
-            return None
-        policies = self._federation.policies
-        return write_results(self._folder, self.links, policies, self.seed, self._rounds)
-
-
-@dataclass(eq=False)
-class _Evaluation:
-    """Evaluation before the first and after every round, by clients and by the server."""
-
-    strategy: Scheduled
-    prompt: PromptGrid
-    timeout_s: float
-    config: ConfigRecord | None
-    function: Evaluate | None
-
-    def before(self, arrays: ArrayRecord, result: Result) -> None:
-        """The initial model, by the server."""
-        found = self.function(0, arrays) if self.function else None
-        if found is not None:
-            result.evaluate_metrics_serverapp[0] = found
-
-    def after(
-        self, server_round: int, arrays: ArrayRecord, result: Result
-    ) -> tuple[float | None, float | None]:
-        """Accuracy and loss, of the server if it measures them, else of the clients."""
-        config = ConfigRecord() if self.config is None else self.config
-        asked = list(self.strategy.configure_evaluate(server_round, arrays, config, self.prompt))
-        replies = self.prompt.send_and_receive(asked, timeout=self.timeout_s)
-        by_clients = self.strategy.aggregate_evaluate(server_round, replies)
-        if by_clients is not None:
-            result.evaluate_metrics_clientapp[server_round] = by_clients
-        by_server = self.function(server_round, arrays) if self.function else None
-        if by_server is not None:
-            result.evaluate_metrics_serverapp[server_round] = by_server
-        names = (self.strategy.accuracy, "loss")
-        accuracy, loss = (_first(name, by_server, by_clients) for name in names)
-        return accuracy, loss
-
-
-def _first(name: str, *records: MetricRecord | None) -> float | None:
-    for record in records:
-        if record is not None and name in record:
-            return float(record[name])
-    return None
-
-
-def _metric(reply: Message, name: str) -> float | None:
-    """A number that a reply carries under this name, in any of its metric records."""
-    for record in reply.content.metric_records.values():
-        if name in record and not isinstance(record[name], list):
-            return float(record[name])
-    return None
+        if self._folder is not None and len(self._rounds):
+            policies = self._federation.policies
+            write_results(self._folder, self.links, policies, self.seed, self._rounds)
 
 
 def _metrics(kept: Arrays, opened: _Open) -> dict[str, Any]:
