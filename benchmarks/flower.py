@@ -83,7 +83,7 @@ def seconds_a_round(strategy: Any, grid: EchoGrid, arrays: ArrayRecord) -> float
         ends.append(time.perf_counter())
 
     strategy.start(grid, arrays, num_rounds=_ROUNDS, timeout=60.0, evaluate_fn=note)
-    return statistics.median(np.diff(ends)[1:])
+    return float(statistics.median(np.diff(ends)[1:]))
 
 
 def measure(clients: int, chosen: int) -> None:

@@ -1,6 +1,7 @@
 """Which client is which: stable ids, whatever numbers the nodes get."""
 
 import hashlib
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from agewise.flower.api import (
     MessageType,
     RecordDict,
 )
+from agewise.flower.grid import Pace
 
 #: The action that a client answers with its id, and the record of the answer.
 _ACTION = "agewise"
@@ -51,6 +53,18 @@ class Directory:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._ids: dict[int, str] = {}
+
+    def wait_for(self, least: int, grid: Grid, pace: Pace) -> dict[str, int]:
+        """The connected nodes by client, as soon as they are so many."""
+        end = time.monotonic() + pace.wait_s
+        while len(nodes := self.connected(grid, pace.wait_s)) < least:
+            if time.monotonic() >= end:
+                raise FederationError(
+                    f"{len(nodes)} nodes are connected after {pace.wait_s:g} s, and the strategy "
+                    f"insists on {least}: start more, or set its min_available_nodes"
+                )
+            time.sleep(min(1.0, pace.poll_s))
+        return nodes
 
     def connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
         """The nodes that are connected now, by the ids of their clients."""

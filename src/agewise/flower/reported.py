@@ -39,7 +39,7 @@ class Reported(Links):
     subchannels: int
     csv: Path | str | None = None
     port: int | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     rate_threshold: float = RATE
     power_budget: float = POWER
     _rows: dict[str, Gains] = field(default_factory=dict, init=False, repr=False)

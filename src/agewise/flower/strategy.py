@@ -24,27 +24,16 @@ from agewise.flower.api import (
 )
 from agewise.flower.clients import Clients, Directory
 from agewise.flower.evaluation import Evaluate, Evaluation, first_number
-from agewise.flower.federation import Arrays, Federation, Planned
+from agewise.flower.federation import Arrays, Federation
 from agewise.flower.grid import OfferedGrid, Pace, PromptGrid
 from agewise.flower.links import Links
+from agewise.flower.opened import OpenRound
 from agewise.flower.record import TRACE, Rounds, histories, live_scenario, write_results
 from agewise.flower.storage import Storage
 from agewise.flower.updates import Combiner
 from agewise.learn import Aggregator
 from agewise.policies import Policy, make_policy
 from agewise.records import History
-
-
-@dataclass(eq=False)
-class _Open:
-    """A round that is under way: who was asked, for what, since when."""
-
-    planned: Planned
-    arrays: ArrayRecord
-    messages: list[Message]
-    node_rows: dict[int, int]
-    present: int
-    started: float
 
 
 @dataclass(eq=False)
@@ -89,7 +78,7 @@ class Scheduled(Strategy):
         self._rounds = Rounds(self._folder)
         self._combiner = Combiner(self.inner, policies, self.losses, self.aggregation)
         self._storage = Storage(self._folder, self.inner, self._federation, self._combiner.rule)
-        self._open: _Open | None = None
+        self._open: OpenRound | None = None
         self._pending: Arrays | None = None
         self._silent = 0
 
@@ -137,7 +126,8 @@ class Scheduled(Strategy):
             )
         self._finish_round()
         started = time.monotonic()
-        nodes = self._connected(grid)
+        least = inside.least_available(self.inner) if self._federation.t == 0 else 1
+        nodes = self._directory.wait_for(least, grid, self.pace)
         federation = self._federation
         rows = federation.rows(list(nodes))
         row_of = dict(zip(nodes.values(), rows.tolist(), strict=True))
@@ -157,7 +147,7 @@ class Scheduled(Strategy):
                 made = self.inner.configure_train(server_round, arrays, config, offered)
                 messages = sorted(made, key=lambda m: row_of.get(m.metadata.dst_node_id, -1))
             inside.require_addressed(self.inner, messages, chosen)
-        self._open = _Open(planned, arrays, messages, row_of, len(free), started)
+        self._open = OpenRound(planned, arrays, messages, row_of, len(free), started)
         return messages
 
     def aggregate_train(
@@ -167,7 +157,7 @@ class Scheduled(Strategy):
         if self._open is None:
             raise FederationError("aggregate_train was called before configure_train")
         opened, self._open = self._open, None
-        answered = self._by_row(opened, replies)
+        answered = opened.by_row(replies)
         whole = {row: reply for row, reply in answered.items() if not reply.has_error()}
         received = np.array(list(whole), np.int64)
         failed = np.array([row for row in answered if row not in whole], np.int64)
@@ -188,7 +178,7 @@ class Scheduled(Strategy):
         self._pending["seconds"] = np.array(time.monotonic() - opened.started)
         self._pending["diversity"] = np.array(combined.diversity or np.nan)
         metrics = MetricRecord() if metrics is None else metrics
-        metrics.update(_metrics(self._pending, opened))
+        metrics.update(opened.metrics(self._pending))
         return arrays, metrics
 
     def configure_evaluate(
@@ -264,7 +254,7 @@ class Scheduled(Strategy):
         opened = self._open
         replies = prompt.exchange(messages, deadline_s)
         if opened is not None and self.links.measures:
-            t, rows = opened.planned.t, opened.node_rows
+            t, rows = opened.planned.t, opened.row_of
             for reply in replies:
                 if not reply.message.has_error():
                     self.links.observe(t, rows[reply.node], reply.delivery)
@@ -277,43 +267,13 @@ class Scheduled(Strategy):
             result.train_metrics_clientapp[server_round] = metrics
         return arrays if made is None else made
 
-    def _connected(self, grid: Grid) -> dict[str, int]:
-        """The connected nodes by client; waits for as many as the inner strategy insists on."""
-        least = inside.least_available(self.inner) if self._federation.t == 0 else 1
-        end = time.monotonic() + self.pace.wait_s
-        while True:
-            nodes = self._directory.connected(grid, self.pace.wait_s)
-            if len(nodes) >= least:
-                return nodes
-            if time.monotonic() >= end:
-                raise FederationError(
-                    f"{len(nodes)} nodes are connected after {self.pace.wait_s:g} s, and the "
-                    f"strategy insists on {least}: start more, or set its min_available_nodes"
-                )
-            time.sleep(min(1.0, self.pace.poll_s))
-
     def _learn_from_late(self, grid: PromptGrid, row_of: dict[int, int]) -> None:
         """A reply that came too late is dropped, but tells how fast its link is."""
         for reply in grid.late():
             log(INFO, "dropped a reply of node %s that came after the deadline", reply.node)
-            if reply.node in row_of and not reply.message.has_error():
+            if reply.node in row_of and reply.delivery.payload_bits > 0:  # no error, and no metrics
                 row = row_of[reply.node]
                 self.links.observe(self._federation.t, row, reply.delivery)
-
-    def _by_row(self, opened: _Open, replies: Iterable[Message]) -> dict[int, Message]:
-        """The replies by the rows of those who were asked, in rising order.
-
-        An error that the SuperLink made comes from a node of its own, so that replies are known by
-        the message that they answer.
-        """
-        asked = {m.metadata.message_id: m.metadata.dst_node_id for m in opened.messages}
-        found = {}
-        for reply in replies:
-            meta = reply.metadata
-            node = asked.get(meta.reply_to_message_id, meta.src_node_id)
-            if node in opened.node_rows:
-                found[opened.node_rows[node]] = reply
-        return dict(sorted(found.items()))
 
     def _finish_round(self, measured: Sequence[MetricRecord] = ()) -> None:
         """Put the round that is over into the record, with what was measured after it."""
@@ -353,21 +313,12 @@ class Scheduled(Strategy):
 
     def _write_results(self) -> None:
         """Make the folder one that can be reported on."""
-        if self._folder is not None and len(self._rounds):
-            policies = self._federation.policies
+        if self._folder is None or not len(self._rounds):
+            return
+        policies = self._federation.policies
+        try:
             write_results(self._folder, self.links, policies, self.seed, self._rounds)
-
-
-def _metrics(kept: Arrays, opened: _Open) -> dict[str, Any]:
-    """What Flower's result says of a round; lists are of rows of clients."""
-    ages = kept["policy0.ages"]
-    return {
-        "agewise-offered": opened.present,
-        "agewise-chosen": kept["policy0.scheduled"].tolist(),
-        "agewise-arrived": kept["policy0.received"].tolist(),
-        "agewise-late": kept["late"].tolist(),
-        "agewise-failed": kept["failed"].tolist(),
-        "agewise-age-mean": float(ages.mean()),
-        "agewise-age-largest": int(ages.max()),
-        "agewise-seconds": float(kept["seconds"]),
-    }
+        except (ValueError, OSError) as error:  # the model is worth more than its report
+            log(
+                ERROR, "%s: the results of this federation are not written: %s", self._folder, error
+            )
