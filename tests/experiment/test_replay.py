@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise.cli.options import compared_scenario
 from agewise.experiment import FolderError, replay_scenario
 from agewise.simulation import simulate
 from tests.scenarios import tiny
@@ -52,3 +53,13 @@ def test_modelled_links_are_no_record(tmp_path):
     )
     with pytest.raises(FolderError, match="not recorded but modelled"):
         replay_scenario(tmp_path / "run")
+
+
+def test_the_command_takes_learning_from_a_scenario_or_the_folder(tmp_path):
+    scenario = recorded(tmp_path / "live")
+    by_paper = compared_scenario("paper", tmp_path / "live", ["learn.local_steps=7"])
+    assert by_paper.data == agewise.Scenario.preset("paper").data
+    assert (by_paper.channel, by_paper.learn.local_steps) == (scenario.channel, 7)
+    by_folder = compared_scenario(None, tmp_path / "live", ["data.dataset=synthetic"])
+    assert by_folder == scenario.with_(**{"data.dataset": "synthetic"})
+    assert compared_scenario(None, None, None) == agewise.Scenario.preset("paper")

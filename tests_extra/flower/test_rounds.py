@@ -4,11 +4,13 @@ import time
 
 import numpy as np
 import pytest
+from flwr.app import Array, ArrayRecord
 from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
 from agewise.flower import Airtime, Clients, Modelled, Pace, Slots, identify
+from agewise.flower.state import inner_state, restore_inner
 from agewise.learn import Memory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import InProcessGrid, Problem, id_of
@@ -169,3 +171,23 @@ def test_history_is_written_and_read(problem, tmp_path):
     again = History.load(tmp_path / "run.parquet")
     assert again.ages.tolist() == strategy.history().ages.tolist()
     assert strategy.client_ids[5] == id_of(5)
+
+
+def test_what_a_strategy_learned_is_state_and_what_it_was_given_is_not():
+    def make(eta):
+        adaptive = flower.DifferentialPrivacyServerSideAdaptiveClipping(
+            flower.FedAdam(eta=eta), 0.0, 4
+        )
+        adaptive.strategy.m_t = {"a.b": np.array([1.0, eta]), "c": np.ones(2)}
+        adaptive.clipping_norm = 3.0 * eta
+        adaptive.current_arrays = ArrayRecord({"w": Array(np.full(3, eta))})
+        return adaptive
+
+    kept, other = make(0.5), make(0.25)
+    restore_inner(other, inner_state(kept))
+    assert other.clipping_norm == 1.5
+    assert other.current_arrays["w"].numpy().tolist() == [0.5] * 3
+    assert {name: x.tolist() for name, x in other.strategy.m_t.items()} == {
+        "a.b": [1.0, 0.5], "c": [1.0, 1.0],
+    }  # fmt: skip
+    assert other.strategy.eta == 0.25

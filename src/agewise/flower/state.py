@@ -1,5 +1,6 @@
 """The state of a federation in one file, written whole after every round; no pickle in it."""
 
+import inspect
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,12 +77,15 @@ def inner_state(strategy: Strategy) -> Arrays:
     """What a strategy and those that it wraps keep in arrays, such as momentum.
 
     Attributes that are arrays, lists or dictionaries of arrays, records of arrays, or float
-    numbers; the path to each is its name.
+    numbers; the path to each is its name. Parameters of the constructor are settings, no state.
     """
     kept: Arrays = {}
+    settings = inspect.signature(type(strategy)).parameters
     for name, value in vars(strategy).items():
         if isinstance(value, Strategy):
             kept |= {f"{name}/{inner}": x for inner, x in inner_state(value).items()}
+        elif name in settings:
+            continue
         elif isinstance(value, np.ndarray | float):
             kept[f"{name}.single"] = np.asarray(value)
         elif isinstance(value, ArrayRecord):
