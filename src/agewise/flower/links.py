@@ -176,7 +176,8 @@ class Airtime(Links):
         known = self._known
         out = (needed > self.shares) | (known["missed"] > 0)
         due = out & (t - known["t"] >= self.retry_rounds)
-        return _flat(np.where(due, float(self.shares), np.where(out, np.inf, needed)), self.shares)
+        shares = np.where(due, float(self.shares), np.where(out, np.inf, needed))
+        return _flat(shares[: len(ids)], self.shares)
 
     def needed_shares(self) -> NDArray[np.float64]:
         """``[client]``: x of each; above N for who cannot make the deadline."""
@@ -215,7 +216,7 @@ class Airtime(Links):
 
     def _grow(self, count: int) -> None:
         for name, column in self._known.items():
-            self._known[name] = np.concatenate((column, np.zeros(count - column.size)))
+            self._known[name] = np.concatenate((column, np.zeros(max(count - column.size, 0))))
 
 
 @dataclass(eq=False)
