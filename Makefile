@@ -53,9 +53,9 @@ contracts: $(READY)
 unit: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# What needs Flower or PyTorch.
+# What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
-	$(FLOWER_BIN)/pytest tests_extra
+	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.
