@@ -15,6 +15,11 @@ def test_a_package_that_is_there():
 @pytest.mark.parametrize(
     ("module", "extra", "message"),
     [
+        (
+            "flwr.app",
+            "flower",
+            "scheduling a live federation needs flwr: pip install 'agewise[flower]'",
+        ),
         ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
         ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
     ],

@@ -48,6 +48,7 @@ def draw_figure(
     width: str | float | None = None,
     ylim: tuple[float, float] | None = None,
     style: str = "paper",
+    over: str = "rounds",
 ) -> Path:
     """Draw a picture of the page for a paper; the ending of ``output`` says the format.
 
@@ -56,7 +57,8 @@ def draw_figure(
     out, it is a column, or both for a figure of several parts. ``policies`` are those to show,
     ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
     Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
-    the place of the one of the result.
+    the place of the one of the result. The accuracy can be drawn ``over`` seconds, joules, uses or
+    bits as well as rounds.
     """
     if kind not in KINDS:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
@@ -65,13 +67,20 @@ def draw_figure(
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     if kind == "map" and at:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
+    axis = statistics.axis_of(over)
+    if axis.column is not None and kind != "accuracy":
+        raise ValueError(f"the figure {kind} is not drawn over {over}: accuracy is")
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
     setting = Setting(opened, _find_variation(opened, at or {}), chosen)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
     path = Path(output)
     with paper_style(style), mpl.rc_context({"text.parse_math": False}):
-        figure = KINDS[kind](setting, None if width is None else _inches(width))
+        inches = None if width is None else _inches(width)
+        if axis.column is None:
+            figure = KINDS[kind](setting, inches)
+        else:
+            figure = _accuracy_over(setting, inches, axis)
         if ylim is not None:
             for axis in figure.axes:
                 axis.set_ylim(*ylim)
@@ -130,6 +139,16 @@ def _accuracy(setting: Setting, width: float | None) -> Figure:
         {name: each.accuracy for name, each in setting.curves.items()}, figure.subplots(),
         runs={name: each.runs for name, each in setting.curves.items()}, indices=setting.indices,
     )  # fmt: skip
+    return figure
+
+
+def _accuracy_over(setting: Setting, width: float | None, axis: statistics.Axis) -> Figure:
+    points, runs = setting.over(axis)
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
+    accuracy_curves(
+        curves, figure.subplots(), runs=runs, indices=setting.indices, over=(axis.label, points)
+    )
     return figure
 
 

@@ -138,6 +138,8 @@ def why(setting: Setting) -> Iterator[Card]:
         )
     if len(setting.measured) > 2:
         yield _many_or_fresh(setting)
+    if setting.scenario.timing.kind == "seconds":
+        yield from (_over_cost(setting, statistics.AXES[name]) for name in ("seconds", "joules"))
     reached = {
         name: (each.reached, np.asarray(each.accuracy.mean))
         for name, each in setting.curves.items()
@@ -155,6 +157,30 @@ def why(setting: Setting) -> Iterator[Card]:
             "test accuracy",
             figure.subplots(),
             indices=setting.indices,
+        ),
+    )
+
+
+def _over_cost(setting: Setting, axis: statistics.Axis) -> Card:
+    """The accuracy of the compared policies over what rounds cost."""
+    points, every = setting.over(axis)
+    runs = {name: every[name] for name in setting.pair}
+    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
+    ends = ", ".join(
+        f"{setting.said(name)} {percent_text(_last(np.asarray(curve.mean)))}%"
+        for name, curve in curves.items()
+    )
+    return Card(
+        f"over-{axis.name}",
+        f"After {points[-1]:.3g} {axis.unit}: {ends}",
+        f"Test accuracy over {axis.label}, up to what the cheapest run spent; mean over the seeds"
+        f"{_with_interval(min(len(each) for each in runs.values()))}.",
+        lambda figure: accuracy_curves(
+            curves,
+            figure.subplots(),
+            runs=runs,
+            indices=setting.indices,
+            over=(axis.label, points),
         ),
     )
 

@@ -18,6 +18,8 @@ from agewise.scenario import Scenario
 
 #: So many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
+#: Where an axis other than rounds is looked at.
+_POINTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +178,16 @@ class Setting:
                 )
                 found[name] = statistics.paired_difference(here, there)
         return {name: each for name, each in found.items() if not math.isnan(each.difference)}
+
+    def over(self, axis: statistics.Axis) -> tuple[Numbers, dict[str, Numbers]]:
+        """Points of the axis up to what the cheapest run spent; ``[seed, point]`` accuracies."""
+        spent = {n: np.array([axis.spent(h) for h in r.values()]) for n, r in self.runs.items()}
+        least = min(float(each[:, -1].min()) for each in spent.values())
+        points = np.linspace(0.0, least, _POINTS + 1)[1:]
+        accuracy = {n: np.array([h.accuracy for h in r.values()]) for n, r in self.runs.items()}
+        return points, {
+            name: statistics.accuracy_at(accuracy[name], spent[name], points) for name in spent
+        }
 
     def last_ages(self, name: str) -> NDArray[np.int64]:
         """The ages after the last round, of the UEs of all seeds."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Section
+from agewise.scenario.timing import Compression, NoCompression
 
 
 class Mnist(Section):
@@ -42,6 +43,12 @@ class Table(Section):
     test_fraction: float = Field(
         gt=0, lt=1, description="the share of rows, the last ones, kept for testing"
     )
+
+
+class Clients(Section):
+    """Samples that stay on the clients of a live federation: recorded, and not simulated."""
+
+    kind: Literal["clients"] = "clients"
 
 
 class AllClasses(Section):
@@ -104,7 +111,9 @@ class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
-        Mnist | Synthetic | IdxFolder | NpzFile | Table, Field(discriminator="kind"), ByName
+        Mnist | Synthetic | IdxFolder | NpzFile | Table | Clients,
+        Field(discriminator="kind"),
+        ByName,
     ] = Field(description="where the samples are from")
     task: Annotated[AllClasses | Parity | Pair, Field(discriminator="kind"), ByName] = Field(
         description="what is told apart"
@@ -237,6 +246,9 @@ class Learn(Section):
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="what the access point makes of the updates")
+    compression: Compression = Field(
+        default=NoCompression(), description="what becomes of an update before it is sent"
+    )
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")

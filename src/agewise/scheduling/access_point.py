@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,8 @@ _FILLS: dict[str, float] = {
 } | dict.fromkeys(_REPORTS, math.nan)
 #: Before the names of the columns in which a policy's state is kept.
 _STATE = "state."
+#: Before the names of a policy's scalars in a snapshot.
+_SCALAR = "scalar."
 
 
 class AccessPoint:
@@ -32,7 +34,9 @@ class AccessPoint:
     ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
     back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
     An update that is not there after ``deadline_slots`` is lost, so policies are only offered the
-    UEs that can make it; ``offer_everyone`` leaves that to them.
+    UEs that can make it; ``offer_everyone`` leaves that to them. Where the channel is not known
+    exactly, a ``margin`` in bits per real channel use is added to the rate threshold that policies
+    must reach, so that fewer uploads fall below the threshold itself.
 
     >>> from agewise.policies import AgeBased
     >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
@@ -52,8 +56,9 @@ class AccessPoint:
         *,
         deadline_slots: float = math.inf,
         offer_everyone: bool = False,
+        margin: float = 0.0,
     ) -> None:
-        self.policy, self.streams = policy, streams
+        self.policy, self.streams, self.margin = policy, streams, margin
         self.deadline_slots, self.offer_everyone = deadline_slots, offer_everyone
         self.t = 0
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
@@ -108,12 +113,41 @@ class AccessPoint:
                 )
             self._roster.put_present(name, values)
 
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered, as arrays, for `restore`: columns ``[ue]``, scalars, the round.
+
+        Rows are those of all UEs that were ever known, in the order in which they came.
+        """
+        scalars = {_SCALAR + name: np.array(value) for name, value in self._scalars.items()}
+        return self._roster.columns() | scalars | {"t": np.array(self.t)}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `snapshot` was taken, of the same policy and with the same UEs present."""
+        expected = self.snapshot()
+        if snapshot.keys() != expected.keys():
+            odd = min(snapshot.keys() ^ expected.keys())
+            raise ValueError(f"not a snapshot of the policy {self.policy}: {odd!r} does not fit")
+        for name, values in snapshot.items():
+            if values.shape != expected[name].shape:
+                raise ValueError(
+                    f"the snapshot has {values.size} entries of {name!r}, not "
+                    f"{expected[name].size}: it is of other UEs"
+                )
+            if name.startswith(_SCALAR):
+                self._scalars[name.removeprefix(_SCALAR)] = float(values)
+            elif name != "t":
+                self._roster.put_of_all(name, np.array(values))
+        self.t = int(snapshot["t"])
+
     def offer(self, uplink: Uplink) -> Uplink:
         """What policies are shown of an uplink: those who would be late have gains of 0.
 
         A UE is in time if it has computed one slot before the deadline, for an upload at the rate
-        threshold takes one slot.
+        threshold takes one slot. The threshold that is shown is higher by the margin.
         """
+        if self.margin > 0:
+            threshold = uplink.rate_threshold + self.margin
+            uplink = Uplink(uplink.gains, uplink.power_budget, threshold)
         if self.deadline_slots == math.inf or self.offer_everyone:
             return uplink
         return uplink.only(self._roster.present("compute_slots") + 1.0 <= self.deadline_slots)
