@@ -227,3 +227,19 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
         with pytest.raises(ValueError, match=said):
             draw_figure(compared, "ages", out, **options)
     assert not any(tmp_path.iterdir())
+
+
+def test_accuracy_is_drawn_over_what_rounds_cost(compared, tmp_path):
+    drawn = draw_figure(compared, "accuracy", tmp_path / "u.csv", over="uses")
+    rows = list(csv.DictReader(io.StringIO(drawn.read_text())))
+    line = [row for row in rows if row["series"] == "round-robin"]
+    spent = np.array(
+        [np.cumsum(compared.history("round-robin", s).numbers("uses")) for s in range(3)]
+    )
+    last = float(line[-1]["x"])
+    assert last <= spent[:, -1].min() * (1 + 1e-7)
+    accuracy = compared.accuracy("round-robin")
+    when = [np.flatnonzero(each <= last * (1 + 1e-7))[-1] for each in spent]
+    assert float(line[-1]["y"]) == pytest.approx(np.mean(accuracy[np.arange(3), when]), rel=1e-6)
+    with pytest.raises(ValueError, match="gain is not drawn over uses"):
+        draw_figure(compared, "gain", tmp_path / "g.csv", over="uses")

@@ -82,8 +82,8 @@ def draw_figure(
         else:
             figure = _accuracy_over(setting, inches, axis)
         if ylim is not None:
-            for axis in figure.axes:
-                axis.set_ylim(*ylim)
+            for part in figure.axes:
+                part.set_ylim(*ylim)
         _write(figure, path)
     return path
 

@@ -54,6 +54,8 @@ def learning(setting: Setting, rows: dict[str, Row]) -> Iterator[Card]:
             0.9 + 0.42 * len(against),
         )
     curves = setting.curves
+    if all(np.isnan(curves[name].accuracy.mean).all() for name in setting.pair):
+        return  # nothing was evaluated, as in a federation whose clients keep their samples
     ends = {name: _last(np.asarray(curves[name].accuracy.mean)) for name in setting.pair}
     said = ", ".join(f"{setting.said(name)} {percent_text(end)}%" for name, end in ends.items())
     yield Card(
@@ -145,6 +147,8 @@ def why(setting: Setting) -> Iterator[Card]:
         for name, each in setting.curves.items()
         if name in setting.pair
     }
+    if all(np.isnan(y).all() for _, y in reached.values()):
+        return
     heard = ", ".join(f"{setting.said(name)} {x[-1]:.0f}" for name, (x, _) in reached.items())
     yield Card(
         "reached",

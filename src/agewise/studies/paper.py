@@ -14,6 +14,7 @@ import polars as pl
 from agewise import statistics
 from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
+from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
 from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
@@ -142,6 +143,16 @@ def _accuracy(row: dict[str, Any], point: str) -> str:
         return with_interval(values, "at")
     said = ", ".join(filter(None, (points_text(gain), p_text(row[f"p@{point}"]))))
     return f"{with_interval(values, 'at')}<br>{said}"
+
+
+def _drawn(result: Result) -> list[Path]:
+    """The files of the figure; what was computed is worth saying even if none can be drawn."""
+    try:
+        return draw(result)
+    except Exception as error:  # fonts, disks and Matplotlib fail in many ways
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
+        return []
 
 
 def draw(result: Result) -> list[Path]:
