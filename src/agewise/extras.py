@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 _NEEDED_BY = {
+    "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
     "plot": "figures need",
     "ray": "the engine ray needs",

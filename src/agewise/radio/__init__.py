@@ -5,7 +5,8 @@ from agewise.radio.fading import RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
 from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
 from agewise.radio.placement import UniformDisc
-from agewise.radio.trace import read_trace
+from agewise.radio.record import record_trace
+from agewise.radio.traces import Trace, open_gains
 
 __all__ = [
     "Block",
@@ -16,10 +17,12 @@ __all__ = [
     "PowerLawLoss",
     "RayleighFading",
     "RecordedChannel",
+    "Trace",
     "Unfaded",
     "UniformDisc",
     "make_channel",
+    "open_gains",
     "read_ages",
     "read_gains",
-    "read_trace",
+    "record_trace",
 ]

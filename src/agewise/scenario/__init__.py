@@ -14,7 +14,6 @@ from agewise.scenario.channel import (
     RateThreshold,
     Rayleigh,
     SlotTiming,
-    TraceChannel,
 )
 from agewise.scenario.errors import ScenarioError
 from agewise.scenario.learning import (
@@ -51,19 +50,35 @@ from agewise.scenario.learning import (
     WeightedAverage,
 )
 from agewise.scenario.scenario import Scenario, presets, require_scenario, summary
+from agewise.scenario.trace import (
+    AsSnr,
+    AutoFormat,
+    DeepMimoFormat,
+    DriveTestFormat,
+    GainsFormat,
+    Ns3FadingFormat,
+    Ns3SinrFormat,
+    SionnaFormat,
+    TraceChannel,
+)
 
 __all__ = [
     "L1",
     "L2",
     "AgreementDiscount",
     "AllClasses",
+    "AsSnr",
+    "AutoFormat",
     "Cell",
     "Data",
+    "DeepMimoFormat",
     "Dirichlet",
     "Disc",
+    "DriveTestFormat",
     "EdgeSnr",
     "EqualSizes",
     "FixedDiscount",
+    "GainsFormat",
     "IdxFolder",
     "Iid",
     "KMeans",
@@ -81,6 +96,8 @@ __all__ = [
     "NoPenalty",
     "NoTiming",
     "NpzFile",
+    "Ns3FadingFormat",
+    "Ns3SinrFormat",
     "Pair",
     "Parity",
     "PayloadThreshold",
@@ -93,6 +110,7 @@ __all__ = [
     "ServerAdam",
     "ServerMomentum",
     "Shards",
+    "SionnaFormat",
     "SlotTiming",
     "Synthetic",
     "Table",

@@ -111,20 +111,6 @@ class ModelledChannel(Section):
     )
 
 
-class TraceChannel(Section):
-    """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
-
-    kind: Literal["trace"] = "trace"
-    path: str = Field(description="an .npz with an array gains[round, ue, subchannel], or .parquet")
-    power_budget: float = Field(
-        default=1.0,
-        ge=1e-100,
-        le=1e100,
-        description="P_TX in the unit that makes gain times power an SNR; 1 if the gains are SNRs "
-        "with all power on one subchannel",
-    )
-
-
 class RateThreshold(Section):
     """The rate that a scheduled UE must reach, as a number."""
 
@@ -169,6 +155,5 @@ class SlotTiming(Section):
     )
 
 
-Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]
 Threshold = Annotated[RateThreshold | PayloadThreshold, Field(discriminator="kind"), ByName]
 Timing = Annotated[NoTiming | SlotTiming, Field(discriminator="kind"), ByName]

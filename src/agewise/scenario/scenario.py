@@ -12,7 +12,6 @@ from agewise.scenario import toml
 from agewise.scenario.channel import (
     MOST_RATE,
     Cell,
-    Channel,
     LinkBudget,
     ModelledChannel,
     PayloadThreshold,
@@ -29,6 +28,7 @@ from agewise.scenario.errors import (
 )
 from agewise.scenario.learning import Data, Learn, Measurement
 from agewise.scenario.section import Section, kind_of
+from agewise.scenario.trace import Channel
 
 
 class Scenario(Section):
