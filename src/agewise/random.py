@@ -24,6 +24,11 @@ _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
 _TIES: Final = 9
+_MOVEMENT: Final = 20
+_SIGHT: Final = 21
+_SHADOWING: Final = 22
+_INTERFERENCE: Final = 23
+_INDOOR: Final = 24
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,30 @@ class Streams:
     def placement(self) -> np.random.Generator:
         """Where the UEs stand."""
         return self._stream(_PLACEMENT, 0)
+
+    def indoor(self) -> np.random.Generator:
+        """Which UEs are inside buildings, and how far."""
+        return self._stream(_INDOOR, 0)
+
+    @functools.cached_property
+    def movement(self) -> np.uint64:
+        """The key of how the UEs move; mixed with the UE."""
+        return self._key(_MOVEMENT)
+
+    @functools.cached_property
+    def sight(self) -> np.uint64:
+        """The key of where the access point is in sight."""
+        return self._key(_SIGHT)
+
+    @functools.cached_property
+    def shadowing(self) -> np.uint64:
+        """The key of the fields of shadowing."""
+        return self._key(_SHADOWING)
+
+    @functools.cached_property
+    def interference(self) -> np.uint64:
+        """The key of who transmits in neighbouring cells; mixed with the round."""
+        return self._key(_INTERFERENCE)
 
     @functools.cached_property
     def channel(self) -> np.uint64:

@@ -3,7 +3,14 @@
 from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
 from agewise.radio.fading import RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
-from agewise.radio.path_loss import EdgeScale, NoiseScale, PowerLawLoss
+from agewise.radio.large_scale import LargeScale, MovingPlaces, Places, Surroundings
+from agewise.radio.path_loss import (
+    EdgeScale,
+    NoiseScale,
+    PowerLawLoss,
+    StandardLoss,
+    make_path_loss,
+)
 from agewise.radio.placement import UniformDisc
 from agewise.radio.record import record_trace
 from agewise.radio.traces import Trace, open_gains
@@ -12,15 +19,21 @@ __all__ = [
     "Block",
     "Channel",
     "EdgeScale",
+    "LargeScale",
     "ModelledChannel",
+    "MovingPlaces",
     "NoiseScale",
+    "Places",
     "PowerLawLoss",
     "RayleighFading",
     "RecordedChannel",
+    "StandardLoss",
+    "Surroundings",
     "Trace",
     "Unfaded",
     "UniformDisc",
     "make_channel",
+    "make_path_loss",
     "open_gains",
     "read_ages",
     "read_gains",

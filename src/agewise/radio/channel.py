@@ -8,8 +8,19 @@ from numpy.typing import NDArray
 
 from agewise import scenario as scenarios
 from agewise.radio.fading import Fading, make_fading
-from agewise.radio.path_loss import make_path_loss, make_scale
+from agewise.radio.fields import GaussianField
+from agewise.radio.interference import Interference, make_interference
+from agewise.radio.large_scale import (
+    MovingPlaces,
+    Places,
+    Surroundings,
+    draw_indoor_loss_db,
+)
+from agewise.radio.mobility import make_mobility
+from agewise.radio.path_loss import StandardLoss, make_path_loss, make_scale
 from agewise.radio.placement import make_placement
+from agewise.radio.shadowing import make_shadowing
+from agewise.radio.sight import Sight
 from agewise.radio.traces import Size, Trace, as_block, open_trace
 from agewise.random import Streams
 
@@ -53,23 +64,29 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ModelledChannel:
-    """UEs at fixed places; ``mean_gains[ue]`` follow from path loss, fading varies them."""
+    """A channel of parts: the large scale of a round, and fading that varies the gains in it.
 
-    positions_m: NDArray[np.float64]
-    mean_gains: NDArray[np.float64]
+    With interference, gains are SINR per unit of power.
+    """
+
+    places: Places
     fading: Fading
     subchannel_count: int
     power_budget: float
+    interference: Interference | None = None
 
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return self.mean_gains.size
+        return self.places.ue_count
 
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
-        gains = self.fading.gains(t, self.mean_gains, self.subchannel_count)
-        return Block(gains, gains, self.positions_m)
+        large = self.places.at(t)
+        gains = self.fading.gains(t, large, self.subchannel_count)
+        if self.interference is not None:
+            gains /= self.interference.over_noise(t, self.subchannel_count)
+        return Block(gains, gains, large.positions_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +122,45 @@ def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
         size = Size(scenario.run.rounds, cell.ues, cell.subchannels, cell.subchannel_bandwidth_hz)
         trace = open_trace(channel, size, streams)
         return RecordedChannel(trace, channel.power_budget or trace.power_budget or 1.0)
-    radius_m = channel.placement.radius_m
-    scale = make_scale(channel.link, radius_m, cell.subchannel_bandwidth_hz or 0.0)
-    positions = make_placement(channel.placement).draw(cell.ues, streams.placement())
-    distance = np.sqrt(positions[:, 0] * positions[:, 0] + positions[:, 1] * positions[:, 1])
+    surroundings = make_surroundings(channel, cell.subchannel_bandwidth_hz or 0.0, streams)
     return ModelledChannel(
-        positions_m=positions,
-        mean_gains=scale.snr_per_power(make_path_loss(channel.path_loss), distance),
+        places=make_places(channel, surroundings, (scenario.run.rounds, cell.ues), streams),
         fading=make_fading(channel.fading, streams),
         subchannel_count=cell.subchannels,
-        power_budget=scale.power_budget,
+        power_budget=surroundings.scale.power_budget,
+        interference=make_interference(channel.interference, surroundings, streams.interference),
     )
+
+
+def make_surroundings(
+    channel: scenarios.ModelledChannel, bandwidth_hz: float, streams: Streams
+) -> Surroundings:
+    """Sight, path loss, shadowing and the scale of the gains that a scenario describes."""
+    loss = make_path_loss(channel.path_loss)
+    return Surroundings(
+        loss=loss,
+        scale=make_scale(channel.link, loss, channel.placement.reach_m, bandwidth_hz),
+        sight=_sight(loss, streams.sight) if isinstance(loss, StandardLoss) else None,
+        shadowing=make_shadowing(channel.shadowing, loss, streams.shadowing),
+    )
+
+
+def _sight(loss: StandardLoss, key: np.uint64) -> Sight:
+    return Sight(loss.chance, GaussianField.draw(key, loss.sight_decorrelation_m))
+
+
+def make_places(
+    channel: scenarios.ModelledChannel,
+    surroundings: Surroundings,
+    size: tuple[int, int],
+    streams: Streams,
+) -> Places:
+    """The UEs of a scenario in their surroundings; ``size`` is (rounds, UEs)."""
+    placement, ues = make_placement(channel.placement), size[1]
+    share = getattr(channel.path_loss, "indoor_share", 0.0)
+    indoor_loss_db = draw_indoor_loss_db(ues, share, streams.indoor())
+    mobility = make_mobility(channel, placement, size, streams)
+    if mobility is not None:
+        return MovingPlaces(mobility, surroundings, ues, indoor_loss_db)
+    positions = placement.draw(ues, streams.placement())
+    return surroundings.large_scale(positions, np.zeros(ues), indoor_loss_db)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core.fading import fade
+from agewise.radio.large_scale import LargeScale
 from agewise.random import Streams
 
 
@@ -16,10 +17,10 @@ class RayleighFading:
 
     key: np.uint64
 
-    def gains(self, t: int, means: NDArray[np.float64], subchannels: int) -> NDArray[np.float64]:
+    def gains(self, t: int, large: LargeScale, subchannels: int) -> NDArray[np.float64]:
         """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        gains = np.empty((means.size, subchannels))
-        fade(self.key, t, means, gains)
+        gains = np.empty((large.mean_gains.size, subchannels))
+        fade(self.key, t, large.mean_gains, gains)
         return gains
 
 
@@ -30,11 +31,11 @@ class Unfaded:
     def gains(
         self,
         t: int,  # noqa: ARG002
-        means: NDArray[np.float64],
+        large: LargeScale,
         subchannels: int,
     ) -> NDArray[np.float64]:
-        """``float64[ue, subchannel]``, the same in every round."""
-        return np.repeat(means[:, np.newaxis], subchannels, axis=1)
+        """``float64[ue, subchannel]``, the same wherever the mean gains are."""
+        return np.repeat(large.mean_gains[:, np.newaxis], subchannels, axis=1)
 
 
 Fading = RayleighFading | Unfaded

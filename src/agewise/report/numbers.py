@@ -174,7 +174,7 @@ def distances_m(history: History) -> Numbers | None:
 def cell_radius_m(scenario: Scenario) -> float | None:
     """The radius of the cell; ``None`` for a trace, which does not say."""
     channel = scenario.channel
-    return channel.placement.radius_m if isinstance(channel, ModelledChannel) else None
+    return channel.placement.reach_m if isinstance(channel, ModelledChannel) else None
 
 
 def ring_centres_m(scenario: Scenario) -> Numbers | None:

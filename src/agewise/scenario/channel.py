@@ -4,6 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.scenario.geometry import Mobility, NoMobility, Placement
+from agewise.scenario.propagation import (
+    Interference,
+    NoInterference,
+    NoShadowing,
+    PathLoss,
+    Shadowing,
+)
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
 
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
@@ -20,40 +28,6 @@ class Cell(Section):
         ge=1e-3,
         le=1e15,
         description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
-    )
-
-
-class Disc(Section):
-    """UEs uniform by area in a disc around the access point."""
-
-    kind: Literal["disc"] = "disc"
-    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
-
-
-class PowerLaw(Section):
-    """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
-
-    kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-
-
-class LogDistance(Section):
-    """A power law that starts from a known loss at the reference distance."""
-
-    kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-    reference_loss_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
     )
 
 
@@ -96,18 +70,30 @@ class LinkBudget(Section):
 
 
 class ModelledChannel(Section):
-    """A channel made of parts: where UEs are, path loss, fading, and the scale of the gains."""
+    """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
 
     kind: Literal["model"] = "model"
-    placement: Annotated[Disc, ByName] = Field(description="where the UEs are")
-    path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
-        description="how the mean gain falls with the distance"
-    )
+    placement: Placement = Field(description="where the UEs are")
+    path_loss: PathLoss = Field(description="how the mean gain falls with the distance")
     fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
         description="how gains vary around their means"
     )
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
+    )
+    mobility: Mobility = Field(default=NoMobility(), description="how the UEs move")
+    shadowing: Shadowing = Field(
+        default=NoShadowing(), description="how mean gains vary between places"
+    )
+    interference: Interference = Field(
+        default=NoInterference(), description="what neighbouring cells add to the noise"
+    )
+    round_s: float | None = Field(
+        default=None,
+        ge=1e-6,
+        le=LARGE,
+        description="seconds from one round to the next; needed where UEs move or fading is "
+        "correlated over time",
     )
 
 

@@ -15,7 +15,6 @@ from agewise.scenario.channel import (
     LinkBudget,
     ModelledChannel,
     PayloadThreshold,
-    PowerLaw,
     Threshold,
     Timing,
 )
@@ -27,6 +26,7 @@ from agewise.scenario.errors import (
     require_present,
 )
 from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
 from agewise.scenario.trace import Channel
 
@@ -114,11 +114,7 @@ class Scenario(Section):
         budget = False
         if isinstance(self.channel, ModelledChannel):
             budget = isinstance(self.channel.link, LinkBudget)
-            if budget and isinstance(self.channel.path_loss, PowerLaw):
-                raise ValueError(
-                    "channel.link: a budget needs a path loss with a scale, and power-law has only "
-                    'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
-                )
+            require_consistent(self.channel)
         for needs, section in (
             (budget, "channel.link.kind = budget"),
             (isinstance(self.threshold, PayloadThreshold), "threshold.kind = payload"),

@@ -13,7 +13,7 @@ from agewise.core import traffic as kernels
 from agewise.core.traffic import NOTHING, Ledger, TrafficCell, TrafficKeys
 from agewise.memory import require_memory
 from agewise.policies import AgeBased, MaxPack, make_policy
-from agewise.radio import Channel, ModelledChannel, RayleighFading, make_channel
+from agewise.radio import Channel, LargeScale, ModelledChannel, RayleighFading, make_channel
 from agewise.random import Streams
 from agewise.scenario import NoTiming, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
@@ -123,7 +123,7 @@ def _slot_by_slot(setting: _Setting, policy: Policy, streams: Streams) -> Serve:
 
 
 def _compiled(setting: _Setting, policy: Policy, streams: Streams) -> Serve | None:
-    """Age-based scheduling or MaxPack under Rayleigh fading, a run of slots in one kernel.
+    """Age-based scheduling or MaxPack, Rayleigh fading, still UEs: many slots in one kernel.
 
     ``None`` for other policies and channels, and for a channel in which something is wrong or
     missing: going slot by slot, the error names its place.
@@ -131,10 +131,13 @@ def _compiled(setting: _Setting, policy: Policy, streams: Streams) -> Serve | No
     channel, weigh = setting.channel, _weigh(policy)
     if weigh is None or type(channel) is not ModelledChannel:
         return None
-    if not isinstance(channel.fading, RayleighFading) or not _is_sound(channel):
+    large = channel.places
+    if not isinstance(channel.fading, RayleighFading) or not isinstance(large, LargeScale):
+        return None
+    if not _is_sound(channel, large.mean_gains):
         return None
     keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
-    means = np.ascontiguousarray(channel.mean_gains, dtype=np.float64)
+    means = np.ascontiguousarray(large.mean_gains, dtype=np.float64)
     cell = TrafficCell(
         means, setting.chances, channel.subchannel_count, channel.power_budget,
         setting.rate_threshold,
@@ -158,9 +161,8 @@ def _weigh(policy: Policy) -> Weigh | None:
     return np.ones_like if type(policy) is MaxPack else None
 
 
-def _is_sound(channel: ModelledChannel) -> bool:
+def _is_sound(channel: ModelledChannel, means: NDArray[np.float64]) -> bool:
     """Whether every gain that can be drawn is one that `Uplink` would accept, and there is one."""
-    means = channel.mean_gains
     if not means.size or not channel.subchannel_count:
         return False
     return bool(

@@ -14,6 +14,7 @@ from agewise.archives import require_file
 from agewise.core.elementary import exp_each
 from agewise.frames import require_frames
 from agewise.radio.fading import Fading, make_fading
+from agewise.radio.large_scale import LargeScale
 from agewise.radio.traces.trace import Size, Trace
 from agewise.random import Streams
 from agewise.scenario import DriveTestFormat, Ns3FadingFormat, Ns3SinrFormat
@@ -100,12 +101,14 @@ class MeanSnrs:
     def drawn(self, size: Size, streams: Streams) -> Trace:
         """Fading from the seed varies the gains over the subchannels around these means."""
         fading = make_fading(self.settings.fading, streams)
-        return Trace(_Faded(self.snr, fading, size.subchannels), None, self.positions_m)
+        faded = _Faded(self.snr, self.positions_m, fading, size.subchannels)
+        return Trace(faded, None, self.positions_m)
 
 
 @dataclass(frozen=True, eq=False)
 class _Faded:
     snr: NDArray[np.float64]
+    positions_m: NDArray[np.float64] | None
     fading: Fading
     subchannels: int
 
@@ -114,7 +117,9 @@ class _Faded:
         return (*self.snr.shape, self.subchannels)
 
     def __getitem__(self, t: int) -> NDArray[np.float64]:
-        return self.fading.gains(t, self.snr[t], self.subchannels)
+        means = self.snr[t]
+        places = np.zeros((means.size, 2)) if self.positions_m is None else self.positions_m[t]
+        return self.fading.gains(t, LargeScale.still(places, means), self.subchannels)
 
 
 def read_ns3_sinr(path: Path, settings: Ns3SinrFormat, size: Size) -> MeanSnrs:
