@@ -8,7 +8,7 @@ import pytest
 from agewise import Allocation, Streams, Uplink
 from agewise.accounting import compute_slots, upload_slots
 from agewise.radio import make_channel
-from agewise.scenario import NoTiming, ScenarioError, SlotTiming
+from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
 from tests.scenarios import tiny
 
@@ -18,9 +18,13 @@ HURRIED = {
 }  # fmt: skip
 
 
+def slots(median, sigma):
+    return {"kind": "slots", "compute_slots": median, "compute_sigma": sigma, "deadline_slots": 3.0}
+
+
 def test_computing_times_follow_the_seed():
-    timing = SlotTiming(compute_slots=2.0, compute_sigma=0.5, deadline_slots=3.0)
-    first, again, other = (compute_slots(timing, 50, Streams(seed)) for seed in (4, 4, 5))
+    scenario = tiny(timing=slots(2.0, 0.5), **{"cell.ues": 50})
+    first, again, other = (compute_slots(scenario, Streams(seed)) for seed in (4, 4, 5))
     assert first.tolist() == again.tolist()
     assert not np.isin(first, other).any()
     assert np.unique(first).size == 50
@@ -29,16 +33,16 @@ def test_computing_times_follow_the_seed():
 def test_computing_times_are_log_normal():
     """The sample median of n normal draws has the standard error 1.2533 sigma / sqrt(n)."""
     count, sigma = 20_000, 0.7
-    timing = SlotTiming(compute_slots=2.0, compute_sigma=sigma, deadline_slots=3.0)
-    logs = np.log(compute_slots(timing, count, Streams(1)))
+    scenario = tiny(timing=slots(2.0, sigma), **{"cell.ues": count})
+    logs = np.log(compute_slots(scenario, Streams(1)))
     assert abs(np.median(logs) - math.log(2.0)) < 4.5 * 1.2533 * sigma / math.sqrt(count)
     assert abs(logs.std() - sigma) < 4.5 * sigma / math.sqrt(2 * count)
 
 
 def test_without_timing_and_without_spread():
-    assert compute_slots(NoTiming(), 3, Streams(0)).tolist() == [0.0, 0.0, 0.0]
-    alike = SlotTiming(compute_slots=2.0, compute_sigma=0.0, deadline_slots=3.0)
-    assert compute_slots(alike, 3, Streams(0)).tolist() == [2.0, 2.0, 2.0]
+    assert compute_slots(tiny(**{"cell.ues": 3}), Streams(0)).tolist() == [0.0, 0.0, 0.0]
+    alike = tiny(timing=slots(2.0, 0.0), **{"cell.ues": 3})
+    assert compute_slots(alike, Streams(0)).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_an_upload_at_the_threshold_takes_one_slot():
@@ -51,7 +55,7 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
     scenario, seed = tiny(timing=HURRIED, **{"run.rounds": 20, "threshold.rate": threshold}), 2
     streams = Streams(seed)
     channel = make_channel(scenario, streams)
-    computing = compute_slots(scenario.timing, 12, streams)
+    computing = compute_slots(scenario, streams)
     ages, counts, late = np.zeros(12, int), np.zeros(12, int), 0
     for t, record in enumerate(rounds(scenario, "max-pack", seed)):
         uplink = Uplink(channel.block(t).true, channel.power_budget, threshold)
@@ -73,7 +77,7 @@ def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
     """An upload at the threshold takes a slot: who computes longer than until then is left out."""
     timing = HURRIED | {"offer": "in-time", "deadline_slots": 1.6}
     scenario = tiny(timing=timing, **{"run.rounds": 12})
-    computing = compute_slots(scenario.timing, 12, Streams(2))
+    computing = compute_slots(scenario, Streams(2))
     in_time = set(np.flatnonzero(computing <= 0.6).tolist())
     assert 0 < len(in_time) < 12
     heard: set[int] = set()

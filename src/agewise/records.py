@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format that is written, and the oldest one that is still read.
-_FORMAT = 2
-_OLDEST = 2
+_FORMAT = 3
+_OLDEST = 3
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
@@ -42,7 +42,14 @@ _NUMBERS = (
     "weight",
     "optimum",
     "optimum_bound",
+    "seconds",
+    "joules",
+    "uses",
+    "bits",
 )
+#: Columns of lists: of UEs, and of numbers.
+_UES = ("scheduled", "received", "owner", "emptied")
+_LISTS = ("power", "gain", "rate", "energy_j")
 
 #: What a parameter of a policy may be: plain data that JSON gives back as it was.
 Value = bool | int | float | str | None | tuple["Value", ...]
@@ -101,6 +108,12 @@ class RoundRecord:
     sum of f_alpha of the ages before the round over the scheduled UEs, ``optimum`` the best value
     of problem (3) found and ``optimum_bound`` what none can exceed, in rounds in which the optimum
     was worked out.
+
+    What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
+    UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
+    and ``bits`` that were sent, also by UEs whose update did not arrive. The batteries of the UEs
+    ``emptied`` ran out in this round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None``
+    where they stay at those of `RunInfo`.
     """
 
     t: int
@@ -120,6 +133,17 @@ class RoundRecord:
     weight: float | None
     optimum: float | None
     optimum_bound: float | None
+    seconds: float | None
+    energy_j: NDArray[np.float64] | None
+    uses: float
+    bits: float
+    emptied: NDArray[np.int64]
+    positions_m: NDArray[np.float32] | None = None
+
+    @property
+    def joules(self) -> float | None:
+        """What all scheduled UEs spent together."""
+        return None if self.energy_j is None else float(self.energy_j.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +229,28 @@ class History:
     def rate(self) -> list[NDArray[np.float64]]:
         """``[round]``: the rates of the scheduled UEs of each, in bits per channel use."""
         return [np.array(rates, np.float64) for rates in self.frame["rate"].to_list()]
+
+    @property
+    def energy_j(self) -> NDArray[np.float64]:
+        """``[ue]``: joules that each spent in the whole run; NaN where they are not known."""
+        if self.frame["energy_j"].null_count():
+            return np.full(self.info.ue_count, math.nan)
+        scheduled, spent = (
+            self.frame[name].explode().drop_nulls().to_numpy() for name in ("scheduled", "energy_j")
+        )
+        return np.bincount(scheduled, spent, self.info.ue_count)
+
+    @property
+    def emptied(self) -> list[NDArray[np.int64]]:
+        """``[round]``: the UEs whose batteries ran out in each."""
+        return [np.array(ues, np.int64) for ues in self.frame["emptied"].to_list()]
+
+    @property
+    def positions_m(self) -> NDArray[np.float32] | None:
+        """``[round, ue, (x, y)]`` where UEs move; ``None`` where they stay (`RunInfo`)."""
+        if self.frame["positions_m"].null_count():
+            return None
+        return self._table("positions_m").astype(np.float32).reshape(len(self), -1, 2)
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -359,7 +405,7 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
     if frame["round"].to_list() != list(range(rounds)):
         return f"they do not go from 0 to {rounds - 1}"
-    ues = {"scheduled": 0, "received": 0, "owner": -1}
+    ues = {"scheduled": 0, "received": 0, "owner": -1, "emptied": 0}
     for name, least in ues.items():
         held = frame[name].explode().drop_nulls()
         if not held.is_between(least, cell["ues"] - 1).all():
@@ -370,6 +416,12 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
             return f"{name} is not one value for each of {cell['subchannels']} subchannels"
     if (lengths["rate"] != lengths["scheduled"]).any():
         return "there is not one rate for each scheduled UE"
+    spent = frame["energy_j"].list.len()
+    if (spent != lengths["scheduled"]).any() or spent.null_count() not in (0, rounds):
+        return "there is not one energy for each scheduled UE"
+    places = frame["positions_m"].list.len()
+    if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
+        return "there is not one position for each UE"
     return None
 
 
@@ -426,8 +478,9 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "age_cost": pl.Float64,
     "reached": pl.Int32,
     "subchannels_used": pl.Int32,
-    **dict.fromkeys(("scheduled", "received", "owner"), pl.List(pl.Int32)),
-    **dict.fromkeys(("power", "gain", "rate"), pl.List(pl.Float64)),
+    **dict.fromkeys(_UES, pl.List(pl.Int32)),
+    **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
+    "positions_m": pl.List(pl.Float32),
 }
 
 
@@ -441,7 +494,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
 
     def lists(name: str, kind: type[pl.DataType]) -> pl.Series:
         arrays = [getattr(record, name) for record in records]
-        values = [None if array is None else array.tolist() for array in arrays]
+        values = [None if array is None else array.ravel().tolist() for array in arrays]
         return pl.Series(name, values, dtype=pl.List(kind))
 
     return pl.DataFrame(
@@ -454,7 +507,8 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
-            *(lists(name, pl.Int32) for name in ("scheduled", "received", "owner")),
-            *(lists(name, pl.Float64) for name in ("power", "gain", "rate")),
+            *(lists(name, pl.Int32) for name in _UES),
+            *(lists(name, pl.Float64) for name in _LISTS),
+            lists("positions_m", pl.Float32),
         ]
     )

@@ -13,24 +13,29 @@ from agewise import data, learn
 from agewise.accounting import (
     compute_slots,
     deadline_slots,
+    make_batteries,
     offers_everyone,
+    open_books,
     upload_slots,
 )
 from agewise.age import f_alpha
-from agewise.files import fingerprint
 from agewise.memory import bytes_text, require_memory
 from agewise.policies import make_policy
-from agewise.radio import Channel, make_channel
+from agewise.radio import Block, Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
+from agewise.scenario import (
+    Data,
+    Learn,
+    ModelledChannel,
+    SampledOptimum,
+    Scenario,
+    require_scenario,
+)
 from agewise.scheduling import AccessPoint, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
-
-#: The digests of the files that samples are from.
-_Digests = tuple[str | None, ...]
 
 
 class Diverged(ValueError):
@@ -46,27 +51,17 @@ class SeedSamples:
     class_names: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=2)
-def _load(source: Data, _: _Digests) -> data.Dataset:
-    """Data sets do not depend on the seed: runs of one process share them."""
-    return data.load(source)
-
-
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
     """The samples of a run, prepared once for all policies as long as their files stay the same."""
-    digests = _digests(scenario)
+    digests = data.digests_of(scenario.data)
     return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
-
-
-def _digests(scenario: Scenario) -> _Digests:
-    return tuple(map(fingerprint, data.files_of(scenario.data).values()))
 
 
 @functools.lru_cache(maxsize=2)
 def _divided(
-    settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
+    settings: Learn, source: Data, ues: int, streams: Streams, _: tuple[str | None, ...]
 ) -> SeedSamples:
-    dataset = _load(source, digests)
+    dataset = data.load_once(source)
     partition = data.divide(dataset.train.labels, source, ues, streams)
     return SeedSamples(
         learn.make_learner(dataset, partition, settings),
@@ -126,20 +121,20 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
     needs = {
         f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
         f"records of run.rounds = {length:,} with {size}": length
-        * (16.0 * cell.ues + 24.0 * cell.subchannels),
+        * (24.0 * cell.ues + 24.0 * cell.subchannels),
         # The samples that a UE draws, and the slopes of a batch.
         f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
         * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
-    memory = aggregation_memory(scenario)
-    if memory is not None:
+    for memory in kept_memories(scenario):
         require_memory(memory.bytes, memory.what)
 
 
-class AggregationMemory(NamedTuple):
-    """What an aggregation keeps that has a model's length of numbers for every UE."""
+class KeptMemory(NamedTuple):
+    """What a part of learning keeps that has a model's length of numbers for every UE."""
 
+    part: str
     kind: str
     ues: int
     length: int
@@ -149,24 +144,35 @@ class AggregationMemory(NamedTuple):
     def what(self) -> str:
         """What the memory is for, with the names of the fields that decide it."""
         return (
-            f"learn.aggregation = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"learn.{self.part} = {self.kind!r} with cell.ues = {self.ues:,} and models of "
             f"{self.length:,} numbers"
         )
 
     def __str__(self) -> str:
         """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
         numbers = f"{self.ues:,} x {self.length:,} numbers"
-        return f"{self.kind} aggregation keeps {numbers}: {bytes_text(self.bytes)}"
+        return f"{self.kind} {self.part} keeps {numbers}: {bytes_text(self.bytes)}"
 
 
-def aggregation_memory(scenario: Scenario) -> AggregationMemory | None:
-    """What the scenario's aggregation will keep; ``None`` if that does not grow with the UEs."""
+def kept_memories(scenario: Scenario) -> list[KeptMemory]:
+    """What aggregation and compression will keep, as far as that grows with the UEs."""
     settings, ues = scenario.learn, scenario.cell.ues
-    if not learn.keeps_updates(settings):
-        return None
-    length = learn.model_length(_load(scenario.data, _digests(scenario)), settings)
-    needed = learn.memory_bytes(settings, ues, length)
-    return AggregationMemory(settings.aggregation.kind, ues, length, needed)
+    needs = {
+        ("aggregation", settings.aggregation.kind): learn.memory_bytes
+        if learn.keeps_updates(settings)
+        else None,
+        ("compression", settings.compression.kind): learn.compression_bytes
+        if learn.keeps_unsent(settings)
+        else None,
+    }
+    if not any(needs.values()):
+        return []
+    length = learn.model_length(data.load_once(scenario.data), settings)
+    return [
+        KeptMemory(part, kind, ues, length, needed(settings, ues, length))
+        for (part, kind), needed in needs.items()
+        if needed
+    ]
 
 
 def expected_seconds(scenario: Scenario) -> float:
@@ -190,30 +196,42 @@ def _rounds(
     scenario: Scenario, policy: Policy, streams: Streams, channel: Channel, learner: learn.Learner
 ) -> Iterator[RoundRecord]:
     """Algorithm 3, a round at a time."""
-    run, threshold = scenario.run, scenario.rate_threshold
-    computing = compute_slots(scenario.timing, channel.ue_count, streams)
-    deadline = deadline_slots(scenario.timing)
-    everyone = offers_everyone(scenario.timing)
+    run, params = scenario.run, learner.init(streams)
+    books = open_books(scenario, streams, channel.power_budget, params.size)
+    computing, deadline = compute_slots(scenario, streams), deadline_slots(scenario)
+    everyone, batteries = offers_everyone(scenario), make_batteries(scenario, streams)
     access_point = AccessPoint(
         policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    aggregator = learn.make_aggregator(scenario.learn)
     memory = aggregator.start(channel.ue_count, params.size)
+    compressor = learn.make_compressor(scenario.learn)
+    unsent = learn.compression_state(compressor, channel.ue_count, params.size)
+    moves = isinstance(scenario.channel, ModelledChannel) and scenario.channel.moves
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
-        uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
+        block = channel.block(t)
+        uplink = Uplink(block.seen, channel.power_budget, books.threshold)
+        if batteries is not None:
+            uplink = uplink.only(batteries.charged)
         offered, ages = access_point.offer(uplink), access_point.ages
         allocation = access_point.plan(offered)
         scheduled = np.flatnonzero(allocation.scheduled)
         rates = allocation.rate[scheduled]
         received = scheduled
         if deadline < math.inf:
-            taken = computing[scheduled] + upload_slots(rates, threshold)
+            taken = computing[scheduled] + upload_slots(rates, books.threshold)
             received = scheduled[taken <= deadline]
+        spent = books.spent(allocation, scheduled, rates)
+        if batteries is not None:
+            batteries, spent = batteries.drained(spent, scheduled)
+            received = np.intersect1d(received, scheduled[spent.lasted])
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
+        trained = learn.Trained(start, models, received, t)
+        models, unsent = compressor.send(unsent, trained, streams.compression)
         updates = learn.Updates(start, models, received, allocation.factors_of(received))
         params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
         _require_finite(params, t, scenario.learn, allocation)
@@ -244,7 +262,18 @@ def _rounds(
             weight=weight,
             optimum=optimum,
             optimum_bound=optimum_bound,
+            seconds=spent.seconds,
+            energy_j=spent.energy_j,
+            uses=spent.uses,
+            bits=spent.bits,
+            emptied=spent.emptied,
+            positions_m=_positions(block) if moves else None,
         )
+
+
+def _positions(block: Block) -> NDArray[np.float32] | None:
+    """Where the UEs are, as exactly as a record keeps it."""
+    return None if block.positions_m is None else block.positions_m.astype(np.float32)
 
 
 def _is_due(t: int, every: int) -> bool:

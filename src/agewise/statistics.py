@@ -5,12 +5,73 @@ SciPy is imported where it is used, because it takes longer to import than all t
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+from agewise.records import History
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What results are shown over: rounds, or what rounds cost.
+
+    ``label`` has the unit; ``column`` is that of the rounds of a history, ``None`` for their count.
+    """
+
+    name: str
+    label: str
+    column: str | None
+    needs_seconds: bool = False
+
+    def spent(self, history: History) -> NDArray[np.float64]:
+        """``[round]``: what had been spent by the end of each round, from the start of the run.
+
+        ``ValueError`` if the run does not know.
+        """
+        if self.column is None:
+            return np.arange(1.0, len(history) + 1.0)
+        self.require(history.info.scenario)
+        return np.asarray(np.cumsum(history.numbers(self.column)))
+
+    def require(self, scenario: Mapping[str, Any]) -> None:
+        """``ValueError`` unless runs of this resolved scenario know what they spend."""
+        kind = scenario["timing"]["kind"]
+        if self.needs_seconds and kind != "seconds":
+            raise ValueError(
+                f"there are no {self.name} with timing.kind = {kind}: set timing to kind = "
+                '"seconds" (docs/accounting.md) and run again, or take rounds, uses or bits'
+            )
+
+
+#: By name: all that ``--over`` takes.
+AXES = {
+    axis.name: axis
+    for axis in (
+        Axis("rounds", "rounds", None),
+        Axis("seconds", "time (s)", "seconds", needs_seconds=True),
+        Axis("joules", "energy of all UEs (J)", "joules", needs_seconds=True),
+        Axis("uses", "real channel uses", "uses"),
+        Axis("bits", "bits sent", "bits"),
+    )
+}
+
+
+def axis_of(over: str | Axis) -> Axis:
+    """The axis of this name.
+
+    >>> axis_of("joules").label
+    'energy of all UEs (J)'
+    """
+    if isinstance(over, Axis):
+        return over
+    if over not in AXES:
+        raise ValueError(f"results are shown over {', '.join(AXES)}, not over {over!r}")
+    return AXES[over]
 
 
 @dataclass(frozen=True, eq=False)

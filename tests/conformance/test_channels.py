@@ -5,10 +5,35 @@ import pytest
 
 from agewise import Scenario, Streams
 from agewise.radio import make_channel
+from tests.radio.cells import DRIFT, WALK, office, street
 from tests.radio.trace_files import FILES, SEEDED, trace_channel
 from tests.scenarios import tiny
 
-MODELS = ["model", "unfaded", "physical"]
+#: What differs from a street cell (or from the tiny one, for the power law) under each name.
+_LOUD = {"kind": "cells", "inter_site_distance_m": 200.0, "tiers": 2, "load": 0.5,
+         "power_share": 0.1}  # fmt: skip
+_HALL = {"kind": "inf", "carrier_ghz": 3.5, "hall": "dh", "access_point_height_m": 8.0,
+         "ue_height_m": 1.5, "clutter_density": 0.6, "clutter_size_m": 2.0,
+         "clutter_height_m": 6.0}  # fmt: skip
+PARTS = {
+    "umi": {},
+    "uma": {"channel.path_loss": {"kind": "uma", "carrier_ghz": 3.5, "access_point_height_m": 25.0,
+                                  "ue_height_m": 1.5, "indoor_share": 0.5}},
+    "inf": {"channel.path_loss": _HALL},
+    "free-space": {"channel.path_loss": {"kind": "free-space", "carrier_ghz": 3.5},
+                   "channel.shadowing": "none"},
+    "annulus": {"channel.placement": {"kind": "annulus", "least_distance_m": 10.0,
+                                      "radius_m": 90.0}},
+    "clusters": {"channel.placement": {"kind": "clusters", "radius_m": 90.0, "clusters": 3,
+                                       "cluster_radius_m": 9.0}},
+    "random-waypoint": {"channel.mobility": WALK, "channel.round_s": 5.0},
+    "gauss-markov": {"channel.mobility": DRIFT, "channel.round_s": 5.0},
+    "level": {"channel.interference": {"kind": "level", "rise_db": 3.0}},
+    "cells": {"channel.interference": _LOUD},
+    "all": {"channel.interference": _LOUD, "channel.mobility": WALK, "channel.round_s": 5.0,
+            "channel.path_loss.indoor_share": 0.5},
+}  # fmt: skip
+MODELS = ["model", "unfaded", "physical", "office", *PARTS]
 
 
 @pytest.fixture(params=[*MODELS, *FILES])
@@ -20,6 +45,10 @@ def kind(request):
 
 @pytest.fixture
 def scenario(kind, tmp_path):
+    if kind in PARTS:
+        return street(**PARTS[kind])
+    if kind == "office":
+        return office()
     if kind == "model":
         return tiny()
     if kind == "unfaded":

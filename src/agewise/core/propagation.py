@@ -6,7 +6,7 @@ import numpy as np
 
 from agewise.core.elementary import circle, exp, log
 from agewise.core.jit import inlined, kernel
-from agewise.core.random import bits, unit
+from agewise.core.random import bits, subkey, unit
 
 _DB_PER_LOG = 10.0 / math.log(10.0)
 _LOG_PER_DB = math.log(10.0) / 10.0
@@ -59,21 +59,21 @@ def _cosine(turns):
 
 
 @kernel
-def draw_waves(key, count):
-    """``[wave, (x, y, phase)]``: the waves of a field with covariance ``exp(-distance)``.
+def draw_waves(key, index, count):
+    """``[wave, (x, y, phase)]``: a field of a key, with covariance ``exp(-distance)``.
 
     In turns per unit of length. That covariance has the spectral density ``(1 + k^2)^(-3/2)`` in
     the plane, so k is ``sqrt((1-u)^-2 - 1)`` for a uniform u; u is drawn once in each of
     ``count`` equal parts of (0, 1), which brings every single field near its law.
     """
-    waves = np.empty((count, 3))
+    waves, field_key = np.empty((count, 3)), subkey(key, index)
     for i in range(count):
         first = np.uint64(3 * i)
-        rest = 1.0 - (i + unit(bits(key, first))) / count
+        rest = 1.0 - (i + unit(bits(field_key, first))) / count
         length = math.sqrt(max(1.0 / (rest * rest) - 1.0, 0.0)) / _TWO_PI
-        cosine, sine = circle(unit(bits(key, first + np.uint64(1))))
+        cosine, sine = circle(unit(bits(field_key, first + np.uint64(1))))
         waves[i, 0], waves[i, 1] = length * cosine, length * sine
-        waves[i, 2] = unit(bits(key, first + np.uint64(2)))
+        waves[i, 2] = unit(bits(field_key, first + np.uint64(2)))
     return waves
 
 

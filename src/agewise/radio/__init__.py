@@ -1,8 +1,9 @@
 """The channel: where the UEs are, path loss, fading, traces."""
 
 from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
-from agewise.radio.fading import RayleighFading, Unfaded
+from agewise.radio.fading import MultipathFading, NakagamiFading, RayleighFading, Unfaded
 from agewise.radio.files import read_ages, read_gains
+from agewise.radio.knowledge import PerfectKnowledge
 from agewise.radio.large_scale import LargeScale, MovingPlaces, Places, Surroundings
 from agewise.radio.path_loss import (
     EdgeScale,
@@ -22,7 +23,10 @@ __all__ = [
     "LargeScale",
     "ModelledChannel",
     "MovingPlaces",
+    "MultipathFading",
+    "NakagamiFading",
     "NoiseScale",
+    "PerfectKnowledge",
     "Places",
     "PowerLawLoss",
     "RayleighFading",

@@ -1,6 +1,6 @@
 """The channel, block by block: from parts, or from a trace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from agewise import scenario as scenarios
 from agewise.radio.fading import Fading, make_fading
 from agewise.radio.fields import GaussianField
 from agewise.radio.interference import Interference, make_interference
+from agewise.radio.knowledge import Knowledge, PerfectKnowledge, make_knowledge
 from agewise.radio.large_scale import (
     MovingPlaces,
     Places,
@@ -73,6 +74,7 @@ class ModelledChannel:
     fading: Fading
     subchannel_count: int
     power_budget: float
+    knowledge: Knowledge = field(default_factory=PerfectKnowledge)
     interference: Interference | None = None
 
     @property
@@ -83,10 +85,12 @@ class ModelledChannel:
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
         large = self.places.at(t)
-        gains = self.fading.gains(t, large, self.subchannel_count)
+        seen, true = self.knowledge.seen_and_true(self.fading, t, large, self.subchannel_count)
         if self.interference is not None:
-            gains /= self.interference.over_noise(t, self.subchannel_count)
-        return Block(gains, gains, large.positions_m)
+            rise = self.interference.over_noise(t, self.subchannel_count)
+            same, true = seen is true, true / rise
+            seen = true if same else seen / rise
+        return Block(seen, true, large.positions_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +129,10 @@ def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
     surroundings = make_surroundings(channel, cell.subchannel_bandwidth_hz or 0.0, streams)
     return ModelledChannel(
         places=make_places(channel, surroundings, (scenario.run.rounds, cell.ues), streams),
-        fading=make_fading(channel.fading, streams),
+        fading=make_fading(channel.fading, cell, channel.round_s, streams),
         subchannel_count=cell.subchannels,
         power_budget=surroundings.scale.power_budget,
+        knowledge=make_knowledge(channel.knowledge, streams),
         interference=make_interference(channel.interference, surroundings, streams.interference),
     )
 
@@ -146,7 +151,7 @@ def make_surroundings(
 
 
 def _sight(loss: StandardLoss, key: np.uint64) -> Sight:
-    return Sight(loss.chance, GaussianField.draw(key, loss.sight_decorrelation_m))
+    return Sight(loss.chance, GaussianField.draw(key, 0, loss.sight_decorrelation_m))
 
 
 def make_places(

@@ -22,9 +22,9 @@ class GaussianField:
     waves: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, key: np.uint64, decorrelation_m: float) -> "GaussianField":
-        """The field of a key."""
-        waves = draw_waves(key, _WAVES)
+    def draw(cls, key: np.uint64, index: int, decorrelation_m: float) -> "GaussianField":
+        """The field of this number of a key."""
+        waves = draw_waves(key, index, _WAVES)
         waves[:, :2] /= decorrelation_m
         return cls(waves)
 

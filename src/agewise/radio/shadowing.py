@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
-from agewise.core.random import subkey
 from agewise.radio.fields import GaussianField
 from agewise.radio.path_loss import BySight, PathLoss, StandardLoss
 
@@ -53,7 +52,7 @@ def make_shadowing(
         sigmas = BySight(sigma_db, sigma_db, sigma_db)
         lengths = BySight(decorrelation_m, decorrelation_m, decorrelation_m)
     fields = [
-        GaussianField.draw(subkey(key, state), length)
+        GaussianField.draw(key, state, length)
         for state, length in enumerate((lengths.seen, lengths.hidden, lengths.indoor))
     ]
     return Shadowing(tuple(fields), (sigmas.seen, sigmas.hidden, sigmas.indoor))

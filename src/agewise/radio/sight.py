@@ -33,7 +33,7 @@ def urban(fall_m: float) -> Chance:
 
     def chance(distance_m: _Floats) -> _Floats:
         near = 18.0 / np.maximum(distance_m, 18.0)
-        return near + exp_each(-distance_m / fall_m) * (1.0 - near)
+        return np.asarray(near + exp_each(-distance_m / fall_m) * (1.0 - near))
 
     return chance
 
@@ -42,14 +42,14 @@ def open_office(distance_m: _Floats) -> _Floats:
     """An office of one large room."""
     middle = exp_each(-np.maximum(distance_m - 5.0, 0.0) / 70.8)
     far = 0.54 * exp_each(-np.maximum(distance_m - 49.0, 0.0) / 211.7)
-    return np.where(distance_m <= 49.0, middle, far)
+    return np.asarray(np.where(distance_m <= 49.0, middle, far))
 
 
 def mixed_office(distance_m: _Floats) -> _Floats:
     """An office of rooms, corridors and open places."""
     middle = exp_each(-np.maximum(distance_m - 1.2, 0.0) / 4.7)
     far = 0.32 * exp_each(-np.maximum(distance_m - 6.5, 0.0) / 32.6)
-    return np.where(distance_m < 6.5, middle, far)
+    return np.asarray(np.where(distance_m < 6.5, middle, far))
 
 
 def factory(clear_m: float) -> Chance:

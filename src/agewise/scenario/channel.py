@@ -1,9 +1,10 @@
-"""The radio side of a scenario: the cell, its channel, and the rate that an upload needs."""
+"""The radio side of a scenario: the cell and its channel."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
 from agewise.scenario.geometry import Mobility, NoMobility, Placement
 from agewise.scenario.propagation import (
     Interference,
@@ -13,9 +14,6 @@ from agewise.scenario.propagation import (
     Shadowing,
 )
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
-
-#: The highest rate threshold in bits: beyond it no SNR that is a number would do.
-MOST_RATE = 1000.0
 
 
 class Cell(Section):
@@ -27,20 +25,9 @@ class Cell(Section):
         default=None,
         ge=1e-3,
         le=1e15,
-        description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
+        description="bandwidth of one subchannel in Hz; needed by a link budget, by a payload and "
+        "by the taps of a delay profile",
     )
-
-
-class Rayleigh(Section):
-    """Rayleigh block fading, independent over rounds, UEs and subchannels."""
-
-    kind: Literal["rayleigh"] = "rayleigh"
-
-
-class NoFading(Section):
-    """Gains stay at their means."""
-
-    kind: Literal["none"] = "none"
 
 
 class EdgeSnr(Section):
@@ -75,9 +62,7 @@ class ModelledChannel(Section):
     kind: Literal["model"] = "model"
     placement: Placement = Field(description="where the UEs are")
     path_loss: PathLoss = Field(description="how the mean gain falls with the distance")
-    fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
-        description="how gains vary around their means"
-    )
+    fading: Fading = Field(description="how gains vary around their means")
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
     )
@@ -95,51 +80,11 @@ class ModelledChannel(Section):
         description="seconds from one round to the next; needed where UEs move or fading is "
         "correlated over time",
     )
-
-
-class RateThreshold(Section):
-    """The rate that a scheduled UE must reach, as a number."""
-
-    kind: Literal["rate"] = "rate"
-    rate: float = Field(ge=0, le=MOST_RATE, description="R_s in bits per real channel use")
-
-
-class PayloadThreshold(Section):
-    """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
-
-    kind: Literal["payload"] = "payload"
-    payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
-    deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
-
-
-class NoTiming(Section):
-    """Local learning takes no time, and every upload of a scheduled UE arrives."""
-
-    kind: Literal["none"] = "none"
-
-
-class SlotTiming(Section):
-    """An update counts if it was computed and uploaded by a deadline; times are in slots.
-
-    An upload at exactly the rate threshold takes one slot.
-    """
-
-    kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(
-        ge=0, le=LARGE, description="median time of local learning, in slots"
-    )
-    compute_sigma: float = Field(
-        ge=0,
-        le=20,
-        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
-    )
-    deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
-    offer: Literal["in-time", "everyone"] = Field(
-        default="in-time",
-        description="whom the access point offers to the policy: UEs whose upload at the rate "
-        "threshold would be in time, or everyone",
+    knowledge: Knowledge = Field(
+        default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
 
-
-Threshold = Annotated[RateThreshold | PayloadThreshold, Field(discriminator="kind"), ByName]
-Timing = Annotated[NoTiming | SlotTiming, Field(discriminator="kind"), ByName]
+    @property
+    def moves(self) -> bool:
+        """Whether UEs move."""
+        return not isinstance(self.mobility, NoMobility)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Section
+from agewise.scenario.timing import Compression, NoCompression
 
 
 class Mnist(Section):
@@ -237,6 +238,9 @@ class Learn(Section):
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="what the access point makes of the updates")
+    compression: Compression = Field(
+        default=NoCompression(), description="what becomes of an update before it is sent"
+    )
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")

@@ -1,5 +1,6 @@
 """How much of the transmitted power arrives, fading averaged out, and what else arrives with it."""
 
+import math
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -213,7 +214,7 @@ class CellInterference(Section):
     @property
     def reach_m(self) -> float:
         """The largest distance of a UE that interferes."""
-        return self.inter_site_distance_m * (self.tiers + 3.0**-0.5)
+        return self.inter_site_distance_m * (self.tiers + 1.0 / math.sqrt(3.0))
 
 
 StandardPathLoss = UrbanMacro | UrbanMicro | IndoorHotspot | IndoorFactory

@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.channel import LinkBudget, ModelledChannel, NoFading, Rayleigh
+from agewise.scenario.channel import LinkBudget, ModelledChannel
+from agewise.scenario.fading import Fading
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
-
-Overlay = Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName]
 
 
 class AsSnr(Section):
@@ -74,7 +73,7 @@ class Ns3SinrFormat(Section):
     kind: Literal["ns3-sinr"] = "ns3-sinr"
     round_s: float = Field(ge=1e-6, le=LARGE, description="seconds from one round to the next")
     carrier: int = Field(default=0, ge=0, le=MOST, description="the component carrier to read")
-    fading: Overlay = Field(description="how gains vary over the subchannels around that SINR")
+    fading: Fading = Field(description="how gains vary over the subchannels around that SINR")
 
 
 class DriveTestFormat(Section):
@@ -82,7 +81,7 @@ class DriveTestFormat(Section):
 
     kind: Literal["drive-test"] = "drive-test"
     round_s: float = Field(ge=1e-6, le=LARGE, description="seconds from one round to the next")
-    fading: Overlay = Field(description="how gains vary over the subchannels around that SNR")
+    fading: Fading = Field(description="how gains vary over the subchannels around that SNR")
     time_column: str = Field(default="time_s", description="the column of the time in seconds")
     ue_column: str = Field(default="ue", description="the column of the UE, a number or a name")
     snr_column: str = Field(default="snr_db", description="the column of the SNR in dB")

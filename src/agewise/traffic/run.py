@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise import learn
 from agewise.age import f_alpha
 from agewise.checks import whole_number
 from agewise.core import traffic as kernels
@@ -189,7 +190,7 @@ def _setting(
                 "traffic has no local learning that could miss a deadline: take the timing out "
                 'with scenario.with_(timing="none")'
             )
-        rate_threshold = channel.rate_threshold
+        rate_threshold = learn.rate_threshold(channel)
         channel = make_channel(channel.with_(**{"run.rounds": rounds}), streams)
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")

@@ -17,7 +17,8 @@ from agewise.radio.fading import Fading, make_fading
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.traces.trace import Size, Trace
 from agewise.random import Streams
-from agewise.scenario import DriveTestFormat, Ns3FadingFormat, Ns3SinrFormat
+from agewise.scenario import Cell, DriveTestFormat, Ns3FadingFormat, Ns3SinrFormat
+from agewise.scenario.fading import require_fading
 
 _NATS_PER_DB = math.log(10.0) / 10.0
 #: Decibels beyond which a number is no SNR.
@@ -100,7 +101,10 @@ class MeanSnrs:
 
     def drawn(self, size: Size, streams: Streams) -> Trace:
         """Fading from the seed varies the gains over the subchannels around these means."""
-        fading = make_fading(self.settings.fading, streams)
+        settings, width_hz = self.settings, size.bandwidth_hz
+        require_fading(settings.fading, width_hz, settings.round_s)
+        cell = Cell(ues=size.ues, subchannels=size.subchannels, subchannel_bandwidth_hz=width_hz)
+        fading = make_fading(settings.fading, cell, settings.round_s, streams)
         faded = _Faded(self.snr, self.positions_m, fading, size.subchannels)
         return Trace(faded, None, self.positions_m)
 
