@@ -9,11 +9,20 @@ import pytest
 from agewise import History, Scenario, Streams, simulate
 from agewise.radio import make_channel, open_gains, record_trace
 from tests.radio import trace_files
+from tests.radio.cells import DRIFT, street
 from tests.scenarios import tiny
 
 PHYSICAL = Scenario.preset("physical").with_(
     **{"cell.ues": 12, "cell.subchannels": 5, "run.rounds": 8, "data.dataset": "synthetic"}
 )
+
+
+#: UEs that move, over a tapped delay line, seen by the access point with an error.
+DRIFTING = {
+    "channel.mobility": DRIFT, "channel.round_s": 5.0,
+    "channel.fading": {"kind": "rayleigh", "frequency": "eva"},
+    "channel.knowledge": {"kind": "estimated", "pilot_snr_db": 5.0}, "threshold.rate": 6.0,
+}  # fmt: skip
 
 
 def moving(folder):
@@ -29,13 +38,13 @@ def moving(folder):
     return {"kind": "trace", "path": str(folder / "moving.npz")}
 
 
-@pytest.fixture(params=["model", "unfaded", "physical", "moving", "drive-test", "deepmimo"])
+@pytest.fixture(params=["model", "physical", "drifting", "moving", "drive-test", "deepmimo"])
 def scenario(request, tmp_path):
     match request.param:
         case "model":
             return tiny()
-        case "unfaded":
-            return tiny(**{"channel.fading": "none"})
+        case "drifting":
+            return street(**DRIFTING)
         case "physical":
             return PHYSICAL
         case "moving":

@@ -58,6 +58,11 @@ class Channel(Protocol):
         """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
         ...
 
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        ...
+
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was asked before."""
         ...
@@ -81,6 +86,11 @@ class ModelledChannel:
     def ue_count(self) -> int:
         """K, the number of UEs."""
         return self.places.ue_count
+
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        return isinstance(self.places, MovingPlaces)
 
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
@@ -109,6 +119,11 @@ class RecordedChannel:
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
         return int(self.trace.gains.shape[2])
+
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        return self.trace.moves
 
     def block(self, t: int) -> Block:
         """Round ``t`` of the trace."""

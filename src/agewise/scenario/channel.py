@@ -83,8 +83,3 @@ class ModelledChannel(Section):
     knowledge: Knowledge = Field(
         default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
-
-    @property
-    def moves(self) -> bool:
-        """Whether UEs move."""
-        return not isinstance(self.mobility, NoMobility)

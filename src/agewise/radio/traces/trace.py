@@ -40,12 +40,16 @@ class Trace:
     positions_m: Blocks | None = None
     power_budget: float | None = None
 
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are known to be elsewhere in other rounds."""
+        return self.positions_m is not None and len(self.positions_m.shape) == 3
+
     def positions_at(self, t: int) -> NDArray[np.float64] | None:
         """``[ue, (x, y)]`` of round ``t``, where it is known."""
         if self.positions_m is None:
             return None
-        moving = len(self.positions_m.shape) == 3
-        return as_block(self.positions_m[t] if moving else self.positions_m[:])
+        return as_block(self.positions_m[t] if self.moves else self.positions_m[:])
 
     def drawn(self, size: "Size", streams: Streams) -> "Trace":  # noqa: ARG002
         """Itself: nothing about it is random."""
