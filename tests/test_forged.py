@@ -38,6 +38,15 @@ FORGERIES = {
     "there is not one rate for each scheduled UE": lambda frame: frame.with_columns(
         pl.lit([], pl.List(pl.Float64)).alias("rate")
     ),
+    "there is not one outcome for each scheduled UE": lambda frame: frame.with_columns(
+        pl.lit([], pl.List(pl.String)).alias("outcome")
+    ),
+    "an outcome is none of received, late, outage, battery": lambda frame: frame.with_columns(
+        pl.col("outcome").list.eval(pl.element() + "?")
+    ),
+    "its outcomes do not agree with who was received": lambda frame: frame.with_columns(
+        pl.col("received").list.head(1)
+    ),
     "there is not one energy for each scheduled UE": lambda frame: frame.with_columns(
         pl.lit([], pl.List(pl.Float64)).alias("energy_j")
     ),

@@ -117,6 +117,7 @@ def test_records_there_and_back():
             power=rng.random(3),
             gain=rng.random(3),
             rate=rng.random(len(scheduled)),
+            outcome=np.array(["received", "outage"][: len(scheduled)], np.str_),
             ages=np.array(ages),
             participation=np.array(participation),
             seconds=0.5 * t,
@@ -141,7 +142,7 @@ def test_records_there_and_back():
     history = History.collect(info, records, 0.5)
     for name in ("owner", "power", "gain", "ages"):
         np.testing.assert_array_equal(getattr(history, name), [getattr(r, name) for r in records])
-    for name in ("scheduled", "received", "rate", "emptied"):
+    for name in ("scheduled", "received", "rate", "outcome", "emptied"):
         for read, record in zip(getattr(history, name), records, strict=True):
             np.testing.assert_array_equal(read, getattr(record, name))
     nan = np.nan

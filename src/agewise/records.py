@@ -51,6 +51,10 @@ _NUMBERS = (
 _UES = ("scheduled", "received", "owner", "emptied")
 _LISTS = ("power", "gain", "rate", "energy_j")
 
+#: What became of the upload of a scheduled UE: it arrived, or why not. It was too late, its true
+#: rate was below the threshold, or the battery did not last.
+OUTCOMES = ("received", "late", "outage", "battery")
+
 #: What a parameter of a policy may be: plain data that JSON gives back as it was.
 Value = bool | int | float | str | None | tuple["Value", ...]
 
@@ -97,8 +101,9 @@ class PolicyKey:
 class RoundRecord:
     """One communication round: who was scheduled, whose update arrived, and what it did.
 
-    ``scheduled`` and ``received`` are UEs in rising order, and ``rate`` (float64, bits per channel
-    use) that of each scheduled one. ``owner[subchannel]``, ``power[subchannel]`` and
+    ``scheduled`` and ``received`` are UEs in rising order, ``outcome`` (one of `OUTCOMES`) says of
+    each scheduled one whether its update arrived, and ``rate`` (float64, bits per channel use)
+    what it reached on the true channel. ``owner[subchannel]``, ``power[subchannel]`` and
     ``gain[subchannel]`` are the allocation, with the owner's true gain, 0 where nobody transmits.
     ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
     received so far.
@@ -123,6 +128,7 @@ class RoundRecord:
     power: NDArray[np.float64]
     gain: NDArray[np.float64]
     rate: NDArray[np.float64]
+    outcome: NDArray[np.str_]
     ages: NDArray[np.int64]
     participation: NDArray[np.int64]
     gradient_diversity: float | None
@@ -229,6 +235,17 @@ class History:
     def rate(self) -> list[NDArray[np.float64]]:
         """``[round]``: the rates of the scheduled UEs of each, in bits per channel use."""
         return [np.array(rates, np.float64) for rates in self.frame["rate"].to_list()]
+
+    @property
+    def outcome(self) -> list[NDArray[np.str_]]:
+        """``[round]``: what became of the uploads of the scheduled UEs of each (`OUTCOMES`)."""
+        return [np.array(outcomes, np.str_) for outcomes in self.frame["outcome"].to_list()]
+
+    @property
+    def outcome_counts(self) -> dict[str, int]:
+        """How many uploads of the run came to each of `OUTCOMES`."""
+        all_of_them = self.frame["outcome"].explode()
+        return {outcome: int((all_of_them == outcome).sum()) for outcome in OUTCOMES}
 
     @property
     def energy_j(self) -> NDArray[np.float64]:
@@ -416,6 +433,14 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
             return f"{name} is not one value for each of {cell['subchannels']} subchannels"
     if (lengths["rate"] != lengths["scheduled"]).any():
         return "there is not one rate for each scheduled UE"
+    if (frame["outcome"].list.len() != lengths["scheduled"]).any():
+        return "there is not one outcome for each scheduled UE"
+    outcomes = frame["outcome"].explode().drop_nulls()
+    if not outcomes.is_in(OUTCOMES).all():
+        return f"an outcome is none of {', '.join(OUTCOMES)}"
+    arrived = frame["scheduled"].explode().drop_nulls().filter(outcomes == "received")
+    if not arrived.equals(frame["received"].explode().drop_nulls(), check_names=False):
+        return "its outcomes do not agree with who was received"
     spent = frame["energy_j"].list.len()
     if (spent != lengths["scheduled"]).any() or spent.null_count() not in (0, rounds):
         return "there is not one energy for each scheduled UE"
@@ -480,6 +505,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "subchannels_used": pl.Int32,
     **dict.fromkeys(_UES, pl.List(pl.Int32)),
     **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
+    "outcome": pl.List(pl.String),
     "positions_m": pl.List(pl.Float32),
 }
 
@@ -509,6 +535,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
             *(lists(name, pl.Int32) for name in _UES),
             *(lists(name, pl.Float64) for name in _LISTS),
+            lists("outcome", pl.String),
             lists("positions_m", pl.Float32),
         ]
     )

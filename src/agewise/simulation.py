@@ -200,7 +200,12 @@ def _rounds(
     computing, deadline = compute_slots(scenario, streams), deadline_slots(scenario)
     everyone, batteries = offers_everyone(scenario), make_batteries(scenario, streams)
     access_point = AccessPoint(
-        policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
+        policy,
+        channel.ue_count,
+        streams,
+        deadline_slots=deadline,
+        offer_everyone=everyone,
+        margin=scenario.threshold.margin,
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
     aggregator = learn.make_aggregator(scenario.learn)
@@ -213,18 +218,24 @@ def _rounds(
         uplink = Uplink(block.seen, channel.power_budget, books.threshold)
         if batteries is not None:
             uplink = uplink.only(batteries.charged)
-        offered, ages = access_point.offer(uplink), access_point.ages
-        allocation = access_point.plan(offered)
+        allocation = access_point.plan(uplink)
+        weight, optimum, optimum_bound = _beside_optimum(scenario, access_point, uplink, allocation)
+
+        # Uploads meet the true channel, and may be lost on it.
+        if block.true is not block.seen:
+            allocation = allocation.meeting(block.true)
         scheduled = np.flatnonzero(allocation.scheduled)
+        reached = allocation.reaches(books.threshold)[scheduled]
         rates = allocation.rate[scheduled]
-        received = scheduled
-        if deadline < math.inf:
-            taken = computing[scheduled] + upload_slots(rates, books.threshold)
-            received = scheduled[taken <= deadline]
-        spent = books.spent(allocation, scheduled, rates)
+        sent = np.where(reached, rates, books.threshold)  # in vain for the whole slot
+        spent = books.spent(allocation, scheduled, sent)
         if batteries is not None:
             batteries, spent = batteries.drained(spent, scheduled)
-            received = np.intersect1d(received, scheduled[spent.lasted])
+        in_time = np.ones(scheduled.size, np.bool_)
+        if deadline < math.inf:
+            in_time = computing[scheduled] + upload_slots(sent, books.threshold) <= deadline
+        outcome = _outcomes(reached, in_time, spent.lasted)
+        received = scheduled[outcome == "received"]
 
         # They learn locally from the same model, and what arrives makes the next one.
         start, models = params, learner.train(params, received, t, streams)
@@ -241,7 +252,6 @@ def _rounds(
         last = t + 1 == run.rounds
         evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
-        weight, optimum, optimum_bound = _beside_optimum(scenario, t, offered, ages, scheduled)
         yield RoundRecord(
             t=t,
             scheduled=scheduled,
@@ -250,6 +260,7 @@ def _rounds(
             power=allocation.power,
             gain=allocation.gain,
             rate=rates,
+            outcome=outcome,
             ages=access_point.ages,
             participation=access_point.participation,
             gradient_diversity=diversity,
@@ -278,12 +289,17 @@ def _is_due(t: int, every: int) -> bool:
     return (t + 1) % every == 0
 
 
+def _outcomes(
+    reached: NDArray[np.bool_], in_time: NDArray[np.bool_], lasted: NDArray[np.bool_]
+) -> NDArray[np.str_]:
+    """What became of uploads (`agewise.records.OUTCOMES`): the first thing that went wrong."""
+    failures = [(~lasted, "battery"), (~reached, "outage"), (~in_time, "late")]
+    conditions, reasons = zip(*failures, strict=True)
+    return np.select(conditions, reasons, "received")
+
+
 def _beside_optimum(
-    scenario: Scenario,
-    t: int,
-    uplink: Uplink,
-    ages: NDArray[np.int64],
-    scheduled: NDArray[np.int64],
+    scenario: Scenario, access_point: AccessPoint, uplink: Uplink, allocation: Allocation
 ) -> tuple[float | None, float | None, float | None]:
     """The weight that was scheduled, the optimum of problem (3) and its bound, where asked for.
 
@@ -291,11 +307,11 @@ def _beside_optimum(
     the best known.
     """
     wanted = scenario.run.optimum
-    if not isinstance(wanted, SampledOptimum) or not _is_due(t, wanted.every):
+    if not isinstance(wanted, SampledOptimum) or not _is_due(access_point.t, wanted.every):
         return None, None, None
-    weights = f_alpha(ages, scenario.run.age_alpha)
-    weight = float(weights[scheduled].sum())
-    best = solve(uplink, weights, work_limit=wanted.work_limit)
+    weights = f_alpha(access_point.ages, scenario.run.age_alpha)
+    weight = float(weights[allocation.scheduled].sum())
+    best = solve(access_point.offer(uplink), weights, work_limit=wanted.work_limit)
     return weight, max(weight, best.value), max(weight, best.bound)
 
 

@@ -237,7 +237,8 @@ def _look(
     in_time = np.ones(channel.ue_count, np.bool_)
     if not offers_everyone(scenario):
         in_time = compute_slots(scenario, streams) + 1.0 <= deadline_slots(scenario)
-    free, threshold = np.arange(channel.subchannel_count), rate_threshold(scenario)
+    free = np.arange(channel.subchannel_count)
+    threshold = rate_threshold(scenario) + scenario.threshold.margin
     found = []
     for t in np.unique(np.linspace(0, rounds - 1, min(BLOCKS, rounds)).astype(int)).tolist():
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
