@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit
+.PHONY: reproduce demo map gap radio tune benchmark evidence results test lint types contracts unit
 .PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
@@ -22,10 +22,14 @@ evidence: $(READY)
 gap: $(READY)
 	@$(BIN)/agewise gap
 
+# Policies on correlated, shadowed, moving and late-known channels.
+radio: $(READY)
+	@$(BIN)/python -m benchmarks.radio
+
 tune: $(READY)
 	@$(BIN)/python -m benchmarks.tune
 
-# Of what reproduce, map, gap and benchmark left in runs/.
+# Of what reproduce, map, gap, radio and benchmark left in runs/.
 results: $(READY)
 	@$(BIN)/python -m benchmarks.results
 
