@@ -4,10 +4,12 @@ from importlib import import_module
 from types import ModuleType
 
 _NEEDED_BY = {
+    "flower": "scheduling a live federation needs",
     "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
     "plot": "figures need",
     "ray": "the engine ray needs",
+    "torch": "neural networks need",
 }
 
 
