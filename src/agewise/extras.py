@@ -5,6 +5,7 @@ from types import ModuleType
 
 _NEEDED_BY = {
     "flower": "scheduling a live federation needs",
+    "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
     "plot": "figures need",
     "ray": "the engine ray needs",

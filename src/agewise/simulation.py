@@ -27,7 +27,6 @@ from agewise.records import History, RoundRecord, RunInfo
 from agewise.scenario import (
     Data,
     Learn,
-    ModelledChannel,
     SampledOptimum,
     Scenario,
     require_scenario,
@@ -213,7 +212,6 @@ def _rounds(
     memory = aggregator.start(channel.ue_count, params.size)
     compressor = learn.make_compressor(scenario.learn)
     unsent = learn.compression_state(compressor, channel.ue_count, params.size)
-    moves = isinstance(scenario.channel, ModelledChannel) and scenario.channel.moves
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         block = channel.block(t)
@@ -278,7 +276,7 @@ def _rounds(
             uses=spent.uses,
             bits=spent.bits,
             emptied=spent.emptied,
-            positions_m=_positions(block) if moves else None,
+            positions_m=_positions(block) if channel.moves else None,
         )
 
 

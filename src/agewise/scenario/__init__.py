@@ -5,7 +5,6 @@ from agewise.scenario.channel import (
     EdgeSnr,
     LinkBudget,
     ModelledChannel,
-    TraceChannel,
 )
 from agewise.scenario.errors import ScenarioError
 from agewise.scenario.fading import (
@@ -115,6 +114,17 @@ from agewise.scenario.timing import (
     SlotTiming,
     TopK,
 )
+from agewise.scenario.trace import (
+    AsSnr,
+    AutoFormat,
+    DeepMimoFormat,
+    DriveTestFormat,
+    GainsFormat,
+    Ns3FadingFormat,
+    Ns3SinrFormat,
+    SionnaFormat,
+    TraceChannel,
+)
 
 __all__ = [
     "L1",
@@ -122,17 +132,21 @@ __all__ = [
     "AgreementDiscount",
     "AllClasses",
     "Annulus",
+    "AsSnr",
+    "AutoFormat",
     "Cell",
     "CellInterference",
     "Clients",
     "Clusters",
     "CycleComputing",
     "Data",
+    "DeepMimoFormat",
     "Delayed",
     "DeviceProfiles",
     "Dirichlet",
     "Disc",
     "DrawnK",
+    "DriveTestFormat",
     "EdgeSnr",
     "EnergyBudget",
     "Epa",
@@ -143,6 +157,7 @@ __all__ = [
     "FixedDiscount",
     "FixedK",
     "FreeSpace",
+    "GainsFormat",
     "GaussMarkov",
     "Hexagon",
     "IdxFolder",
@@ -180,6 +195,8 @@ __all__ = [
     "NoShadowing",
     "NoTiming",
     "NpzFile",
+    "Ns3FadingFormat",
+    "Ns3SinrFormat",
     "Pair",
     "Parity",
     "PathLossKind",
@@ -203,6 +220,7 @@ __all__ = [
     "ShadowingKind",
     "Shards",
     "Sign",
+    "SionnaFormat",
     "SlotTiming",
     "StandardPathLoss",
     "Statistics",
