@@ -20,6 +20,7 @@ from agewise.learn.local import (
     make_local_objective,
     variates_bytes,
 )
+from agewise.learn.mlp import MlpLearner
 from agewise.learn.registry import make_learner, model_length
 from agewise.learn.reports import reports
 from agewise.learn.threads import set_threads
@@ -33,6 +34,7 @@ __all__ = [
     "LearnerKind",
     "LinearLearner",
     "LocalObjective",
+    "MlpLearner",
     "Params",
     "State",
     "Updates",
