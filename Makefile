@@ -68,6 +68,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
+	@$(BIN)/python -m benchmarks.perceptron
 	@$(BIN)/python -m benchmarks.engines
 
 bench-exact: $(READY)
