@@ -67,7 +67,7 @@ def _divided(
     settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
 ) -> SeedSamples:
     dataset = _load(source, digests)
-    partition = data.divide(dataset.train.labels, source, ues, streams)
+    partition = data.divide(dataset.train.labels, source, ues, streams, dataset.writers)
     return SeedSamples(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),
