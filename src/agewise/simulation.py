@@ -23,12 +23,23 @@ from agewise.policies import make_policy
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
+from agewise.scenario import (
+    Data,
+    KMeans,
+    Learn,
+    Linear,
+    Proximal,
+    SampledOptimum,
+    Scenario,
+    require_scenario,
+)
 from agewise.scheduling import AccessPoint, Policy
 from agewise.sources import require_same, sources_of
-from agewise.spectrum import Allocation, Uplink, solve
+from agewise.spectrum import Uplink, solve
 from agewise.version import __version__
 
+#: Models that a round has in memory besides those of the UEs: before and after, and work space.
+_MODELS_BESIDE = 6
 #: The digests of the files that samples are from.
 _Digests = tuple[str | None, ...]
 
@@ -132,14 +143,18 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
-    memory = aggregation_memory(scenario)
-    if memory is not None:
+    if not isinstance(learning.model, Linear | KMeans):
+        length, models = _model_length(scenario), min(cell.ues, cell.subchannels) + _MODELS_BESIDE
+        what = f"learn.model = {learning.model.kind!r} with {length:,} numbers for {models} models"
+        require_memory(4.0 * length * models, what)
+    for memory in kept_memory(scenario):
         require_memory(memory.bytes, memory.what)
 
 
-class AggregationMemory(NamedTuple):
-    """What an aggregation keeps that has a model's length of numbers for every UE."""
+class ModelMemory(NamedTuple):
+    """What is kept from round to round that has a model's length of numbers for every UE."""
 
+    section: str
     kind: str
     ues: int
     length: int
@@ -149,24 +164,33 @@ class AggregationMemory(NamedTuple):
     def what(self) -> str:
         """What the memory is for, with the names of the fields that decide it."""
         return (
-            f"learn.aggregation = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"learn.{self.section} = {self.kind!r} with cell.ues = {self.ues:,} and models of "
             f"{self.length:,} numbers"
         )
 
     def __str__(self) -> str:
         """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
-        numbers = f"{self.ues:,} x {self.length:,} numbers"
-        return f"{self.kind} aggregation keeps {numbers}: {bytes_text(self.bytes)}"
+        who = "aggregation keeps" if self.section == "aggregation" else "keep"
+        return f"{self.kind} {who} {self.ues:,} x {self.length:,} numbers: {bytes_text(self.bytes)}"
 
 
-def aggregation_memory(scenario: Scenario) -> AggregationMemory | None:
-    """What the scenario's aggregation will keep; ``None`` if that does not grow with the UEs."""
+def kept_memory(scenario: Scenario) -> list[ModelMemory]:
+    """What the scenario's aggregation and local objective will keep for every UE."""
     settings, ues = scenario.learn, scenario.cell.ues
-    if not learn.keeps_updates(settings):
-        return None
-    length = learn.model_length(_load(scenario.data, _digests(scenario)), settings)
-    needed = learn.memory_bytes(settings, ues, length)
-    return AggregationMemory(settings.aggregation.kind, ues, length, needed)
+    rules = (
+        (learn.keeps_updates, learn.memory_bytes, "aggregation", settings.aggregation.kind),
+        (learn.keeps_variates, learn.variates_bytes, "local", settings.local.kind),
+    )
+    kept = []
+    for keeps, size, section, kind in rules:
+        if keeps(settings):
+            length = _model_length(scenario)
+            kept.append(ModelMemory(section, kind, ues, length, size(settings, ues, length)))
+    return kept
+
+
+def _model_length(scenario: Scenario) -> int:
+    return learn.model_length(_load(scenario.data, _digests(scenario)), scenario.learn)
 
 
 def expected_seconds(scenario: Scenario) -> float:
@@ -200,6 +224,8 @@ def _rounds(
     access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
     aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
     memory = aggregator.start(channel.ue_count, params.size)
+    local = learn.make_local_objective(scenario.learn)
+    variates = local.start(channel.ue_count, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
@@ -213,10 +239,12 @@ def _rounds(
             received = scheduled[taken <= deadline]
 
         # They learn locally from the same model, and what arrives makes the next one.
-        start, models = params, learner.train(params, received, t, streams)
+        corrections = local.corrections(variates, received)
+        start, models = params, learner.train(params, received, t, streams, corrections)
         updates = learn.Updates(start, models, received, allocation.factors_of(received))
         params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
-        _require_finite(params, t, scenario.learn, allocation)
+        variates = local.receive(variates, updates, learner.sizes, t)
+        _require_finite(params, updates, t, scenario.learn)
 
         # What arrived is young again, everything else grows older (Eq. 2).
         reports = learn.reports(policy.reads, learner, start, models, received)
@@ -272,14 +300,25 @@ def _beside_optimum(
     return weight, max(weight, best.value), max(weight, best.bound)
 
 
-def _require_finite(params: learn.Params, t: int, settings: Learn, allocation: Allocation) -> None:
+def _require_finite(params: learn.Params, updates: learn.Updates, t: int, settings: Learn) -> None:
     if learn.is_finite(params):
         return
-    if allocation.aggregation is not None:
-        cause = f"are the policy's factors of the updates, up to {allocation.aggregation.max():g}"
-    else:
-        cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
+    spoilt = [
+        int(ue)
+        for ue, model in zip(updates.ues, updates.models, strict=True)
+        if not learn.is_finite(model)
+    ]
+    step = settings.step_of(t)
+    cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
+    if isinstance(settings.local, Proximal) and step * settings.local.mu > 1.0:
+        cause = (
+            f"is a proximal term that overshoots, for step size times mu is "
+            f"{step * settings.local.mu:g}: lower learn.local.mu ({settings.local.mu:g})"
+        )
+    elif not spoilt and updates.factors is not None:
+        cause = f"are the policy's factors of the updates, up to {updates.factors.max():g}"
+    where = f", first those of UE {spoilt[0]}" if spoilt else ""
     raise Diverged(
-        f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
-        f"{cause}"
+        f"the model diverged in round {t}: its weights are no longer finite{where}; the likely "
+        f"cause {cause}"
     )

@@ -148,7 +148,12 @@ def _dataset(
         return Samples(one_row_each(x), labels, unit)
 
     names = tuple(str(value) for value in values.tolist())
-    return Dataset(path.stem, samples(*train), samples(*test), names)
+    return Dataset(path.stem, samples(*train), samples(*test), names, _shape(train[0]))
+
+
+def _shape(features: NDArray[Any]) -> tuple[int, ...]:
+    """The shape of one sample; a number alone is a row of one."""
+    return features.shape[1:] or (1,)
 
 
 def _check_part(x: NDArray[Any], y: NDArray[Any], where: str) -> None:

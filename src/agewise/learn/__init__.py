@@ -1,6 +1,5 @@
 """Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
 
-from agewise.data import Dataset, Partition
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
@@ -12,12 +11,18 @@ from agewise.learn.aggregation import (
     make_aggregator,
     memory_bytes,
 )
-from agewise.learn.base import Evaluation, Learner, Params
+from agewise.learn.base import Evaluation, Learner, LearnerKind, Params, proximal_weight
 from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.linear import LinearLearner, outputs_of
+from agewise.learn.linear import LinearLearner
+from agewise.learn.local import (
+    LocalObjective,
+    keeps_variates,
+    make_local_objective,
+    variates_bytes,
+)
+from agewise.learn.registry import make_learner, model_length
 from agewise.learn.reports import reports
 from agewise.learn.threads import set_threads
-from agewise.scenario import Learn, Linear
 
 __all__ = [
     "Aggregated",
@@ -25,36 +30,23 @@ __all__ = [
     "Evaluation",
     "KMeansLearner",
     "Learner",
+    "LearnerKind",
     "LinearLearner",
+    "LocalObjective",
     "Params",
     "State",
     "Updates",
     "average",
     "is_finite",
     "keeps_updates",
+    "keeps_variates",
     "make_aggregator",
     "make_learner",
+    "make_local_objective",
     "memory_bytes",
     "model_length",
+    "proximal_weight",
     "reports",
     "set_threads",
+    "variates_bytes",
 ]
-
-
-def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
-    """The learner that a scenario describes."""
-    if not partition.sizes.all():
-        empty = int((partition.sizes == 0).argmax())
-        raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
-    model = settings.model
-    if isinstance(model, Linear):
-        return LinearLearner.of(dataset, partition, settings, model)
-    return KMeansLearner.of(dataset, partition, settings, model)
-
-
-def model_length(dataset: Dataset, settings: Learn) -> int:
-    """How many numbers a model of this data set has."""
-    model, features = settings.model, dataset.train.feature_count
-    if isinstance(model, Linear):
-        return (features + 1) * outputs_of(dataset, model)
-    return features * model.clusters

@@ -11,7 +11,14 @@ from agewise.core import linear as kernels
 from agewise.core.losses import Scores
 from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
-from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
+from agewise.learn.base import (
+    Evaluation,
+    Params,
+    cohort_of,
+    descent_of,
+    penalty_of,
+    sample_rows,
+)
 from agewise.learn.threads import in_chunks
 from agewise.random import Streams, normal
 from agewise.scenario import Learn, Linear
@@ -39,10 +46,9 @@ class LinearLearner:
     test_counts: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, dataset: Dataset, partition: Partition, settings: Learn, model: Linear
-    ) -> "LinearLearner":
+    def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "LinearLearner":
         """A learner of this data set with these samples on each UE."""
+        model = _section(settings)
         return cls(
             settings,
             model,
@@ -53,6 +59,11 @@ class LinearLearner:
             sample_rows(dataset.test),
             np.bincount(dataset.test.labels, minlength=dataset.class_count),
         )
+
+    @classmethod
+    def length(cls, dataset: Dataset, settings: Learn) -> int:
+        """A weight for each feature and a bias, for each output."""
+        return (dataset.train.feature_count + 1) * outputs_of(dataset, _section(settings))
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -67,7 +78,14 @@ class LinearLearner:
         model[:-1] = np.float32(self.model.initial_deviation) * drawn
         return model.ravel()
 
-    def train(self, params: Params, ues: NDArray[np.int64], t: int, streams: Streams) -> Params:
+    def train(
+        self,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None = None,
+    ) -> Params:
         """Local SGD of Algorithm 3."""
         params = np.ascontiguousarray(params, np.float32)
         trained = np.empty((ues.size, params.size), np.float32)
@@ -76,7 +94,7 @@ class LinearLearner:
         def work(chunk: slice) -> None:
             kernels.train(
                 self.train_rows, self.offsets, self.scores, self._descent, now,
-                ues[chunk], params, trained[chunk],
+                cohort_of(ues, corrections, chunk), params, trained[chunk],
             )  # fmt: skip
 
         in_chunks(work, ues.size, self._entries_per_ue * ues.size)
@@ -134,6 +152,11 @@ class LinearLearner:
     @functools.cached_property
     def _test_parts(self) -> NDArray[np.int64]:
         return _parts(self.test_rows)
+
+
+def _section(settings: Learn) -> Linear:
+    assert isinstance(settings.model, Linear)  # noqa: S101 - the registry is by kind
+    return settings.model
 
 
 def outputs_of(dataset: Dataset, model: Linear) -> int:

@@ -1,10 +1,14 @@
 """The learning side of a scenario: the data, the model and local learning, what is measured."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Section
+from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
+
+#: Units of a layer, and hidden layers, at most.
+MOST_WIDTH = 2**20
+MOST_LAYERS = 64
 
 
 class Mnist(Section):
@@ -200,6 +204,56 @@ class KMeans(Section):
     )
 
 
+class Mlp(Section):
+    """A multilayer perceptron: ReLU in its hidden layers, softmax cross-entropy as the loss."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden_widths: tuple[Annotated[int, Field(ge=1, le=MOST_WIDTH)], ...] = Field(
+        min_length=1,
+        max_length=MOST_LAYERS,
+        description="units of each hidden layer, first to last",
+    )
+
+
+class Torch(Section):
+    """A PyTorch module: one of the package's by name, or your own from a file."""
+
+    kind: Literal["torch"] = "torch"
+    name: str | None = Field(
+        default=None, description="a module of the package, such as lenet5, mcmahan-cnn or mlp"
+    )
+    source: str | None = Field(
+        default=None, description="your own: file.py:function, which makes the module"
+    )
+    arguments: Options = Field(
+        default=Options.model_validate({}),
+        description="what the function that makes the module is called with",
+    )
+    loss: str = Field(description="what a sample costs, such as cross-entropy")
+    optimiser: str = Field(description="of torch.optim by name, such as SGD")
+    optimiser_settings: Options = Field(
+        default=Options.model_validate({}),
+        description="of the optimiser, such as momentum; the step size is learn.step_size",
+    )
+
+    @model_validator(mode="after")
+    def _one_module(self) -> Self:
+        if (self.name is None) == (self.source is None):
+            told = "neither is" if self.name is None else "both are"
+            raise ValueError(f"a torch model has either a name or a source, and {told} given")
+        return self
+
+
+class Plugin(Section):
+    """A learner that another package adds (entry point group agewise.learners)."""
+
+    kind: Literal["plugin"] = "plugin"
+    name: str = Field(description="the name of the entry point")
+    settings: Options = Field(
+        default=Options.model_validate({}), description="what the learner is told"
+    )
+
+
 class NoPenalty(Section):
     """The objective has no penalty."""
 
@@ -218,6 +272,25 @@ class L1(Section):
 
     kind: Literal["l1"] = "l1"
     weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
+
+
+class PlainObjective(Section):
+    """A UE goes down the gradient of its own objective, as in the paper."""
+
+    kind: Literal["none"] = "none"
+
+
+class Proximal(Section):
+    """Half mu times the squared distance from the round's model is added: FedProx."""
+
+    kind: Literal["proximal"] = "proximal"
+    mu: float = Field(gt=0, le=LARGE, description="the weight of the proximal term")
+
+
+class ControlVariates(Section):
+    """Gradients are corrected for how a UE's own differ from those of all: SCAFFOLD."""
+
+    kind: Literal["control-variates"] = "control-variates"
 
 
 class WeightedAverage(Section):
@@ -287,9 +360,9 @@ class ServerAdam(Section):
 class Learn(Section):
     """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
 
-    model: Annotated[Linear | KMeans, Field(discriminator="kind"), ByName] = Field(
-        description="what is learned"
-    )
+    model: Annotated[
+        Linear | KMeans | Mlp | Torch | Plugin, Field(discriminator="kind"), ByName
+    ] = Field(description="what is learned")
     penalty: Annotated[NoPenalty | L2 | L1, Field(discriminator="kind"), ByName] = Field(
         description="what large weights cost: r(w)"
     )
@@ -298,6 +371,9 @@ class Learn(Section):
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="what the access point makes of the updates")
+    local: Annotated[
+        PlainObjective | Proximal | ControlVariates, Field(discriminator="kind"), ByName
+    ] = Field(default=PlainObjective(), description="what keeps a UE's local steps from drifting")
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")
@@ -306,6 +382,15 @@ class Learn(Section):
         le=LARGE,
         description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant",
     )
+
+    @model_validator(mode="after")
+    def _has_gradients(self) -> Self:
+        if isinstance(self.model, KMeans) and not isinstance(self.local, PlainObjective):
+            raise ValueError(
+                f"local = {self.local.kind!r} corrects gradients, and k-means moves centres: "
+                'choose another model, or local = "none"'
+            )
+        return self
 
     def step_of(self, t: int) -> float:
         """The step size of round ``t``."""

@@ -177,16 +177,18 @@ def _follow_one(
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
     streams, rounds = Streams(task.seed), len(task.received[own])
     aggregator, params = learn.make_aggregator(task.scenario.learn), learner.init(streams)
-    state = aggregator.start(learner.sizes.size, params.size)
+    local = learn.make_local_objective(task.scenario.learn)
+    state = tuple(rule.start(learner.sizes.size, params.size) for rule in (aggregator, local))
     gains, values = [], []
 
     def step(
-        params: learn.Params, state: learn.State, ues: NDArray[np.int64], t: int
-    ) -> tuple[learn.Params, learn.State]:
-        models = learner.train(params, ues, t, streams)
+        params: learn.Params, state: tuple[learn.State, ...], ues: NDArray[np.int64], t: int
+    ) -> tuple[learn.Params, tuple[learn.State, ...]]:
+        memory, variates = state
+        models = learner.train(params, ues, t, streams, local.corrections(variates, ues))
         updates = learn.Updates(params, models, ues)
-        made = aggregator.combine(state, updates, learner.sizes)
-        return made.params, made.state
+        made = aggregator.combine(memory, updates, learner.sizes)
+        return made.params, (made.state, local.receive(variates, updates, learner.sizes, t))
 
     last = 0
     for start in task.starts().tolist():

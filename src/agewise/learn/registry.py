@@ -1,0 +1,72 @@
+"""Learners by kind: the ones of this package and those that other packages add.
+
+A package adds one through the entry point group ``agewise.learners``, in its pyproject.toml:
+
+    [project.entry-points."agewise.learners"]
+    my-learner = "my_package.my_module:MyLearner"
+
+A scenario names it with ``learn.model = { kind = "plugin", name = "my-learner" }``. What is named
+has the two methods of `agewise.learn.base.LearnerKind`; a class with class methods does.
+"""
+
+import difflib
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from agewise.data import Dataset, Partition
+from agewise.learn.base import Learner, LearnerKind
+from agewise.learn.kmeans import KMeansLearner
+from agewise.learn.linear import LinearLearner
+from agewise.scenario import Learn, Plugin
+
+_GROUP = "agewise.learners"
+_BUILT_IN: dict[str, LearnerKind] = {
+    "linear": LinearLearner,
+    "k-means": KMeansLearner,
+}
+
+
+def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
+    """The learner that a scenario describes."""
+    if not partition.sizes.all():
+        empty = int((partition.sizes == 0).argmax())
+        raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
+    return learner_kind(settings).of(dataset, partition, settings)
+
+
+def model_length(dataset: Dataset, settings: Learn) -> int:
+    """How many numbers a model of this data set has."""
+    return learner_kind(settings).length(dataset, settings)
+
+
+def learner_kind(settings: Learn) -> LearnerKind:
+    """What makes the learners of a scenario; ``ValueError`` with the nearest names otherwise."""
+    model = settings.model
+    if not isinstance(model, Plugin):
+        return _BUILT_IN[model.kind]
+    added = _added()
+    if model.name not in added:
+        near = difflib.get_close_matches(model.name, added, n=3, cutoff=0.5)
+        there = f"there are {', '.join(sorted(added))}" if added else "no package adds any"
+        hint = f"did you mean {' or '.join(near)}?" if near else there
+        raise ValueError(f"learn.model.name: unknown learner {model.name!r}; {hint}")
+    return _load(added[model.name])
+
+
+def _added() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=_GROUP)}
+
+
+def _load(entry: EntryPoint) -> LearnerKind:
+    try:
+        found: Any = entry.load()
+    except Exception as error:
+        # Another package's code runs here: whatever is wrong with it is said with its name.
+        raise ValueError(
+            f"learner {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+        ) from error
+    for method in ("of", "length"):
+        if not callable(getattr(found, method, None)):
+            raise ValueError(f"learner {entry.name!r} ({entry.value}) has no method {method!r}")
+    kind: LearnerKind = found
+    return kind
