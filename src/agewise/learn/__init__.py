@@ -20,6 +20,7 @@ from agewise.learn.local import (
     make_local_objective,
     variates_bytes,
 )
+from agewise.learn.makers import add_module, added_maker, source_file
 from agewise.learn.registry import make_learner, model_length
 from agewise.learn.reports import reports
 from agewise.learn.threads import set_threads
@@ -36,6 +37,8 @@ __all__ = [
     "Params",
     "State",
     "Updates",
+    "add_module",
+    "added_maker",
     "average",
     "is_finite",
     "keeps_updates",
@@ -48,5 +51,6 @@ __all__ = [
     "proximal_weight",
     "reports",
     "set_threads",
+    "source_file",
     "variates_bytes",
 ]
