@@ -21,6 +21,7 @@ from agewise.learn.local import (
     variates_bytes,
 )
 from agewise.learn.makers import add_module, added_maker, source_file
+from agewise.learn.mlp import MlpLearner
 from agewise.learn.registry import make_learner, model_length
 from agewise.learn.reports import reports
 from agewise.learn.threads import set_threads
@@ -34,6 +35,7 @@ __all__ = [
     "LearnerKind",
     "LinearLearner",
     "LocalObjective",
+    "MlpLearner",
     "Params",
     "State",
     "Updates",

@@ -1,5 +1,6 @@
 """What a learner is, and what its kinds share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -9,11 +10,14 @@ from numpy.typing import NDArray
 from agewise.core.linear import Cohort, Descent
 from agewise.core.samples import Rows, rows_of
 from agewise.data import Dataset, Partition, Samples
+from agewise.learn.threads import in_chunks
 from agewise.random import Streams
 from agewise.scenario import Learn, NoPenalty, Proximal
 
 Params = NDArray[np.float32]
 
+#: Samples whose losses are added up together in evaluation, whichever thread does it.
+_PART: Final = 128
 #: In the order of the kernels' codes.
 PENALTIES: Final = ("none", "l2", "l1")
 
@@ -116,6 +120,37 @@ def cohort_of(ues: NDArray[np.int64], corrections: Params | None, chunk: slice) 
     if corrections is None:
         return Cohort(ues[chunk], np.empty((0, 0), np.float32))
     return Cohort(ues[chunk], np.ascontiguousarray(corrections[chunk], np.float32))
+
+
+def parts_of(rows: Rows) -> NDArray[np.int64]:
+    """``int64[part, (first row, one behind the last)]`` of parts of equal size."""
+    cuts = np.append(np.arange(0, rows.labels.size, _PART), rows.labels.size)
+    return np.stack((cuts[:-1], cuts[1:]), axis=1)
+
+
+def measure_parts(
+    measure: Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]], object],
+    parts: NDArray[np.int64],
+    classes: int,
+    entries: float,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """``float64[part]``: the sum of losses of each part of the samples; rightly classified.
+
+    ``parts[i]`` are the first row of a part and the one behind its last. ``measure`` fills the
+    losses of some parts, and adds to what is classified rightly. The second result is
+    ``int64[class]``, over all parts. A sample costs ``entries``.
+    """
+    losses = np.empty(len(parts))
+    right: list[NDArray[np.int64]] = []
+
+    def work(chunk: slice) -> None:
+        found = np.zeros(classes, np.int64)
+        measure(parts[chunk], losses[chunk], found)
+        right.append(found)
+
+    samples = float((parts[:, 1] - parts[:, 0]).sum())
+    in_chunks(work, len(parts), samples * entries)
+    return losses, np.sum(right, axis=0)
 
 
 def penalty_of(weights: NDArray[np.float64], settings: Learn) -> float:

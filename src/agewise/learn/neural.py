@@ -77,14 +77,14 @@ class TorchLearner:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.settings = settings
         self.loss = find_loss(loss)
-        self._make = make_model
+        self._make = functools.partial(require_fit, make_model, dataset)
         self._order, self._offsets = partition.order, partition.offsets
         shape = image_shape(dataset.shape)
         self._train = Source.of(dataset.train, shape, self.device)
         self._test = Source.of(dataset.test, shape, self.device)
         self._test_counts = np.bincount(dataset.test.labels, minlength=dataset.class_count)
         self._watched_training, self._watched_evaluation = Watched(), Watched()
-        self._prototype = prototype_of(make_model, dataset)
+        self._prototype = self._make()
         self._idle: list[Replica] = []
         with self._replica() as replica:
             self._penalised = replica.penalised()
@@ -105,7 +105,8 @@ class TorchLearner:
     def length(cls, dataset: Dataset, settings: Learn) -> int:
         """The numbers of parameters and floating buffers."""
         maker = maker_of(_section(settings), image_shape(dataset.shape), dataset.class_count)
-        return Replica(prototype_of(maker, dataset)).flat.numel()
+        length: int = Replica(require_fit(maker, dataset)).flat.numel()
+        return length
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -115,9 +116,7 @@ class TorchLearner:
     def init(self, streams: Streams) -> Params:
         """The module's own initial numbers, drawn by PyTorch from a seed of the run."""
         with seeded(int(streams.model().integers(2**63))):
-            module = self._make()
-            module(self._train.batch(torch.arange(2, device=self.device))[0].cpu())
-        return Replica(module).numbers()
+            return Replica(self._make()).numbers()
 
     def train(
         self,
@@ -211,12 +210,6 @@ class TorchLearner:
             yield replica
         finally:
             self._idle.append(replica)
-
-
-def prototype_of(make_model: Callable[[], Any], dataset: Dataset) -> Any:
-    """A module that fits the data set; ``ValueError`` says why another does not."""
-    with seeded(0), _one_thread():
-        return require_fit(make_model, dataset)
 
 
 def _pieces(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -18,12 +18,14 @@ from agewise.data import Dataset, Partition
 from agewise.learn.base import Learner, LearnerKind
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
+from agewise.learn.mlp import MlpLearner
 from agewise.scenario import Learn, Plugin, Torch
 
 _GROUP = "agewise.learners"
 _BUILT_IN: dict[str, LearnerKind] = {
     "linear": LinearLearner,
     "k-means": KMeansLearner,
+    "mlp": MlpLearner,
 }
 
 

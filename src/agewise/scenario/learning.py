@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
 
@@ -208,11 +208,19 @@ class Mlp(Section):
     """A multilayer perceptron: ReLU in its hidden layers, softmax cross-entropy as the loss."""
 
     kind: Literal["mlp"] = "mlp"
-    hidden_widths: tuple[Annotated[int, Field(ge=1, le=MOST_WIDTH)], ...] = Field(
-        min_length=1,
-        max_length=MOST_LAYERS,
-        description="units of each hidden layer, first to last",
+    hidden_widths: tuple[int, ...] = Field(
+        description="units of each hidden layer, from the first to the last"
     )
+
+    @field_validator("hidden_widths")
+    @classmethod
+    def _are_layers(cls, widths: tuple[int, ...]) -> tuple[int, ...]:
+        if not 1 <= len(widths) <= MOST_LAYERS:
+            raise ValueError(f"{len(widths)} layers: 1 to {MOST_LAYERS} are taken")
+        for width in widths:
+            if not 1 <= width <= MOST_WIDTH:
+                raise ValueError(f"{width} units: each layer has from 1 to {MOST_WIDTH}")
+        return widths
 
 
 class Torch(Section):
