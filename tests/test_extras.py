@@ -18,6 +18,12 @@ def test_a_package_that_is_there():
         ("matplotlib.pyplot", "plot", "figures need matplotlib: pip install 'agewise[plot]'"),
         ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
         ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
+        (
+            "torch",
+            "torch",
+            "models of kind torch need torch: pip install 'agewise[torch]' (pytorch.org says how to "
+            "get the build for CPUs, which is far smaller)",
+        ),
     ],
 )
 def test_one_that_is_not_is_one_sentence(module, extra, message, monkeypatch):

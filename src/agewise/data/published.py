@@ -132,6 +132,14 @@ class _Array:
         return np.frombuffer(content, np.uint8).reshape(shape, order=order)
 
 
+def _from_buffer(content: object, kind: object, shape: object, order: object) -> _Array:
+    """Stands for the function by which NumPy makes arrays from pickles of protocol 5."""
+    array = _Array()
+    raw = bytes(content) if isinstance(content, bytes | bytearray) else content
+    array.state = (1, shape, kind, order == "F", raw)
+    return array
+
+
 def _text_to_bytes(text: object, *_: object) -> object:
     """Stands for the function by which Python 3 writes bytes into pickles for Python 2."""
     return text.encode("latin-1") if isinstance(text, str) else text
@@ -143,6 +151,7 @@ class _BatchReader(pickle.Unpickler):
     _KNOWN: Final = {
         ("numpy.core.multiarray", "_reconstruct"): _Array,
         ("numpy._core.multiarray", "_reconstruct"): _Array,
+        ("numpy._core.numeric", "_frombuffer"): _from_buffer,
         ("numpy", "ndarray"): _Array,
         ("numpy", "dtype"): _Type,
         ("_codecs", "encode"): _text_to_bytes,
@@ -172,6 +181,8 @@ def read_femnist(folder: Path) -> Dataset:
     return Dataset("femnist", train, test, FEMNIST_NAMES, FEMNIST_SHAPE, writers)
 
 
+#: A writer without samples.
+_NOTHING: Final = {"x": [], "y": []}
 #: The pixels, ``float32[sample, 784]``, and labels of one writer.
 _Written = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -200,12 +211,14 @@ def _read_writers(path: Path) -> dict[str, _Written]:
         users = found.get("user_data") if isinstance(found, dict) else None
         if not isinstance(users, dict):
             raise ValueError("not a file of LEAF: it has no user_data")
-        return {name: _of_writer(name, held) for name, held in users.items() if held.get("y")}
+        return {name: _of_writer(name, held) for name, held in users.items() if held != _NOTHING}
 
 
-def _of_writer(name: str, held: dict[str, Any]) -> _Written:
+def _of_writer(name: str, held: Any) -> _Written:
+    if not isinstance(held, dict) or "x" not in held or "y" not in held:
+        raise ValueError(f"the writer {name} has no samples x and labels y")
     pixels = int(np.prod(FEMNIST_SHAPE))
-    x, y = np.asarray(held.get("x"), np.float32), np.asarray(held["y"])
+    x, y = np.asarray(held["x"], np.float32), np.asarray(held["y"])
     if y.dtype.kind != "i" or y.ndim != 1 or x.shape != (y.size, pixels):
         raise ValueError(
             f"the writer {name} needs {pixels} pixels and one whole number as label for each "
