@@ -78,6 +78,8 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
+	@if [ -e $(FLOWER_READY) ]; then $(FLOWER_BIN)/python -m benchmarks.neural; \
+	else echo "PyTorch modules are not measured: make unit-flower sets up their environment"; fi
 
 bench-exact: $(READY)
 	@$(BIN)/python -m benchmarks.exact

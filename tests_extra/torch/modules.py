@@ -32,6 +32,18 @@ class Tied(nn.Module):
         return (self.scale * self.second(torch.relu(self.first(x))))[:, :10] / self.steps
 
 
+class Partly(nn.Module):
+    """A frozen layer before one that learns."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(20, 8), nn.Linear(8, 10)
+        self.first.requires_grad_(False)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
 class Sometimes(nn.Module):
     """Draws random numbers only on some batches."""
 

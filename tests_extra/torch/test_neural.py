@@ -13,6 +13,7 @@ from torch.nn import functional
 from agewise import Streams, simulate
 from agewise.data import divide, load, mnist
 from agewise.learn import add_module, make_learner, model_length, set_threads
+from agewise.learn.batched import Batched, can_batch
 from agewise.learn.neural import TorchLearner
 from agewise.learn.replica import Replica, pool_faster
 from agewise.learn.training import image_shape
@@ -168,6 +169,33 @@ def test_dropout_differs_between_ues_rounds_and_seeds():
     alike = learner.train(start, np.array([3]), 0, STREAMS)
     for t, streams in ((1, STREAMS), (0, Streams(4))):
         assert not np.array_equal(learner.train(start, np.array([3]), t, streams), alike)
+
+
+# --------------------------------------------------------------------- UEs trained together
+@pytest.mark.parametrize("local", ["none", {"kind": "proximal", "mu": 0.5}])
+def test_ues_trained_together_learn_as_one_by_one(local):
+    """On a CPU, for a GPU's way of doing it; float32 keeps six digits."""
+    penalty = {"kind": "l2", "weight": 0.1}
+    learner = learner_of(section("Partly"), **{"learn.local": local, "learn.penalty": penalty})
+    start = learner.init(STREAMS)
+    fixes = np.random.default_rng(0).normal(size=(3, start.size)).astype(np.float32)
+    alone = learner.train(start, UES, 1, STREAMS, fixes)
+    assert can_batch(learner._prototype, learner._descent)
+    learner._batched = Batched(learner._prototype, "cpu", learner.loss)
+    together = learner.train(start, UES, 1, STREAMS, fixes)
+    assert learner._batched is not None
+    assert np.abs(alone - start).max() > 0.1
+    np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_modules_that_draw_or_keep_buffers_train_one_by_one():
+    assert not can_batch(modules.with_batch_norm(), learner_of(section("linear"))._descent)
+    learner = learner_of(section("with_dropout"))
+    start = learner.init(STREAMS)
+    alone = learner.train(start, UES, 1, STREAMS)
+    learner._batched = Batched(learner._prototype, "cpu", learner.loss)
+    np.testing.assert_array_equal(learner.train(start, UES, 1, STREAMS), alone)
+    assert learner._batched is None
 
 
 # ---------------------------------------------------------------------------- faster pooling

@@ -3,8 +3,9 @@
 Every UE trains on a copy of the module with one PyTorch thread; UEs run side by side in Python
 threads, which PyTorch's operations do not keep waiting. On the CPU a run gives the same bytes each
 time on one kind of processor with one version of PyTorch, whatever the number of threads; on
-another kind, PyTorch may choose other kernels, whose last bits differ. On a GPU it is PyTorch's
-kernels alone that decide whether two runs agree to the bit.
+another kind, PyTorch may choose other kernels, whose last bits differ. On a GPU, where UEs are
+trained together (`agewise.learn.batched`), two runs agree to the last bits only as far as
+PyTorch's kernels for that GPU do.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from agewise.core.neural import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.extras import require
 from agewise.learn.base import Evaluation, Params, penalty_of
+from agewise.learn.batched import Batched, can_batch
 from agewise.learn.makers import maker_of
 from agewise.learn.randomness import Watched, seeded
 from agewise.learn.replica import Replica
@@ -83,7 +85,8 @@ class TorchLearner:
         self._train = Source.of(dataset.train, shape, self.device)
         self._test = Source.of(dataset.test, shape, self.device)
         self._test_counts = np.bincount(dataset.test.labels, minlength=dataset.class_count)
-        self._watched_training, self._watched_evaluation = Watched(), Watched()
+        alone = self.device != "cpu"  # threads would only wait for one another there
+        self._watched_training, self._watched_evaluation = Watched(alone), Watched(alone)
         self._prototype = self._make()
         self._idle: list[Replica] = []
         with self._replica() as replica:
@@ -92,6 +95,9 @@ class TorchLearner:
             settings, self._penalised, optimiser, optimiser_settings or {}, self.device
         )
         self._descent.try_out(self._prototype)
+        self._batched: Batched | None = None
+        if self.device != "cpu" and can_batch(self._prototype, self._descent):
+            self._batched = Batched(self._prototype, self.device, self.loss)
 
     @classmethod
     def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "TorchLearner":
@@ -128,6 +134,11 @@ class TorchLearner:
     ) -> Params:
         """Local learning of Algorithm 3 with the scenario's optimiser."""
         params = np.ascontiguousarray(params, np.float32)
+        if self._batched is not None and ues.size:
+            try:
+                return self._train_together(self._batched, params, ues, t, streams, corrections)
+            except RuntimeError:  # random numbers, or an operation that vmap does not know
+                self._batched = None
         trained = np.empty((ues.size, params.size), np.float32)
         step_size = self.settings.step_of(t)
 
@@ -162,8 +173,32 @@ class TorchLearner:
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
         losses, _ = self._measure(self._train, params, _pieces(self._order))
-        weights = params[self._penalised].astype(np.float64)
+        learned = params[: self._penalised.size]
+        weights = learned[self._penalised].astype(np.float64)
         return float(losses.sum()) / self._order.size + penalty_of(weights, self.settings)
+
+    def _train_together(
+        self,
+        batched: Batched,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None,
+    ) -> Params:
+        """`train` for all UEs at once."""
+        each = [self._batches(int(ue), t, streams) for ue in ues]
+        steps = (
+            (torch.stack(inputs), torch.stack(labels))
+            for inputs, labels in (zip(*step, strict=True) for step in zip(*each, strict=True))
+        )
+        flat = torch.from_numpy(params).to(self.device).expand(ues.size, -1)
+        added = None
+        if corrections is not None:
+            added = torch.from_numpy(corrections[:, : batched.trainable]).to(self.device)
+        trained = batched.train(flat, steps, self._descent, self.settings.step_of(t), added)
+        models: Params = trained.cpu().numpy()
+        return models
 
     def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Any, Any]]:
         """The batch of each local step of a UE."""

@@ -26,10 +26,13 @@ _LONG = 1e15
 
 
 class Watched:
-    """Runs pieces of work, side by side if they draw no random numbers."""
+    """Runs pieces of work, side by side if they draw no random numbers.
 
-    def __init__(self) -> None:
-        self._draws: bool | None = None  # not known before the first piece
+    ``alone`` has them always run one after the other.
+    """
+
+    def __init__(self, alone: bool = False) -> None:
+        self._draws: bool | None = alone or None  # not known before the first piece
 
     def run(
         self, work: Callable[[slice], object], count: int, seed_of: Callable[[int], int]
@@ -76,6 +79,8 @@ def seeded(seed: int) -> Iterator[None]:
             torch.default_generator.manual_seed(seed)
             np.random.seed(seed % 2**32)  # noqa: NPY002
             random.seed(seed)
+            if torch.cuda.is_available():
+                torch.cuda.manual_seed_all(seed)
             yield
         finally:
             torch.set_rng_state(kept[0])

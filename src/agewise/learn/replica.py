@@ -57,10 +57,8 @@ class Replica:
         return numbers
 
     def penalised(self) -> NDArray[np.bool_]:
-        """``bool[length]``: matrices and kernels of layers; not biases and scales of norms."""
-        inside = [np.full(each.numel(), each.dim() > 1) for each in self.learning]
-        rest = np.zeros(self.flat.numel() - self.trainable, np.bool_)
-        return np.concatenate([*inside, rest])
+        """``bool[trainable]``: matrices and kernels of layers; not biases and scales of norms."""
+        return np.concatenate([np.full(each.numel(), each.dim() > 1) for each in self.learning])
 
 
 def _size(tensor: Any) -> int:

@@ -67,7 +67,7 @@ class Descent:
         options: dict[str, Any],
         device: str,
     ) -> "Descent":
-        """With the scenario's penalty and local objective."""
+        """With the scenario's penalty, on these of the numbers that learn, and local objective."""
         plain = optimiser == "SGD" and not options
         penalty, weights = settings.penalty, None
         if isinstance(penalty, L1 | L2) and penalty.weight > 0:
@@ -111,18 +111,21 @@ class Descent:
             gradient.zero_()
             loss(replica.module(inputs), labels).backward()
             with torch.no_grad():
-                self._pull(gradient, weights, start, added)
+                self.pull(gradient, weights, start, added)
                 if optimiser is None:
                     weights.sub_(gradient, alpha=step_size)
                 else:
                     optimiser.step()
 
-    def _pull(self, gradient: Any, weights: Any, start: Any | None, added: Any | None) -> None:
-        """Add the gradients of the penalty and the proximal term, and the correction."""
+    def pull(self, gradient: Any, weights: Any, start: Any | None, added: Any | None) -> None:
+        """Add the gradients of the penalty and the proximal term, and the correction.
+
+        All are ``[..., number]``, for one UE or many.
+        """
         if self.shrinking is not None:
-            gradient.addcmul_(weights, self.shrinking[: len(weights)])
+            gradient.addcmul_(weights, self.shrinking)
         if self.flattening is not None:
-            gradient.addcmul_(weights.sign(), self.flattening[: len(weights)])
+            gradient.addcmul_(weights.sign(), self.flattening)
         if start is not None:
             gradient.add_(weights - start, alpha=self.proximal_weight)
         if added is not None:
