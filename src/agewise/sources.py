@@ -83,8 +83,9 @@ def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
 def _added_model(scenario: Scenario) -> dict[str, str]:
     """The digest of a module that the running program made known (`learn.add_module`)."""
     model = scenario.learn.model
-    maker = added_maker(model) if isinstance(model, Torch) else None
-    return {} if maker is None else {f"model:{model.name}": _code_digest(maker)}
+    if not isinstance(model, Torch) or (maker := added_maker(model)) is None:
+        return {}
+    return {f"model:{model.name}": _code_digest(maker)}
 
 
 def _code_digest(maker: Callable[..., object]) -> str:

@@ -128,8 +128,8 @@ class _Array:
             raise ValueError(f"its images have shape {shape!r}, not (number, {columns})")
         if not isinstance(content, bytes) or len(content) != shape[0] * columns:
             raise ValueError(f"its array is damaged: not the bytes of shape {shape}")
-        order = "F" if by_columns else "C"
-        return np.frombuffer(content, np.uint8).reshape(shape, order=order)
+        rows = np.frombuffer(content, np.uint8)
+        return rows.reshape(columns, -1).T if by_columns else rows.reshape(-1, columns)
 
 
 def _from_buffer(content: object, kind: object, shape: object, order: object) -> _Array:
@@ -182,7 +182,7 @@ def read_femnist(folder: Path) -> Dataset:
 
 
 #: A writer without samples.
-_NOTHING: Final = {"x": [], "y": []}
+_NOTHING: Final[dict[str, list[float]]] = {"x": [], "y": []}
 #: The pixels, ``float32[sample, 784]``, and labels of one writer.
 _Written = tuple[NDArray[np.float32], NDArray[np.int64]]
 

@@ -11,7 +11,7 @@ from typing import Any
 from agewise.extras import require
 from agewise.learn.training import Descent, Loss
 
-torch = require("torch", "torch")
+torch: Any = require("torch", "torch")
 
 
 def can_batch(prototype: Any, descent: Descent) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from agewise.extras import require
 
-nn = require("torch.nn", "torch")
+nn: Any = require("torch.nn", "torch")
 
 
 def lenet5(shape: tuple[int, ...], classes: int) -> Any:

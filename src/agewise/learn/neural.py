@@ -28,7 +28,7 @@ from agewise.learn.training import Descent, Loss, find_loss, image_shape, requir
 from agewise.random import Streams
 from agewise.scenario import Learn, Torch
 
-torch = require("torch", "torch")
+torch: Any = require("torch", "torch")
 
 #: Samples whose losses are added up together in evaluation, whichever thread does it.
 _PART = 250

@@ -17,7 +17,7 @@ import numpy as np
 from agewise.extras import require
 from agewise.learn.threads import in_chunks
 
-torch = require("torch", "torch")
+torch: Any = require("torch", "torch")
 
 #: Who seeds the generators of the process has them alone until they are put back.
 _ALONE = threading.RLock()

@@ -11,7 +11,7 @@ from agewise.core import neural as kernels
 from agewise.extras import require
 from agewise.learn.base import Params
 
-torch = require("torch", "torch")
+torch: Any = require("torch", "torch")
 
 
 class Replica:

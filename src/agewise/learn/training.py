@@ -15,7 +15,7 @@ from agewise.learn.replica import Replica
 from agewise.scenario import L1, L2, Learn
 from agewise.scenario.errors import nearest
 
-torch = require("torch", "torch")
+torch: Any = require("torch", "torch")
 
 #: The mean loss of ``outputs[sample, class]`` for ``labels[sample]``.
 Loss = Callable[[Any, Any], Any]
