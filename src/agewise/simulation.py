@@ -31,6 +31,7 @@ from agewise.scenario import (
     Proximal,
     SampledOptimum,
     Scenario,
+    Torch,
     require_scenario,
 )
 from agewise.scheduling import AccessPoint, Policy
@@ -66,19 +67,34 @@ def _load(source: Data, _: _Digests) -> data.Dataset:
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
     """The samples of a run, prepared once for all policies as long as their files stay the same."""
     digests = _digests(scenario)
-    return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
+    settings, source = scenario.learn, scenario.data
+    return _divided(settings, source, scenario.cell.ues, streams, digests, _module_of(settings))
 
 
 def _digests(scenario: Scenario) -> _Digests:
     return tuple(map(fingerprint, data.files_of(scenario.data).values()))
 
 
+def _module_of(settings: Learn) -> object:
+    """What a PyTorch module is made by, if it is not the package's own; others are ``None``."""
+    model = settings.model
+    if not isinstance(model, Torch):
+        return None
+    file = None if model.source is None else fingerprint(learn.source_file(model.source))
+    return file or learn.added_maker(model)
+
+
 @functools.lru_cache(maxsize=2)
 def _divided(
-    settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
+    settings: Learn,
+    source: Data,
+    ues: int,
+    streams: Streams,
+    digests: _Digests,
+    _: object,
 ) -> SeedSamples:
     dataset = _load(source, digests)
-    partition = data.divide(dataset.train.labels, source, ues, streams)
+    partition = data.divide(dataset.train.labels, source, ues, streams, dataset.writers)
     return SeedSamples(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),

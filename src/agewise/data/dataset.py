@@ -41,7 +41,8 @@ class Dataset:
     """A classification data set; ``names[class]`` says what each class stands for.
 
     ``shape`` is that of one sample, such as ``(28, 28)`` for images whose rows of features are
-    their pixels line by line; without it a sample is one row.
+    their pixels line by line; without it a sample is one row. ``writers[sample]`` says who wrote
+    each training sample, where that is known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Dataset:
     test: Samples
     names: tuple[str, ...]
     shape: tuple[int, ...] = ()
+    writers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for part, samples in (("training", self.train), ("test", self.test)):
@@ -120,6 +122,7 @@ def parity(dataset: Dataset) -> Dataset:
         relabel(dataset.test),
         ("even", "odd"),
         dataset.shape,
+        dataset.writers,
     )
 
 
@@ -137,11 +140,14 @@ def pair(dataset: Dataset, first: int, second: int) -> Dataset:
         kept = samples.take(np.flatnonzero(np.isin(samples.labels, (first, second))))
         return Samples(kept.features, (kept.labels == second).astype(np.int64), kept.unit)
 
-    names = (dataset.names[first], dataset.names[second])
+    names, writers = (dataset.names[first], dataset.names[second]), dataset.writers
+    if writers is not None:
+        writers = writers[np.isin(dataset.train.labels, (first, second))]
     return Dataset(
         f"{dataset.name}, {names[0]} or {names[1]}",
         keep(dataset.train),
         keep(dataset.test),
         names,
         dataset.shape,
+        writers,
     )

@@ -20,6 +20,7 @@ from agewise.learn.local import (
     make_local_objective,
     variates_bytes,
 )
+from agewise.learn.makers import add_module, added_maker, source_file
 from agewise.learn.mlp import MlpLearner
 from agewise.learn.registry import make_learner, model_length
 from agewise.learn.reports import reports
@@ -38,6 +39,8 @@ __all__ = [
     "Params",
     "State",
     "Updates",
+    "add_module",
+    "added_maker",
     "average",
     "is_finite",
     "keeps_updates",
@@ -50,5 +53,6 @@ __all__ = [
     "proximal_weight",
     "reports",
     "set_threads",
+    "source_file",
     "variates_bytes",
 ]

@@ -10,6 +10,7 @@ has the two methods of `agewise.learn.base.LearnerKind`; a class with class meth
 """
 
 import difflib
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -18,7 +19,7 @@ from agewise.learn.base import Learner, LearnerKind
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
 from agewise.learn.mlp import MlpLearner
-from agewise.scenario import Learn, Plugin
+from agewise.scenario import Learn, Plugin, Torch
 
 _GROUP = "agewise.learners"
 _BUILT_IN: dict[str, LearnerKind] = {
@@ -44,6 +45,10 @@ def model_length(dataset: Dataset, settings: Learn) -> int:
 def learner_kind(settings: Learn) -> LearnerKind:
     """What makes the learners of a scenario; ``ValueError`` with the nearest names otherwise."""
     model = settings.model
+    if isinstance(model, Torch):
+        # Only now, for PyTorch takes seconds to import and not everybody has it.
+        kind: LearnerKind = import_module("agewise.learn.neural").TorchLearner
+        return kind
     if not isinstance(model, Plugin):
         return _BUILT_IN[model.kind]
     added = _added()

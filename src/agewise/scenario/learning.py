@@ -48,6 +48,30 @@ class Table(Section):
     )
 
 
+class FashionMnist(Section):
+    """70,000 pictures of clothes, 28 by 28 pixels in grey, in the files of their authors."""
+
+    kind: Literal["fashion-mnist"] = "fashion-mnist"
+    path: str = Field(
+        default="/usr/share/datasets/fashion-mnist",
+        description="the folder of the four IDX files, as Debian's package has it",
+    )
+
+
+class Cifar10(Section):
+    """60,000 pictures in colour, 32 by 32 pixels, as its authors' Python batches."""
+
+    kind: Literal["cifar-10"] = "cifar-10"
+    path: str = Field(description="the unpacked folder, cifar-10-batches-py")
+
+
+class Femnist(Section):
+    """Handwritten digits and letters with their writers, as the JSON files of LEAF."""
+
+    kind: Literal["femnist"] = "femnist"
+    path: str = Field(description="the folder with LEAF's folders train and test")
+
+
 class AllClasses(Section):
     """Tell all classes apart."""
 
@@ -89,6 +113,15 @@ class Dirichlet(Section):
     )
 
 
+class ByWriter(Section):
+    """The samples of one writer stay together; writers are drawn at random."""
+
+    kind: Literal["by-writer"] = "by-writer"
+    writers_per_ue: int = Field(
+        ge=1, le=MOST, description="how many writers each UE has; others are left out"
+    )
+
+
 class EqualSizes(Section):
     """Every UE has as many samples."""
 
@@ -104,21 +137,49 @@ class LogNormalSizes(Section):
     )
 
 
+class NaturalSizes(Section):
+    """Every UE has the samples of its writers, however many."""
+
+    kind: Literal["natural"] = "natural"
+
+
 class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
-        Mnist | Synthetic | IdxFolder | NpzFile | Table, Field(discriminator="kind"), ByName
+        Mnist | FashionMnist | Cifar10 | Femnist | Synthetic | IdxFolder | NpzFile | Table,
+        Field(discriminator="kind"),
+        ByName,
     ] = Field(description="where the samples are from")
     task: Annotated[AllClasses | Parity | Pair, Field(discriminator="kind"), ByName] = Field(
         description="what is told apart"
     )
-    partition: Annotated[Iid | Shards | Dirichlet, Field(discriminator="kind"), ByName] = Field(
-        description="which classes lie on which UE"
-    )
-    sizes: Annotated[EqualSizes | LogNormalSizes, Field(discriminator="kind"), ByName] = Field(
-        description="how many samples a UE has"
-    )
+    partition: Annotated[
+        Iid | Shards | Dirichlet | ByWriter, Field(discriminator="kind"), ByName
+    ] = Field(description="which samples lie on which UE")
+    sizes: Annotated[
+        EqualSizes | LogNormalSizes | NaturalSizes, Field(discriminator="kind"), ByName
+    ] = Field(description="how many samples a UE has")
+
+    @model_validator(mode="after")
+    def _writers_are_known(self) -> Self:
+        by_writer = isinstance(self.partition, ByWriter)
+        if by_writer and not isinstance(self.dataset, Femnist):
+            raise ValueError(
+                f"partition = by-writer needs a data set with writers, which {self.dataset.kind} "
+                "is not: set data.dataset to femnist"
+            )
+        if by_writer and not isinstance(self.sizes, NaturalSizes):
+            raise ValueError(
+                f"sizes = {self.sizes.kind} does not go with partition = by-writer, where a UE has "
+                "what its writers wrote: set data.sizes to natural"
+            )
+        if isinstance(self.sizes, NaturalSizes) and not by_writer:
+            raise ValueError(
+                f"sizes = natural does not go with partition = {self.partition.kind}: set "
+                "data.sizes to equal or log-normal"
+            )
+        return self
 
 
 class Linear(Section):
