@@ -635,7 +635,7 @@ def start(*arguments, cwd, **environment):
 
 def test_an_interrupt_says_what_is_kept(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
-    options = ["--seeds", "10000", "--engine", "inline", "--out", "mine"]
+    options = ["--seeds", "10000", "--engine", "inline", "--out", "mine", "--quiet"]
     running = start("compare", "tiny.toml", *options, cwd=tmp_path)
     while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
         time.sleep(0.05)
@@ -651,9 +651,13 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
 
 def test_an_interrupt_while_modules_are_imported(tmp_path):
     """Whenever it comes: before, while or after the arguments are read."""
-    for delay_s in (0.15, 0.4, 0.8):
-        running = start("traffic", "--rounds", "100000000", "--quiet", cwd=tmp_path)
-        # Not before Python itself has come as far as the program.
+    program = "from agewise.__main__ import main; print('here', flush=True); main()"
+    command = [sys.executable, "-c", program, "traffic", "--rounds", "100000000", "--quiet"]
+    for delay_s in (0.02, 0.2, 0.7):
+        running = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert running.stdout.readline() == "here\n"
         time.sleep(delay_s)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
@@ -661,6 +665,35 @@ def test_an_interrupt_while_modules_are_imported(tmp_path):
         assert running.returncode in (130, -signal.SIGINT)
         assert out == ""
         assert err == "agewise: interrupted: nothing was finished; the same command starts anew\n"
+
+
+IN_A_CALLBACK = """
+class Cleaned:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+Cleaned()
+"""
+IN_A_C_MODULE = """
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(30)
+except KeyboardInterrupt:
+    raise ImportError("initialization failed")
+"""
+
+
+@pytest.mark.parametrize("place", [IN_A_CALLBACK, IN_A_C_MODULE])
+def test_an_interrupt_where_python_loses_it(place):
+    """Python prints exceptions of finalizers and callbacks and goes on; C modules make others."""
+    program = (
+        "import os, signal, time\nfrom agewise import __main__\n"
+        f"class Command:\n  def main():\n    exec({place!r}); time.sleep(30)\n"
+        "__main__.import_module = lambda name: Command\n__main__.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = "agewise: interrupted: nothing was finished; the same command starts anew\n"
+    assert (ended.returncode, ended.stderr) == (130, said)
 
 
 # Languages

@@ -1,18 +1,43 @@
 """The command ``agewise``, also as ``python -m agewise``."""
 
+import signal
 import sys
+import threading
+from _thread import interrupt_main
 from importlib import import_module
+from types import FrameType
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with a sentence even while its modules are imported."""
+    came = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.set()
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # and not ignored
+        signal.signal(signal.SIGINT, interrupt)
+    sys.unraisablehook = _interrupt_again
     try:
-        command = import_module("agewise.cli")
-    except KeyboardInterrupt:
+        import_module("agewise.cli").main()
+    except SystemExit:
+        raise
+    except BaseException:
+        # An interrupt amid the import of a C module comes out as an ImportError.
+        if not came.is_set():
+            raise
         said = "interrupted: nothing was finished; the same command starts anew"
         sys.stderr.write(f"agewise: {said}\n")
         sys.exit(130)
-    command.main()
+
+
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Repeat an interrupt that came amid a callback, where Python would print and forget it."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from agewise.core.age import CONTINUOUS, PAPER, weigh_ages
 
 Form = Literal["paper", "continuous"]
 _FORMS = {"paper": PAPER, "continuous": CONTINUOUS}
+#: Above this not every whole number is a float64, and squares of ages could overflow.
+LARGEST_AGE = 2**53
 _Age = TypeVar("_Age", np.int64, np.float64)
 
 
@@ -69,6 +71,11 @@ def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np
         ue = int((~(np.isfinite(converted) & (converted >= 0))).argmax())
         raise ValueError(
             f"ages must be non-negative and finite: the age of UE {ue} is {converted[ue]}"
+        )
+    if converted.size and converted.max() > LARGEST_AGE:
+        ue = int(converted.argmax())
+        raise ValueError(
+            f"ages must be at most 2**53 rounds: the age of UE {ue} is {converted[ue]}"
         )
     return converted
 

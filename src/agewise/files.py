@@ -12,6 +12,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 #: What stands in a file in the place of its checksum while that is worked out.
 NO_CHECKSUM = "0" * 64
@@ -218,6 +219,18 @@ def seal_holds(content: bytes) -> bool | None:
         return None
     empty = content[:start] + NO_CHECKSUM.encode() + content[end:]
     return hashlib.sha256(empty).hexdigest().encode() == content[start:end]
+
+
+def read_sealed(file: Path) -> dict[str, Any] | None:
+    """The JSON object of a sealed file; ``None`` if there is none, or a byte of it has changed."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if not seal_holds(content):
+        return None
+    values: dict[str, Any] = json.loads(content)
+    return values
 
 
 def _checksum_span(content: bytes) -> tuple[int, int]:

@@ -135,7 +135,7 @@ def test_bad_files(tmp_path):
     csv = tmp_path / "t.csv"
     csv.write_text("a,b,c\n1,2,x\n3,,y\n")
     assert "column 'b' has empty cells" in message(read_table, csv, "c", 0.5)
-    assert "no column 'd'; its columns are a, b, c" in message(read_table, csv, "d", 0.5)
+    assert "no column 'd'; its columns are 'a', 'b', 'c'" in message(read_table, csv, "d", 0.5)
     csv.write_text("a,b,c\n1,z,x\n3,z,y\n")
     assert "column 'b' has String, not numbers" in message(read_table, csv, "c", 0.5)
     csv.write_text("a,c\n1,x\n3,y\n")
@@ -191,4 +191,11 @@ def test_numbers_beyond_float32_are_named(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("a,label\n1,0\n1e154,1\n2,0\n3,1\n")
     with pytest.raises(ValueError, match=r"feature 0 of sample 1 is inf, which is not a finite"):
+        read_table(path, "label", 0.5)
+
+
+def test_names_of_columns_are_quoted(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text('"a\nb",c\n1,0\n2,1\n')
+    with pytest.raises(ValueError, match=r"its columns are 'a\\nb', 'c'$"):
         read_table(path, "label", 0.5)

@@ -5,7 +5,7 @@ import pytest
 
 from agewise import Streams, Uplink, schedule
 from agewise.age import next_ages
-from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
+from agewise.policies import AgeBased, MaxPack, Random, RoundRobin, make_policy
 from agewise.scheduling import AccessPoint
 from tests import reference
 from tests.cells import draw_gains
@@ -103,6 +103,21 @@ def test_round_robin_in_single_calls_goes_round_by_the_ages():
         ages = next_ages(ages, made.scheduled)
         served.append(np.flatnonzero(made.scheduled).tolist())
     assert served == [[0, 1], [2, 3], [4, 5], [0, 1]]
+
+
+@pytest.mark.parametrize("age", [1e308, 2.0**53 + 2, 2**63 - 1])
+def test_ages_beyond_all_rounds_are_refused(age):
+    """Their squares, or one round more, would overflow."""
+    gains = np.ones((2, 1))
+    schedule(gains, [2**53, 1], power=1.0, rate_threshold=0.1, policy="max-weight")
+    with pytest.raises(ValueError, match=r"ages must be at most 2\*\*53 rounds: .* UE 1 is"):
+        schedule(gains, [0, age], power=1.0, rate_threshold=0.1, policy="max-weight")
+
+
+def test_a_load_that_lets_nobody_send_is_refused():
+    with pytest.raises(ValueError, match="load must be at least 1e-09, not 9.99989e-321"):
+        make_policy("markov:load=1e-320")
+    schedule(np.ones((2, 1)), [0, 1], power=1.0, rate_threshold=0.1, policy="markov:load=1e-9")
 
 
 def test_a_policy_that_returns_nothing_is_named():

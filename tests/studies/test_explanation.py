@@ -14,17 +14,14 @@ from agewise.simulation import samples_of
 from agewise.statistics import clustered_regression
 from agewise.studies import explanation
 from agewise.studies.explanation import (
-    MEASURES,
     POLICIES,
-    SeedBlocks,
     Task,
     compare_labels,
     compare_updates,
     follow,
     squared_mean,
-    summarise,
-    supports,
 )
+from agewise.studies.explanation_summary import MEASURES, SeedBlocks, summarise, supports
 from tests.scenarios import tiny
 
 mpl.use("Agg")

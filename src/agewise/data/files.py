@@ -109,7 +109,7 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     if label_column not in table.columns:
         raise ValueError(
             f"{path}: there is no column {label_column!r}; its columns are "
-            f"{', '.join(table.columns[:10])}"
+            f"{', '.join(map(repr, table.columns[:10]))}"
         )
     if table.is_empty():
         raise ValueError(f"{path}: the table has no rows")

@@ -11,6 +11,9 @@ from agewise.policies._parameters import check_positive
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
+#: With less a UE would wait for longer than any run lasts.
+_LEAST_LOAD = 1e-9
+
 
 @dataclass(frozen=True)
 class Markov(Policy):
@@ -40,6 +43,8 @@ class Markov(Policy):
 
     def __post_init__(self) -> None:
         check_positive("load", self.load)
+        if self.load < _LEAST_LOAD:
+            raise ValueError(f"load must be at least {_LEAST_LOAD:g}, not {self.load:g}")
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with those that send, the longest waiting first."""

@@ -9,11 +9,13 @@ from scipy import stats
 
 from agewise import statistics
 from agewise.experiment import Measured, Result, checkpoints
+from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
 from agewise.report.text import claim_text, is_sure, p_text, points_text
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
+_DIVERSITY = "gradient diversity explains the gain"
 #: Which tests are behind the claims.
 CLAIMS_NOTE = (
     "Claim 1 takes its p-values from the table of accuracies. Claims 2 and 3 are separate "
@@ -48,21 +50,27 @@ def claims_of(result: Result) -> list[Claim]:
     )
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     tests = next(row for row in against.table().to_dicts() if row["policy"] == str(both[0]))
-    return judge(age_based, max_pack, tests, result.scenario.run.rounds)
+    explained = read_sealed(result.path / "explanation.json")
+    return judge(age_based, max_pack, tests, result.scenario.run.rounds, explained)
 
 
 def judge(
-    age_based: Measured, max_pack: Measured, tests: Mapping[str, Any], rounds: int
+    age_based: Measured,
+    max_pack: Measured,
+    tests: Mapping[str, Any],
+    rounds: int,
+    explained: Mapping[str, Any] | None = None,
 ) -> list[Claim]:
     """The claims for age-based against max-pack with the same seeds and rule for ties.
 
     ``tests`` is the row of age-based in the table of the result, whose gains and p-values the
-    first claim is judged by.
+    first claim is judged by. The third is judged on the same models for both policies where they
+    were ``explained``, and on each policy's own models otherwise.
     """
     return [
         _higher(tests, len(age_based.seeds), rounds),
         _early(age_based, max_pack, rounds),
-        _diversity(age_based, max_pack),
+        _diversity(age_based, max_pack) if explained is None else _diversity_explained(explained),
     ]
 
 
@@ -116,7 +124,8 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
     gain = np.nanmean(age_based.accuracy - max_pack.accuracy, axis=1)
     wider = age_based.spread - max_pack.spread
     evidence = (
-        f"diversity {age_based.diversity.mean():.2f} against {max_pack.diversity.mean():.2f}"
+        f"on their own models, diversity {age_based.diversity.mean():.2f} against "
+        f"{max_pack.diversity.mean():.2f}"
         f"{_in_brackets(diversity.p_value)}; times the number of updates "
         f"{age_based.spread.mean():.1f} against {max_pack.spread.mean():.1f}"
         f"{_in_brackets(spread.p_value)}"
@@ -131,7 +140,33 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
     higher = is_sure(spread.p_value) and spread.difference > 0
     lower = is_sure(spread.p_value) and spread.difference < 0
     verdict = claim_text(len(age_based.seeds), shown=[higher, linked], refuted=[lower, opposed])
-    return Claim("gradient diversity explains the gain", verdict, evidence)
+    return Claim(_DIVERSITY, verdict, evidence)
+
+
+def _diversity_explained(explained: Mapping[str, Any]) -> Claim:
+    """The same question where both policies' sets were measured on the same models."""
+    row = next(row for row in explained["rows"] if row["measure"] == "diversity")
+    aged, packed = (
+        (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
+        for policy in ("age_based", "max_pack")
+    )
+    evidence = (
+        f"on the same models the diversity of what is heard is {aged:.2f} against {packed:.2f}"
+        f"{_in_brackets(row['difference_p'])}"
+    )
+    slope = row["slope"]
+    if slope is not None:
+        evidence += (
+            f"; where age-based's is higher by a standard deviation the gain of a block changes "
+            f"by {100 * slope:+.2f} points{_in_brackets(row['slope_p'])}"
+        )
+    sure, linked = is_sure(row["difference_p"]), slope is not None and is_sure(row["slope_p"])
+    verdict = claim_text(
+        explained["seeds"],
+        shown=[sure and row["difference"] > 0 and linked and slope > 0],
+        refuted=[sure and row["difference"] < 0, linked and slope < 0],
+    )
+    return Claim(_DIVERSITY, verdict, evidence)
 
 
 def _in_brackets(p: float | None) -> str:

@@ -1,13 +1,12 @@
 """What explains the gain, as a part of the page: from the files of the results folder."""
 
 import base64
-import json
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from agewise.files import seal_holds
+from agewise.files import read_sealed
 from agewise.report.text import p_text, with_interval
 
 _HEAD = (
@@ -22,13 +21,9 @@ _NOTE = (
 
 def explained_section(folder: Path) -> str:
     """The section of the page; nothing if nothing was explained, or the file was changed."""
-    try:
-        content = (folder / "explanation.json").read_bytes()
-    except OSError:
+    found = read_sealed(folder / "explanation.json")
+    if found is None:
         return ""
-    if not seal_holds(content):
-        return ""
-    found = json.loads(content)
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])
     head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
     rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])

@@ -22,11 +22,11 @@ AGGREGATIONS: Final[dict[str, dict[str, Any]]] = {
     "average": {"kind": "average"},
     "memory": {"kind": "memory", "discount": {"kind": "none"}},
     "memory, fixed 0.1": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
+    "memory, fixed 0.3": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.3}},
     "memory, agreement": {"kind": "memory", "discount": {"kind": "agreement"}},
     "variance-reduced": {"kind": "variance-reduced"},
 }
 AVERAGE: Final = "average"
-SEEDS: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,8 @@ def compare_aggregations(
     *,
     quiet: bool = False,
 ) -> AggregationTable:
-    """Four policies with every aggregation on these scenarios, from the first ten seeds."""
-    used, scores = list(seeds[:SEEDS]), {}
+    """Four policies with every aggregation on these scenarios."""
+    used, scores = list(seeds), {}
     variations = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
     for scenario in scenarios:
         plan = Plan.of(SCENARIOS[scenario].scenario, POLICIES, used, variations.values())

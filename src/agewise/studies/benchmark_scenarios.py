@@ -19,7 +19,13 @@ EXACT: Final = ("max-pack-exact", "optimal")
 EXACT_SEEDS: Final = 5
 #: The forms of policies that were better than their defaults on other seeds than the benchmark's:
 #: what `make tune` prints, see docs/tuning.md.
-TUNED: Final[dict[str, str]] = {}
+TUNED: Final = {
+    "age-dissimilarity": "age-dissimilarity:alpha=1.0,beta=1.0",
+    "best-channel-norm": "best-channel-norm:candidate_share=0.25",
+    "cell-interior": "cell-interior:interior_share=0.5,inclusive_every=3",
+    "importance-channel": "importance-channel:rho=0.9,draw_share=1.0,floor=0.3",
+    "oort": "oort:epsilon=0.9,least_epsilon=0.2,cutoff=0.5",
+}
 
 
 def benchmark_policies() -> list[str]:
