@@ -8,7 +8,7 @@ FLOWER_READY := .venv-flower/.ready
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit unit-flower
+.PHONY: reproduce demo map gap neural tune benchmark evidence results test lint types contracts unit unit-flower
 .PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
@@ -26,6 +26,12 @@ evidence: $(READY)
 
 gap: $(READY)
 	@$(BIN)/agewise gap
+
+# The paper's comparison with a neural network, 20 seeds, in a folder that resumes.
+NEURAL ?= mlp-mnist
+NEURAL_SEEDS ?= 20
+neural: $(READY)
+	@$(BIN)/python -m benchmarks.neural_comparison $(NEURAL) $(NEURAL_SEEDS)
 
 tune: $(READY)
 	@$(BIN)/python -m benchmarks.tune
@@ -77,6 +83,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
+	@$(BIN)/python -m benchmarks.perceptron
 	@$(BIN)/python -m benchmarks.engines
 	@if [ -e $(FLOWER_READY) ]; then $(FLOWER_BIN)/python -m benchmarks.neural; \
 	else echo "PyTorch modules are not measured: make unit-flower sets up their environment"; fi

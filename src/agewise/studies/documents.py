@@ -19,6 +19,7 @@ PARTS: dict[str, str] = {
     "map-paper/map.md": "agewise reproduce --map",
     "gap-paper/gap.md": "agewise gap",
     "benchmark/headline.md": "agewise benchmark",
+    "neural-mlp-mnist/neural.md": "make neural",
 }
 
 
