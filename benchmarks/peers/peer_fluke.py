@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: E402
 """fluke: `FedAVG` with a PyTorch model, one thread.
 
 fluke counts epochs, not steps. Batches of ten make an epoch of the 600 samples of a client; for
@@ -9,8 +10,13 @@ loader draws 50 of the 600.
 import os
 import sys
 from importlib.metadata import version
+from unittest.mock import MagicMock
 
 os.environ.update(WANDB_MODE="disabled", WANDB_DISABLED="true")
+# fluke imports torchvision for data sets that are not used here, and the registry's build of it
+# does not load beside PyTorch's build for CPUs.
+for _name in ("", ".datasets", ".models", ".transforms", ".transforms.functional"):
+    sys.modules[f"torchvision{_name}"] = MagicMock()
 
 import torch
 from fluke import DDict, FlukeENV

@@ -43,7 +43,7 @@ def other(request):
 
 
 def make_other(name):
-    step_size = 0.003 if name == "Adam" else 0.05
+    step_size = 0.01 if name == "Adam" else 0.05
     changes = {"learn.batch_size": 4, "learn.step_size": step_size}
     return suite.make(COMMON | OTHERS[name], **changes)
 
