@@ -309,6 +309,26 @@ def test_a_file_of_the_users_is_a_source_of_the_run(tmp_path):
     assert again.accuracy[-1] != history.accuracy[-1]
 
 
+def test_the_command_line_takes_a_file_of_the_users(tmp_path):
+    (tmp_path / "mine.py").write_text("from torch import nn\n\nmake = lambda: nn.Linear(20, 10)\n")
+    (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 1}).to_toml())
+    changes = ["learn.model=torch", "learn.model.source=mine.py:make", "learn.model.optimiser=SGD",
+               "learn.model.loss=cross-entropy"]  # fmt: skip
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "agewise", "run", "tiny.toml", "--seeds", "1", "--out", "out",
+            *(part for change in changes for part in ("--set", change)),
+        ],
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "model:mine.py:make" in (tmp_path / "out" / "experiment.json").read_text()
+
+
 # --------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("name", "message"),
