@@ -111,7 +111,8 @@ class RoundRecord:
 
     What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
     UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
-    and ``bits`` that were sent, also by UEs whose update did not arrive. The batteries of the UEs
+    and ``bits`` that were sent, also by UEs whose update did not arrive, ``None`` in a live
+    federation, which does not count them. The batteries of the UEs
     ``emptied`` ran out in this round.
     """
 
@@ -134,8 +135,8 @@ class RoundRecord:
     optimum_bound: float | None
     seconds: float | None
     energy_j: NDArray[np.float64] | None
-    uses: float
-    bits: float
+    uses: float | None
+    bits: float | None
     emptied: NDArray[np.int64]
 
     @property

@@ -19,6 +19,7 @@ from agewise.cli.options import (
     FailFast,
     Folder,
     OnePolicy,
+    OptionalSource,
     Out,
     Over,
     Points,
@@ -27,8 +28,10 @@ from agewise.cli.options import (
     Seeds,
     Source,
     Target,
+    Trace,
     Vary,
     Workers,
+    compared_scenario,
     default_out,
     require_axis,
     scenario_of,
@@ -142,11 +145,12 @@ def _require_live(
 
 @command("compare")
 def compare_command(
-    source: Source = "paper",
+    source: OptionalSource = None,
     policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
     seeds: Seeds = 20,
     out: Out = None,
     changes: Changes = None,
+    trace: Trace = None,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -162,13 +166,13 @@ def compare_command(
 
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
-    scenario, shown = scenario_of(source, changes), shown_of(over, points, target)
+    shown, scenario = shown_of(over, points, target), compared_scenario(source, trace, changes)
     require_axis(over, scenario)
     result = agewise.compare(
         scenario,
         policies,
         seeds,
-        out or default_out("compare", source),
+        out or default_out("compare", source or (trace.resolve().name if trace else "paper")),
         engine=engine,
         workers=workers,
         address=address,
