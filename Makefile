@@ -9,7 +9,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap neural tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -59,9 +59,9 @@ contracts: $(READY)
 unit: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# What needs Flower or PyTorch.
+# What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
-	$(FLOWER_BIN)/pytest tests_extra
+	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.
@@ -87,6 +87,9 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.engines
 	@if [ -e $(FLOWER_READY) ]; then $(FLOWER_BIN)/python -m benchmarks.neural; \
 	else echo "PyTorch modules are not measured: make unit-flower sets up their environment"; fi
+
+bench-flower: $(FLOWER_READY)
+	@$(FLOWER_BIN)/python -m benchmarks.flower
 
 bench-exact: $(READY)
 	@$(BIN)/python -m benchmarks.exact

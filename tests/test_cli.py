@@ -361,6 +361,7 @@ IN_PYTHON = {
     "changes": "scenario",  # scenario.with_(...)
     "folder": "path",
     "live": "on_round",
+    "trace": "scenario",  # experiment.replay_scenario(folder)
     "alpha": "parameters",
     "form": "parameters",
     "ties": "parameters",
@@ -376,6 +377,7 @@ OTHER_DEFAULTS = {
     "source": "the command takes the paper's scenario, Python asks for one",
     "changes": "a scenario of Python is changed before",
     "out": "a command always has a folder; compare, sweep and run of Python keep results in memory",
+    "trace": "a scenario of Python is made before",
     "live": "on_round is a function, and progress likewise",
     "traffic quiet": "likewise",
     "alpha": "any parameter of the policy",

@@ -1,6 +1,7 @@
 """Algorithm 3: federated learning over the scheduled channel."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from agewise.scenario import (
     KMeans,
     Learn,
     Linear,
+    Mlp,
     Proximal,
     SampledOptimum,
     Scenario,
@@ -214,7 +216,16 @@ def expected_seconds(scenario: Scenario) -> float:
     cell, learning = scenario.cell, scenario.learn
     scheduled = min(cell.ues, cell.subchannels) / 2
     samples = scheduled * learning.local_steps * learning.batch_size
-    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
+    learned = _seconds_of_sample(learning) * samples
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + learned)
+
+
+def _seconds_of_sample(settings: Learn) -> float:
+    """Roughly what a step on one sample takes, with some 200 features that are not 0."""
+    if isinstance(settings.model, Mlp):
+        widths = (200, *settings.model.hidden_widths, 10)
+        return 1e-10 * sum(before * behind for before, behind in itertools.pairwise(widths))
+    return 1e-4 if isinstance(settings.model, Torch) else 5e-7
 
 
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:

@@ -5,10 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from agewise import Streams
+from agewise import Streams, simulate
+from agewise import memory as machine
 from agewise.core import mlp as kernels
 from agewise.core.panels import empty_net, put, take
 from agewise.scenario import ScenarioError
+from agewise.simulation import Diverged
 from tests.learn import twin
 from tests.learn.test_learners import dataset, learner_of, penalised
 from tests.scenarios import tiny
@@ -171,3 +173,22 @@ def test_samples_in_a_batch_are_many_or_few():
     draw = (int(STREAMS.sgd), 0, 1)
     expected = expected_model(learner, data, start, partition.samples_of(1), draw)
     np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_net_that_diverges_is_reported_with_round_ue_and_cause():
+    settings = {"learn.model": mlp(30), "learn.step_size": 1e6, "learn.penalty": "none"}
+    pattern = r"in round \d: its weights are no longer finite, first those of UE \d+; the likely "
+    pattern += r"cause is a step size that is too large: lower learn.step_size \(1e\+06\)"
+    with pytest.raises(Diverged, match=pattern):
+        simulate(tiny(**settings), "age-based")
+    proximal = settings | {"learn.step_size": 0.01, "learn.local": {"kind": "proximal", "mu": 1e6}}
+    with pytest.raises(Diverged, match=r"step size times mu is 10000: lower learn.local.mu"):
+        simulate(tiny(**proximal), "age-based")
+
+
+def test_a_net_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    scenario = tiny(**{"learn.model": mlp(1_000_000)})
+    monkeypatch.setattr(machine, "available_bytes", lambda: 10**9)
+    message = "learn.model = 'mlp' with 31,000,010 numbers for 11 models would need 1.36 GB"
+    with pytest.raises(ValueError, match=message):
+        simulate(scenario, "age-based")

@@ -19,13 +19,16 @@ from agewise.cli.options import (
     FailFast,
     Folder,
     OnePolicy,
+    OptionalSource,
     Out,
     Policies,
     Quiet,
     Seeds,
     Source,
+    Trace,
     Vary,
     Workers,
+    compared_scenario,
     default_out,
     scenario_of,
     swept_scenario,
@@ -133,11 +136,12 @@ def _require_live(
 
 @command("compare")
 def compare_command(
-    source: Source = "paper",
+    source: OptionalSource = None,
     policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
     seeds: Seeds = 20,
     out: Out = None,
     changes: Changes = None,
+    trace: Trace = None,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -151,10 +155,10 @@ def compare_command(
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
     result = agewise.compare(
-        scenario_of(source, changes),
+        compared_scenario(source, trace, changes),
         policies,
         seeds,
-        out or default_out("compare", source),
+        out or default_out("compare", source or (trace.resolve().name if trace else "paper")),
         engine=engine,
         workers=workers,
         address=address,

@@ -17,6 +17,21 @@ _MOST_VALUES = 10_000
 Source = Annotated[
     str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
 ]
+OptionalSource = Annotated[
+    str | None,
+    typer.Argument(
+        help="A preset ('agewise scenario' lists them) or a TOML file; paper if not given.",
+        show_default=False,
+    ),
+]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The folder of a recorded federation, whose links are replayed; what is learned is as "
+        "there, or as in the scenario that is given.",
+    ),
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -88,6 +103,16 @@ def scenario_of(source: "str | agewise.Scenario", changes: list[str] | None) -> 
     """The scenario of this preset or file with the changes, which are made together."""
     base = named_scenario(source) if isinstance(source, str) else source
     return base.with_(**values_of(changes, "--set"))
+
+
+def compared_scenario(
+    source: str | None, trace: Path | None, changes: list[str] | None
+) -> "agewise.Scenario":
+    """The scenario to compare on; with a trace, its links and what the source says of learning."""
+    if trace is None:
+        return scenario_of(source or "paper", changes)
+    learning = None if source is None else named_scenario(source)
+    return scenario_of(agewise.experiment.replay_scenario(trace, learning), changes)
 
 
 def swept_scenario(

@@ -3,8 +3,11 @@
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
+    Average,
+    Memory,
     State,
     Updates,
+    VarianceReduced,
     average,
     is_finite,
     keeps_updates,
@@ -23,22 +26,25 @@ from agewise.learn.local import (
 from agewise.learn.makers import add_module, added_maker, source_file
 from agewise.learn.mlp import MlpLearner
 from agewise.learn.registry import make_learner, model_length
-from agewise.learn.reports import reports
+from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
 
 __all__ = [
     "Aggregated",
     "Aggregator",
+    "Average",
     "Evaluation",
     "KMeansLearner",
     "Learner",
     "LearnerKind",
     "LinearLearner",
     "LocalObjective",
+    "Memory",
     "MlpLearner",
     "Params",
     "State",
     "Updates",
+    "VarianceReduced",
     "add_module",
     "added_maker",
     "average",
@@ -54,5 +60,6 @@ __all__ = [
     "reports",
     "set_threads",
     "source_file",
+    "update_reports",
     "variates_bytes",
 ]

@@ -72,6 +72,12 @@ class Femnist(Section):
     path: str = Field(description="the folder with LEAF's folders train and test")
 
 
+class Clients(Section):
+    """Samples that stay on the clients of a live federation: recorded, and not simulated."""
+
+    kind: Literal["clients"] = "clients"
+
+
 class AllClasses(Section):
     """Tell all classes apart."""
 
@@ -147,7 +153,15 @@ class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
-        Mnist | FashionMnist | Cifar10 | Femnist | Synthetic | IdxFolder | NpzFile | Table,
+        Mnist
+        | FashionMnist
+        | Cifar10
+        | Femnist
+        | Synthetic
+        | IdxFolder
+        | NpzFile
+        | Table
+        | Clients,
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="where the samples are from")

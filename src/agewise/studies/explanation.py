@@ -175,7 +175,8 @@ def _follow_one(
         block = range(start, min(start + task.every, rounds))
         for t in range(last, start):
             params, state = step(params, state, task.received[own][t], t)
-        values.append(_compare(task, learner, counts, params, block))
+        corrections = local.corrections(state[1], np.arange(learner.sizes.size))
+        values.append(_compare(task, learner, counts, params, block, corrections))
         reached: list[list[float]] = [[], []]
         other, other_state = params, copy.deepcopy(state)
         for t in block:
@@ -206,11 +207,12 @@ def _compare(
     counts: NDArray[np.int64],
     params: learn.Params,
     block: range,
+    corrections: learn.Params | None,
 ) -> Floats:
     """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
     sizes, everyone = learner.sizes, np.arange(learner.sizes.size)
     draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(task.draws)]
-    models = [learner.train(params, everyone, block.start, draw) for draw in draws]
+    models = [learner.train(params, everyone, block.start, draw, corrections) for draw in draws]
     found = np.empty((2, len(MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]
