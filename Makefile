@@ -1,10 +1,15 @@
-# Every target sets up .venv by itself; with .venv in place that costs nothing.
+# Every target sets up its environment by itself; with that in place it costs nothing. Flower and
+# PyTorch have one of their own: Flower's upper limits would hold the other back.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+FLOWER_BIN := .venv-flower/bin
+FLOWER_READY := .venv-flower/.ready
+export FLWR_TELEMETRY_ENABLED := 0
+export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit
-.PHONY: bench bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit unit-flower
+.PHONY: bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -32,7 +37,7 @@ results: $(READY)
 demo: $(READY)
 	@$(BIN)/python examples/one_cell.py
 
-test: lint types contracts unit
+test: lint types contracts unit unit-flower
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -47,6 +52,10 @@ contracts: $(READY)
 # Two processes: the tests of one file stay together.
 unit: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# What needs Flower or PyTorch, with the examples in docstrings.
+unit-flower: $(FLOWER_READY)
+	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.
@@ -66,9 +75,13 @@ crash: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.radio
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines
+
+bench-flower: $(FLOWER_READY)
+	@$(FLOWER_BIN)/python -m benchmarks.flower
 
 bench-exact: $(READY)
 	@$(BIN)/python -m benchmarks.exact
@@ -85,8 +98,15 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+$(FLOWER_READY): pyproject.toml constraints-flower.txt
+	@echo "Setting up .venv-flower (once, a minute or two) ..."
+	@$(PYTHON) -m venv .venv-flower
+	@$(FLOWER_BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints-flower.txt -e '.[flower,ray,torch]' pytest
+	@touch $@
+
 picture: $(READY)
 	AGEWISE_PICTURE=$(CURDIR)/docs/images/report.png $(BIN)/pytest -q tests/report -k picture
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-flower .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -338,18 +338,20 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+#: What prints a result has the options of its tables.
+TABLES = [agewise.Result.table, agewise.Result.to_target]
 TWINS = {
     "scenario": [agewise.Scenario.with_],
     "policies": [agewise.policies.names],
-    "run": [agewise.run],
-    "compare": [agewise.compare],
-    "sweep": [agewise.sweep],
-    "show": [agewise.Result.open],
+    "run": [agewise.run, *TABLES],
+    "compare": [agewise.compare, *TABLES],
+    "sweep": [agewise.sweep, *TABLES],
+    "show": [agewise.Result.open, *TABLES],
     "report": [agewise.Result.open, agewise.write_page],
     "figure": [agewise.Result.open, agewise.draw_figure],
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
-    "reproduce": [agewise.reproduce, agewise.reproduce_map],
+    "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
     "advise": [agewise.advise],
     "gap": [agewise.gap],
     "benchmark": [agewise.benchmark],
@@ -361,6 +363,7 @@ IN_PYTHON = {
     "changes": "scenario",  # scenario.with_(...)
     "folder": "path",
     "live": "on_round",
+    "trace": "scenario",  # experiment.replay_scenario(folder)
     "alpha": "parameters",
     "form": "parameters",
     "ties": "parameters",
@@ -376,8 +379,10 @@ OTHER_DEFAULTS = {
     "source": "the command takes the paper's scenario, Python asks for one",
     "changes": "a scenario of Python is changed before",
     "out": "a command always has a folder; compare, sweep and run of Python keep results in memory",
+    "trace": "a scenario of Python is made before",
     "live": "on_round is a function, and progress likewise",
     "traffic quiet": "likewise",
+    "target": "a command shows it beside the table where it is asked for",
     "alpha": "any parameter of the policy",
     "form": "any parameter of the policy",
     "ties": "any parameter of the policy",

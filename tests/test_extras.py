@@ -16,6 +16,11 @@ def test_a_package_that_is_there():
     ("module", "extra", "message"),
     [
         ("matplotlib.pyplot", "plot", "figures need matplotlib: pip install 'agewise[plot]'"),
+        (
+            "flwr.app",
+            "flower",
+            "scheduling a live federation needs flwr: pip install 'agewise[flower]'",
+        ),
         ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
         ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
     ],

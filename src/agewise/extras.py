@@ -4,9 +4,11 @@ from importlib import import_module
 from types import ModuleType
 
 _NEEDED_BY = {
+    "flower": "scheduling a live federation needs",
     "pandas": "pandas data frames need",
     "plot": "figures need",
     "ray": "the engine ray needs",
+    "torch": "neural networks need",
 }
 
 

@@ -10,6 +10,31 @@ from tests.radio.cells import DRIFT, WALK, office, street
 from tests.scenarios import tiny
 
 SHAPE = (8, 12, 5)
+BAND = {"cell.subchannel_bandwidth_hz": 180e3}
+MOTION = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
+FIXED = {"kind": "fixed", "k_db": 6.0}
+FADING = (
+    {
+        "rician": ({"kind": "rician", "k_factor": FIXED}, {}),
+        "nakagami": ({"kind": "nakagami", "m": 0.7}, {}),
+        "doppler": ({"kind": "rayleigh", "time": MOTION}, {"channel.round_s": 0.01}),
+        "rician-doppler-eva": (
+            {"kind": "rician", "k_factor": FIXED, "time": MOTION, "frequency": "eva"},
+            {"channel.round_s": 0.01} | BAND,
+        ),
+    }
+    | {name: ({"kind": "rayleigh", "frequency": name}, BAND) for name in ("epa", "eva", "etu")}
+    | {
+        name: ({"kind": "rayleigh", "frequency": {"kind": name, "delay_spread_s": 1e-7}}, BAND)
+        for name in ("tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
+    }
+)
+KNOWLEDGE = {
+    "estimated": {"kind": "estimated", "pilot_snr_db": 10.0},
+    "delayed": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0},
+    "quantised": {"kind": "quantised", "bits": 4, "lowest_db": -20.0, "highest_db": 10.0},
+    "statistics": {"kind": "statistics"},
+}
 
 
 #: What differs from a street cell (or from the tiny one, for the power law) under each name.
@@ -39,7 +64,17 @@ PARTS = {
 
 
 @pytest.fixture(
-    params=["model", "unfaded", "physical", "office", "npz", "parquet", *PARTS],
+    params=[
+        "model",
+        "unfaded",
+        "physical",
+        "office",
+        *FADING,
+        *KNOWLEDGE,
+        "npz",
+        "parquet",
+        *PARTS,
+    ],
 )
 def scenario(request, tmp_path):
     if request.param in PARTS:
@@ -52,6 +87,11 @@ def scenario(request, tmp_path):
         return tiny(**{"channel.fading": "none"})
     if request.param == "physical":
         return Scenario.preset("physical").with_(**{"cell.ues": 12, "cell.subchannels": 5})
+    if request.param in FADING:
+        fading, needs = FADING[request.param]
+        return tiny(**{"channel.fading": fading}, **needs)
+    if request.param in KNOWLEDGE:
+        return tiny(**{"channel.knowledge": KNOWLEDGE[request.param]})
     gains = np.random.default_rng(0).exponential(size=SHAPE)
     path = tmp_path / f"trace.{request.param}"
     if request.param == "npz":

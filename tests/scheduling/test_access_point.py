@@ -138,3 +138,34 @@ def test_mistakes():
         point.set_present(["a", "b", "a"])
     with pytest.raises(ValueError, match="data_sizes must have one entry for each of the 3 UEs"):
         point.describe(data_sizes=np.ones(2, np.int64))
+
+
+@pytest.mark.parametrize("policy", [AgeBased(), MaxPack(), Counting()])
+def test_a_snapshot_is_all_that_decides(policy):
+    """Four rounds at once, and two then two from a snapshot: the same plans and ages."""
+
+    def played(point, rounds):
+        owners = []
+        for _ in range(rounds):
+            allocation = point.plan(EASY)
+            owners.append(allocation.owner.tolist())
+            point.receive(np.flatnonzero(allocation.scheduled)[:1])
+        return owners
+
+    whole, first, again = (AccessPoint(policy, list("abcd"), Streams(5)) for _ in range(3))
+    owners = played(whole, 4)
+    assert played(first, 2) == owners[:2]
+    again.restore(first.snapshot())
+    assert again.t == 2
+    assert played(again, 2) == owners[2:]
+    assert {name: x.tobytes() for name, x in again.snapshot().items()} == {
+        name: x.tobytes() for name, x in whole.snapshot().items()
+    }
+
+
+def test_a_snapshot_of_something_else_is_refused():
+    snapshot = AccessPoint(Counting(), 4, Streams(0)).snapshot()
+    with pytest.raises(ValueError, match="not a snapshot of the policy max-pack"):
+        AccessPoint(MaxPack(), 4, Streams(0)).restore(snapshot)
+    with pytest.raises(ValueError, match="it is of other UEs"):
+        AccessPoint(Counting(), 5, Streams(0)).restore(snapshot)

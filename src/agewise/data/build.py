@@ -79,6 +79,11 @@ def _read(data: scenario.Data) -> Dataset:
             return read_npz(Path(path))
         case scenario.Table() as table:
             return read_table(Path(table.path), table.label_column, table.test_fraction)
+        case scenario.Clients():
+            raise ValueError(
+                "data.dataset is clients: the samples of a live federation stay there, and a "
+                "simulation needs others: set data.dataset to mnist, synthetic or a file"
+            )
 
 
 def divide(labels: NDArray[np.int64], data: scenario.Data, ues: int, streams: Streams) -> Partition:

@@ -3,6 +3,7 @@
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.execute import AllFailed, compare, execute, run, sweep
 from agewise.experiment.folder import Folder
+from agewise.experiment.replay import replay_scenario
 from agewise.experiment.result import Entry, FailedRun, Result
 from agewise.experiment.runs import (
     Plan,
@@ -32,6 +33,7 @@ __all__ = [
     "execute",
     "find_policy",
     "product",
+    "replay_scenario",
     "run",
     "sweep",
 ]

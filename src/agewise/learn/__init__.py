@@ -5,8 +5,11 @@ from agewise.data import Dataset, Partition, load_once
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
+    Average,
+    Memory,
     State,
     Updates,
+    VarianceReduced,
     average,
     is_finite,
     keeps_updates,
@@ -24,22 +27,25 @@ from agewise.learn.compression import (
 )
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner, outputs_of
-from agewise.learn.reports import reports
+from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
 from agewise.scenario import Learn, Linear, ModelThreshold, Scenario
 
 __all__ = [
     "Aggregated",
     "Aggregator",
+    "Average",
     "Compressor",
     "Evaluation",
     "KMeansLearner",
     "Learner",
     "LinearLearner",
+    "Memory",
     "Params",
     "State",
     "Trained",
     "Updates",
+    "VarianceReduced",
     "average",
     "compression_bytes",
     "compression_state",
@@ -54,6 +60,7 @@ __all__ = [
     "rate_threshold",
     "reports",
     "set_threads",
+    "update_reports",
 ]
 
 

@@ -23,9 +23,17 @@ def reports(
     of what ``start`` costs there; the dissimilarity is one minus the cosine between its update
     and the sum of all of them, and 0 where either has no length.
     """
-    found: dict[Report, NDArray[np.float64]] = {}
+    found = update_reports(wanted, start, models)
     if "losses" in wanted:
         found["losses"] = learner.losses(start, ues)
+    return found
+
+
+def update_reports(
+    wanted: Collection[Report], start: Params, models: Params
+) -> dict[Report, NDArray[np.float64]]:
+    """The wanted of what can be told from the updates themselves: all but the losses."""
+    found: dict[Report, NDArray[np.float64]] = {}
     if "update_norms" in wanted or "dissimilarities" in wanted:
         squares, inner, together = compare_updates(models, start)
         norms = np.sqrt(squares)

@@ -48,6 +48,8 @@ def claims_of(result: Result) -> list[Claim]:
     age_based, max_pack = (
         Measured.of({seed: histories[seed] for seed in common}) for histories in (aged, packed)
     )
+    if np.isnan(age_based.accuracy - max_pack.accuracy).all(axis=1).any():
+        return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     tests = next(row for row in against.table().to_dicts() if row["policy"] == str(both[0]))
     explained = read_sealed(result.path / "explanation.json")

@@ -45,6 +45,12 @@ class Table(Section):
     )
 
 
+class Clients(Section):
+    """Samples that stay on the clients of a live federation: recorded, and not simulated."""
+
+    kind: Literal["clients"] = "clients"
+
+
 class AllClasses(Section):
     """Tell all classes apart."""
 
@@ -105,7 +111,9 @@ class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
-        Mnist | Synthetic | IdxFolder | NpzFile | Table, Field(discriminator="kind"), ByName
+        Mnist | Synthetic | IdxFolder | NpzFile | Table | Clients,
+        Field(discriminator="kind"),
+        ByName,
     ] = Field(description="where the samples are from")
     task: Annotated[AllClasses | Parity | Pair, Field(discriminator="kind"), ByName] = Field(
         description="what is told apart"

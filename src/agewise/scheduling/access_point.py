@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,8 @@ _FILLS: dict[str, float] = {
 } | dict.fromkeys(_REPORTS, math.nan)
 #: Before the names of the columns in which a policy's state is kept.
 _STATE = "state."
+#: Before the names of a policy's scalars in a snapshot.
+_SCALAR = "scalar."
 
 
 class AccessPoint:
@@ -110,6 +112,32 @@ class AccessPoint:
                     f"shape {values.shape}"
                 )
             self._roster.put_present(name, values)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered, as arrays, for `restore`: columns ``[ue]``, scalars, the round.
+
+        Rows are those of all UEs that were ever known, in the order in which they came.
+        """
+        scalars = {_SCALAR + name: np.array(value) for name, value in self._scalars.items()}
+        return self._roster.columns() | scalars | {"t": np.array(self.t)}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `snapshot` was taken, of the same policy and with the same UEs present."""
+        expected = self.snapshot()
+        if snapshot.keys() != expected.keys():
+            odd = min(snapshot.keys() ^ expected.keys())
+            raise ValueError(f"not a snapshot of the policy {self.policy}: {odd!r} does not fit")
+        for name, values in snapshot.items():
+            if values.shape != expected[name].shape:
+                raise ValueError(
+                    f"the snapshot has {values.size} entries of {name!r}, not "
+                    f"{expected[name].size}: it is of other UEs"
+                )
+            if name.startswith(_SCALAR):
+                self._scalars[name.removeprefix(_SCALAR)] = float(values)
+            elif name != "t":
+                self._roster.put_of_all(name, np.array(values))
+        self.t = int(snapshot["t"])
 
     def offer(self, uplink: Uplink) -> Uplink:
         """What policies are shown of an uplink: those who would be late have gains of 0.

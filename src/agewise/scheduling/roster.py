@@ -49,6 +49,10 @@ class Roster:
         """The rows of these of the present UEs."""
         return ues if self._rows is None else self._rows[ues]
 
+    def columns(self) -> dict[str, Column]:
+        """All columns of all UEs that were ever known, by name."""
+        return dict(self._columns)
+
     def of_all(self, name: str) -> Column:
         """A column of all UEs that were ever known."""
         return self._columns[name]

@@ -1,0 +1,259 @@
+"""The links of a live federation, as the gains that policies look at.
+
+Scheduling needs for every client how much of the uplink its update takes. That is said in shares:
+the uplink's time in a round is divided into N equal ones, which are the subchannels of the paper.
+A client whose upload needs x of them gets the flat gain
+
+    g = x (2^(2R/x) - 1) / P
+
+on all N. With n subchannels and even power it reaches the rate n/2 log2(1 + gP/n), which grows with
+n and is R at n = x: so ceil(x) subchannels are enough, fewer are not, and N are not if x > N.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import learn
+from agewise.accounting import compute_slots, deadline_slots, offers_everyone
+from agewise.checks import real_number, whole_number
+from agewise.flower.api import FederationError
+from agewise.radio import Channel, make_channel
+from agewise.random import Streams
+from agewise.scenario import Scenario, require_scenario
+
+#: R and P where only their product with the gains means something.
+RATE, POWER = 1.0, 1.0
+#: Fewer shares than this are taken as this: gains stay numbers, and one share is enough anyway.
+_LEAST_SHARES = 0.05
+#: So much less than x is taken, that rounding does not make ceil(x) + 1 of a whole x.
+_ROUNDING = 1e-9
+#: How much the newest measurement counts in an estimate.
+_NEWEST = 0.5
+
+Gains = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What the server measured of one upload: in all, of that on the link, and its size."""
+
+    seconds: float
+    transfer_s: float
+    payload_bits: float
+
+
+class Links(ABC):
+    """What a round's uploads meet: `gains` before it, `observe` and `miss` after it.
+
+    ``subchannels`` is N. Clients have rows, in the order in which they first came.
+    """
+
+    subchannels: int
+    rate_threshold: float = RATE
+    power_budget: float = POWER
+    #: An upload is late after so many seconds; ``None`` leaves that to the pace of the federation.
+    deadline_s: float | None = None
+    #: Whether the links are learned from uploads that the server times.
+    measures: bool = False
+    #: In slots, as the simulator counts time: an update that takes longer is lost.
+    deadline_slots: float = math.inf
+    offer_everyone: bool = False
+
+    @abstractmethod
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
+        """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
+
+    def compute_slots(self, count: int) -> NDArray[np.float64]:
+        """How long the local learning of each of so many clients takes, in slots."""
+        return np.zeros(count)
+
+    def observe(self, t: int, row: int, delivery: Delivery) -> None:  # noqa: B027
+        """Take in what was measured of an upload that arrived in round ``t``, in time or late."""
+
+    def miss(self, t: int, row: int) -> None:  # noqa: B027
+        """Take in that an upload was not there at the deadline of round ``t``."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What was learned, as arrays."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+        """Go on with what `state` gave."""
+
+    def scenario(self) -> Scenario | None:
+        """The scenario that the links are a part of, where there is one."""
+        return None
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what was opened."""
+
+
+def gain_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The flat gain with which ``ceil(shares)`` subchannels just reach the rate threshold.
+
+    >>> gain_of_shares(np.array([1.0])).round(6)
+    array([3.])
+    """
+    x = np.maximum(shares * (1.0 - _ROUNDING), _LEAST_SHARES)
+    with np.errstate(over="ignore"):
+        gains = x * (np.exp2(2.0 * RATE / x) - 1.0) / POWER
+    return np.where(np.isfinite(shares), gains, 0.0)
+
+
+def _flat(shares: NDArray[np.float64], subchannels: int) -> Gains:
+    """Flat gains by shares; 0 for who would need more than there are."""
+    reach = shares <= subchannels
+    gains = np.where(reach, gain_of_shares(np.where(reach, shares, 1.0)), 0.0)
+    return np.ascontiguousarray(np.repeat(gains[:, np.newaxis], subchannels, axis=1))
+
+
+@dataclass(frozen=True)
+class Slots(Links):
+    """So many equal upload places in a round; every client that is there can use one.
+
+    >>> Slots(2).gains(0, ["a"]).round(6)
+    array([[3., 3.]])
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        whole_number("count", self.count, least=1)
+
+    @property
+    def subchannels(self) -> int:  # type: ignore[override]
+        """N, the number of places."""
+        return self.count
+
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:  # noqa: ARG002
+        """One share each."""
+        return _flat(np.ones(len(ids)), self.count)
+
+
+@dataclass(eq=False)
+class Airtime(Links):
+    """Equal shares of the uplink's time until the deadline; how many a client needs is measured.
+
+    A client of throughput b and computing time c needs x = N payload / ((deadline - c) b) of the N
+    ``shares``. Both are means of what the server measured, the newest counting half. A client that
+    was never measured is taken to need ``first_guess`` shares. One that needs more than all of
+    them, or missed the deadline, is out of reach; after ``retry_rounds`` it is offered once more,
+    as if it needed all shares. ``payload_bytes`` is the size of an update, by default that of the
+    client's last.
+    """
+
+    shares: int
+    deadline_s: float
+    payload_bytes: float | None = None
+    first_guess: float = 1.0
+    retry_rounds: int = 10
+    measures: bool = field(default=True, init=False)
+    _known: dict[str, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        whole_number("shares", self.shares, least=1)
+        whole_number("retry_rounds", self.retry_rounds, least=1)
+        for name in ("deadline_s", "first_guess", "payload_bytes"):
+            value = getattr(self, name)
+            if value is not None and not real_number(name, value) > 0:
+                raise ValueError(f"{name} must be positive, not {value:g}")
+        self._known = {name: np.zeros(0) for name in ("bits_s", "compute_s", "bits", "t", "missed")}
+
+    @property
+    def subchannels(self) -> int:  # type: ignore[override]
+        """N, the number of shares."""
+        return self.shares
+
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
+        """Flat gains by the shares that each client needs."""
+        self._grow(len(ids))
+        needed = self.needed_shares()
+        known = self._known
+        out = (needed > self.shares) | (known["missed"] > 0)
+        due = out & (t - known["t"] >= self.retry_rounds)
+        shares = np.where(due, float(self.shares), np.where(out, np.inf, needed))
+        return _flat(shares[: len(ids)], self.shares)
+
+    def needed_shares(self) -> NDArray[np.float64]:
+        """``[client]``: x of each; above N for who cannot make the deadline."""
+        known = self._known
+        bits = known["bits"] if self.payload_bytes is None else 8.0 * self.payload_bytes
+        left = self.deadline_s - known["compute_s"]
+        measured = known["bits_s"] > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.where(left > 0, self.shares * bits / (left * known["bits_s"]), np.inf)
+        return np.where(measured, needed, self.first_guess)
+
+    def observe(self, t: int, row: int, delivery: Delivery) -> None:
+        """Update the estimates of throughput and computing time."""
+        known = self._known
+        measured = known["bits_s"][row] > 0
+        weight = _NEWEST if measured else 1.0
+        transfer_s = max(delivery.transfer_s, 1e-6)
+        for name, value in (
+            ("bits_s", delivery.payload_bits / transfer_s),
+            ("compute_s", max(delivery.seconds - transfer_s, 0.0)),
+        ):
+            known[name][row] += weight * (value - known[name][row])
+        known["bits"][row], known["t"][row], known["missed"][row] = delivery.payload_bits, t, 0.0
+
+    def miss(self, t: int, row: int) -> None:
+        """Out of reach, until its reply comes after all or a retry is due."""
+        self._known["missed"][row], self._known["t"][row] = 1.0, t
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The estimates of all clients."""
+        return {name: column.copy() for name, column in self._known.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with these estimates."""
+        self._known = {name: np.array(state[name], np.float64) for name in self._known}
+
+    def _grow(self, count: int) -> None:
+        for name, column in self._known.items():
+            self._known[name] = np.concatenate((column, np.zeros(max(count - column.size, 0))))
+
+
+@dataclass(eq=False)
+class Modelled(Links):
+    """A channel of the simulator: client number k of the federation has the link of its UE k."""
+
+    model: Scenario
+    seed: int = 0
+    _channel: Channel = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        require_scenario(self.model)
+        self._channel = make_channel(self.model, Streams(self.seed))
+        self.rate_threshold = learn.rate_threshold(self.model)
+        self.power_budget = self._channel.power_budget
+        self.subchannels = self._channel.subchannel_count
+        self.deadline_slots = deadline_slots(self.model)
+        self.offer_everyone = offers_everyone(self.model)
+
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
+        """Those of the scenario's round ``t``."""
+        self._require(len(ids))
+        return self._channel.block(t).seen[: len(ids)]
+
+    def compute_slots(self, count: int) -> NDArray[np.float64]:
+        """Those of the scenario's UEs."""
+        self._require(count)
+        return compute_slots(self.model, Streams(self.seed))[:count]
+
+    def scenario(self) -> Scenario:
+        """The scenario that was given."""
+        return self.model
+
+    def _require(self, count: int) -> None:
+        if count > self._channel.ue_count:
+            raise FederationError(
+                f"{count} clients joined, and the modelled channel has {self._channel.ue_count} "
+                f"UEs: set cell.ues to {count} or more"
+            )

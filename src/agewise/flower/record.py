@@ -1,0 +1,191 @@
+"""What a live federation leaves behind: a trace to replay, and a results folder to report on."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.experiment import Folder, Plan, Result
+from agewise.files import write_whole
+from agewise.flower.links import Links
+from agewise.policies import Policy
+from agewise.records import History, RoundRecord, RunInfo
+from agewise.scenario import Scenario
+from agewise.version import __version__
+
+Arrays = dict[str, NDArray[Any]]
+TRACE = "trace.npz"
+_ROUNDS = "rounds"
+
+#: What is not known of a federation's learning stands as in the simplest simulation.
+_LEARNING = {
+    "timing": "none",
+    "data": {"dataset": "clients", "task": "all", "partition": "iid", "sizes": "equal"},
+    "learn": {
+        "model": {"kind": "linear", "loss": "multinomial", "initial_deviation": 0.01},
+        "penalty": "none",
+        "aggregation": "average",
+        "local_steps": 10,
+        "batch_size": 10,
+        "step_size": 0.01,
+        "step_decay": 0.0,
+    },
+    "run": {
+        "rounds": 1,
+        "evaluate_every": 1,
+        "objective_every": 0,
+        "optimum": "never",
+        "age_alpha": 0.5,
+    },
+}
+
+
+class Rounds:
+    """The rounds so far, each a set of arrays; in a folder, each also a file.
+
+    ``policy0.ages[client]`` and so on are of the live policy, those after it are of the policies
+    in its shadow. ``gains[client, subchannel]`` is what was offered: in the file alone.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._kept: list[Arrays] = []
+
+    def keep(self, arrays: Arrays) -> None:
+        """Add a round."""
+        if self.folder is not None:
+            file = self._file(len(self._kept))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with write_whole(file) as temporary, temporary.open("wb") as opened:
+                np.savez(opened, allow_pickle=False, **arrays)
+        self._kept.append({name: x for name, x in arrays.items() if name != "gains"})
+
+    def resume(self, count: int) -> None:
+        """Read the first so many rounds of the folder; what came after them is no longer true."""
+        if self.folder is None:
+            return
+        for t in range(count):
+            with np.load(self._file(t), allow_pickle=False) as archive:
+                self._kept.append({n: archive[n] for n in archive.files if n != "gains"})
+
+    def records(self, policy: int) -> list[RoundRecord]:
+        """The rounds of the live policy (0), or of one in its shadow."""
+        count = self.client_count
+        return [_record(arrays, t, policy, count) for t, arrays in enumerate(self._kept)]
+
+    @property
+    def client_count(self) -> int:
+        """How many clients there ever were."""
+        return self._kept[-1]["policy0.ages"].size
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def trace(self, subchannels: int) -> NDArray[np.float64]:
+        """``gains[round, client, subchannel]`` of a folder, 0 where a client was not there yet."""
+        gains = np.zeros((len(self), self.client_count, subchannels))
+        for t in range(len(self)):
+            with np.load(self._file(t), allow_pickle=False) as archive:
+                offered = archive["gains"]
+            gains[t, : len(offered)] = offered
+        return gains
+
+    def _file(self, t: int) -> Path:
+        return Path(self.folder or "") / _ROUNDS / f"{t:06d}.npz"
+
+
+def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
+    def of(name: str) -> NDArray[Any]:
+        return arrays[f"policy{policy}.{name}"]
+
+    def measured(name: str) -> float | None:
+        value = float(arrays[name]) if policy == 0 and name in arrays else np.nan
+        return None if np.isnan(value) else value
+
+    later = count - of("ages").size
+    return RoundRecord(
+        t=t,
+        scheduled=of("scheduled"),
+        received=of("received"),
+        owner=of("owner"),
+        power=of("power"),
+        gain=of("gain"),
+        rate=of("rate"),
+        outcome=np.where(np.isin(of("scheduled"), of("received")), "received", "late"),
+        ages=np.concatenate((of("ages"), np.full(later, t + 1))),
+        participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
+        gradient_diversity=measured("diversity"),
+        accuracy=measured("accuracy"),
+        class_accuracy=None,
+        test_loss=measured("loss"),
+        objective=None,
+        weight=None,
+        optimum=None,
+        optimum_bound=None,
+        seconds=None,
+        energy_j=None,
+        uses=np.nan,
+        bits=np.nan,
+        emptied=np.empty(0, np.int64),
+    )
+
+
+def live_scenario(links: Links, clients: int, rounds: int, trace: Path) -> Scenario:
+    """The scenario that replays a federation: its links as a trace, the rest as far as known."""
+    channel = {"kind": "trace", "path": str(trace), "power_budget": links.power_budget}
+    cell = {"ues": clients, "subchannels": links.subchannels}
+    threshold = {"kind": "rate", "rate": links.rate_threshold}
+    base = links.scenario()
+    if base is None:
+        values = _LEARNING | {"channel": channel, "cell": cell, "threshold": threshold}
+        base = Scenario.read(values)
+    changes = {"run.rounds": rounds, "run.optimum": "never", "run.objective_every": 0}
+    sections = {"channel": channel, "threshold": threshold}
+    cells = {f"cell.{name}": value for name, value in cell.items()}
+    return base.with_(**changes, **sections, **cells)
+
+
+def histories(
+    scenario: Scenario, policies: Sequence[Policy], seed: int, rounds: Rounds
+) -> list[History]:
+    """A history for the live policy and for each one in its shadow."""
+    plan = Plan.of(scenario, policies, [seed])
+    found = []
+    for number, run in enumerate(plan.runs()):
+        info = RunInfo(
+            scenario=scenario.resolved(),
+            policy=run.policy.key,
+            seed=seed,
+            version=__version__,
+            positions_m=None,
+            label_counts=None,
+            class_names=(),
+            sources=run.sources,
+        )
+        found.append(History.collect(info, rounds.records(number), scenario.run.age_alpha))
+    return found
+
+
+def write_results(
+    folder: Path, links: Links, policies: Sequence[Policy], seed: int, rounds: Rounds
+) -> Result:
+    """Write the trace and make the folder one that ``agewise report`` reads."""
+    trace = folder.resolve() / TRACE
+    with write_whole(trace) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, gains=rounds.trace(links.subchannels))
+    scenario = live_scenario(links, rounds.client_count, len(rounds), trace)
+    results = Folder(folder)
+    # The results of fewer rounds are made again, of all that are there now.
+    for old in (results.description_file, results.scenario_file):
+        old.unlink(missing_ok=True)
+    if results.runs.is_dir() and not results.runs.is_symlink():
+        shutil.rmtree(results.runs)
+    plan = Plan.of(scenario, policies, [seed])
+    with results.opened(plan):
+        kept = histories(scenario, policies, seed, rounds)
+        for run, history in zip(plan.runs(), kept, strict=True):
+            results.keep(run, history.to_bytes())
+    return Result.open(folder)

@@ -1,0 +1,193 @@
+"""Rounds of a live federation: deadlines, late replies, restarts, shadows, the page."""
+
+import time
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord
+from flwr.clientapp import ClientApp
+from flwr.serverapp import strategy as flower
+
+from agewise import History, Result, Scenario, simulate, write_page
+from agewise.flower import Airtime, Clients, Modelled, Pace, Slots, identify
+from agewise.flower.state import inner_state, restore_inner
+from agewise.learn import Memory
+from tests.scenarios import tiny
+from tests_extra.flower.federations import InProcessGrid, Problem, id_of
+
+TINY = tiny()
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return Problem(TINY)
+
+
+def test_late_replies_are_dropped_and_still_teach(problem):
+    """Client 2 takes 1.2 s of a deadline of 0.4 s in round 0: late, busy, then measured."""
+    slow = {(2, 0): 1.2}
+    links = Airtime(shares=12, deadline_s=0.4, payload_bytes=1.0, retry_rounds=50)
+    strategy = problem.scheduled(
+        "round-robin", links, pace=Pace(least_round_s=0.25, wait_s=2.0, poll_s=0.005)
+    )
+    result = problem.start(strategy, 8, delay_s=lambda number, t: slow.get((number, t), 0.0))
+    rounds = [result.train_metrics_clientapp[r] for r in range(1, 9)]
+    assert rounds[0]["agewise-late"] == [2]
+    assert rounds[0]["agewise-arrived"] == [k for k in range(12) if k != 2]
+    assert 2 not in rounds[1]["agewise-chosen"]  # it still owes a reply
+    assert rounds[1]["agewise-offered"] == 11
+    # Its reply came, was dropped, and says that it is too slow for this deadline.
+    assert all(2 not in each["agewise-arrived"] for each in rounds[:4])
+    assert links.needed_shares()[2] == np.inf
+    assert strategy.ages.tolist() == [0, 0, 8, *[0] * 9]
+    assert rounds[0]["agewise-seconds"] < 1.1
+
+
+def test_rounds_take_a_least_time(problem):
+    strategy = problem.scheduled("age-based", Slots(2), pace=Pace(least_round_s=0.2, wait_s=2.0))
+    began = time.monotonic()
+    problem.start(strategy, 3)
+    assert time.monotonic() - began > 0.4
+
+
+INNER = [
+    lambda: flower.FedAvg(fraction_evaluate=0.0),
+    lambda: flower.FedProx(fraction_evaluate=0.0, proximal_mu=0.1),
+    lambda: flower.FedAdam(fraction_evaluate=0.0),
+    lambda: flower.FedYogi(fraction_evaluate=0.0),
+    lambda: flower.FedAdagrad(fraction_evaluate=0.0),
+    lambda: flower.FedAvgM(fraction_evaluate=0.0, server_momentum=0.9),
+    lambda: flower.FedMedian(fraction_evaluate=0.0),
+    lambda: flower.FedTrimmedAvg(fraction_evaluate=0.0),
+    lambda: flower.Krum(fraction_evaluate=0.0),
+    lambda: flower.MultiKrum(fraction_evaluate=0.0, num_nodes_to_select=2),
+    lambda: flower.DifferentialPrivacyServerSideFixedClipping(
+        flower.FedAvg(fraction_evaluate=0.0), 0.0, 10.0, 4
+    ),
+]
+
+
+@pytest.mark.parametrize("make", INNER)
+def test_any_strategy_trains_whom_the_policy_chose(problem, make):
+    strategy = problem.scheduled("round-robin", Slots(4), inner=make())
+    result = problem.start(strategy, 3)
+    asked = [number for _, _, number in problem.grid.asked]
+    assert asked == list(range(12))
+    assert strategy.ages.tolist() == [2] * 4 + [1] * 4 + [0] * 4
+    assert result.arrays["model"].numpy().shape == problem.arrays["model"].numpy().shape
+    assert not np.array_equal(result.arrays["model"].numpy(), problem.arrays["model"].numpy())
+
+
+def test_fedavg_inside_learns_as_the_simulator(problem):
+    """Flower's own average differs from the simulator's by rounding alone."""
+    strategy = problem.scheduled("age-based", Modelled(TINY))
+    result = problem.start(strategy, 8)
+    live, simulated = strategy.history(), simulate(TINY, "age-based")
+    assert live.ages.tolist() == simulated.ages.tolist()
+    # 1,000 test samples: rounding may move a few of them.
+    assert live.accuracy == pytest.approx(simulated.accuracy, abs=5e-3)
+    assert result.train_metrics_clientapp[1]["agewise-chosen"] == simulated.scheduled[0].tolist()
+
+
+def test_privacy_wrapped_around_it(problem):
+    inner = problem.scheduled("round-robin", Slots(4))
+    outer = flower.DifferentialPrivacyServerSideFixedClipping(inner, 0.0, 10.0, 4)
+    problem.start(outer, 3)
+    assert inner.ages.tolist() == [2] * 4 + [1] * 4 + [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("age-based", {}),
+        ("oort", {"inner": "adam"}),
+        ("markov", {"aggregation": Memory(None), "shadow": ["max-pack", "random"]}),
+    ],
+)
+def test_a_restarted_server_goes_on_as_an_undisturbed_one(problem, tmp_path, policy, options):
+    """Nine rounds at once, and five then four with new objects: the same files to the byte."""
+
+    def started(folder, rounds):
+        given = dict(options)
+        if given.get("inner") == "adam":
+            given["inner"] = flower.FedAdam(fraction_evaluate=0.0)
+        strategy = problem.scheduled(policy, Modelled(TINY), folder=folder, **given)
+        return problem.start(strategy, rounds)
+
+    undisturbed = started(tmp_path / "whole", 9)
+    started(tmp_path / "parts", 5)
+    resumed = started(tmp_path / "parts", 9)
+    assert resumed.arrays["model"].data == undisturbed.arrays["model"].data
+    for number in range(1, 10):
+        one, other = (dict(r.train_metrics_clientapp[number]) for r in (undisturbed, resumed))
+        assert one.pop("agewise-seconds") >= 0
+        other.pop("agewise-seconds")
+        assert one == other
+    for name in ("rounds/000008.npz", "state.npz"):
+        with np.load(tmp_path / "whole" / name) as one, np.load(tmp_path / "parts" / name) as other:
+            assert sorted(one.files) == sorted(other.files)
+            for key in set(one.files) - {"seconds", "text"}:
+                assert one[key].tobytes() == other[key].tobytes(), key
+
+
+def test_the_folder_is_reported_and_replayed(problem, tmp_path):
+    """The live policy and two in its shadow stand on one page; the trace replays the links."""
+    strategy = problem.scheduled(
+        "age-based", Slots(3), folder=tmp_path / "live", shadow=["max-pack", "random"]
+    )
+    problem.start(strategy, 6, lambda t: range(12) if t else range(7))
+    result = Result.open(tmp_path / "live")
+    assert result.damaged == []
+    assert [key.name for key in result.policies] == ["age-based", "max-pack", "random"]
+    live = result.history("age-based")
+    assert live.ages.tolist() == strategy.history().ages.tolist()
+    assert not np.isnan(live.accuracy).any()
+    assert np.isnan(result.history("random").accuracy).all()
+    page = write_page(result)
+    assert "age-based" in page.read_text(encoding="utf-8")
+    scenario = Scenario.load(tmp_path / "live" / "scenario.toml")
+    with pytest.raises(ValueError, match="the samples of a live federation stay there"):
+        simulate(scenario, "age-based")
+    replayed = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "age-based")
+    assert replayed.ages.tolist() == live.ages.tolist()
+    shadow = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "random")
+    assert shadow.ages.tolist() == result.history("random").ages.tolist()
+
+
+def test_ids_are_asked_once_where_keys_do_not_last(problem):
+    app = ClientApp()
+    app.train()(problem.train)
+    grid = InProcessGrid(identify(app), lambda _: range(12), keys=False)
+    strategy = problem.scheduled("age-based", Slots(3), clients=Clients(ask=True))
+    strategy.start(grid, problem.arrays, 4, timeout=5.0)
+    assert sorted(map(int, strategy.client_ids)) == list(range(12))
+    assert sum(kind == "query.agewise" for _, kind, _ in grid.asked) == 12
+
+
+def test_history_is_written_and_read(problem, tmp_path):
+    strategy = problem.scheduled("age-based", Slots(3))
+    problem.start(strategy, 4)
+    strategy.history().save(tmp_path / "run.parquet")
+    again = History.load(tmp_path / "run.parquet")
+    assert again.ages.tolist() == strategy.history().ages.tolist()
+    assert strategy.client_ids[5] == id_of(5)
+
+
+def test_what_a_strategy_learned_is_state_and_what_it_was_given_is_not():
+    def make(eta):
+        adaptive = flower.DifferentialPrivacyServerSideAdaptiveClipping(
+            flower.FedAdam(eta=eta), 0.0, 4
+        )
+        adaptive.strategy.m_t = {"a.b": np.array([1.0, eta]), "c": np.ones(2)}
+        adaptive.clipping_norm = 3.0 * eta
+        adaptive.current_arrays = ArrayRecord({"w": Array(np.full(3, eta))})
+        return adaptive
+
+    kept, other = make(0.5), make(0.25)
+    restore_inner(other, inner_state(kept))
+    assert other.clipping_norm == 1.5
+    assert other.current_arrays["w"].numpy().tolist() == [0.5] * 3
+    assert {name: x.tolist() for name, x in other.strategy.m_t.items()} == {
+        "a.b": [1.0, 0.5], "c": [1.0, 1.0],
+    }  # fmt: skip
+    assert other.strategy.eta == 0.25
