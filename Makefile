@@ -29,7 +29,7 @@ gap: $(READY)
 
 # Policies on correlated, shadowed, moving and late-known channels.
 radio: $(READY)
-	@$(BIN)/python -m benchmarks.radio
+	@$(BIN)/python -m benchmarks.radio_study
 
 tune: $(READY)
 	@$(BIN)/python -m benchmarks.tune
@@ -79,6 +79,7 @@ crash: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.radio
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
 	@$(BIN)/python -m benchmarks.engines

@@ -338,19 +338,21 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+#: What prints a result has the options of its tables.
+TABLES = [agewise.Result.table, agewise.Result.to_target]
 TWINS = {
     "scenario": [agewise.Scenario.with_],
     "policies": [agewise.policies.names],
-    "run": [agewise.run],
-    "compare": [agewise.compare],
-    "sweep": [agewise.sweep],
-    "show": [agewise.Result.open],
+    "run": [agewise.run, *TABLES],
+    "compare": [agewise.compare, *TABLES],
+    "sweep": [agewise.sweep, *TABLES],
+    "show": [agewise.Result.open, *TABLES],
     "report": [agewise.Result.open, agewise.write_page],
     "figure": [agewise.Result.open, agewise.draw_figure],
     "channel": [agewise.view_channel, agewise.draw_channel],
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
-    "reproduce": [agewise.reproduce, agewise.reproduce_map],
+    "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
     "advise": [agewise.advise],
     "gap": [agewise.gap],
     "benchmark": [agewise.benchmark],
@@ -381,6 +383,7 @@ OTHER_DEFAULTS = {
     "trace": "a scenario of Python is made before",
     "live": "on_round is a function, and progress likewise",
     "traffic quiet": "likewise",
+    "target": "a command shows it beside the table where it is asked for",
     "alpha": "any parameter of the policy",
     "form": "any parameter of the policy",
     "ties": "any parameter of the policy",

@@ -255,7 +255,9 @@ class History:
         scheduled, spent = (
             self.frame[name].explode().drop_nulls().to_numpy() for name in ("scheduled", "energy_j")
         )
-        return np.bincount(scheduled, spent, self.info.ue_count)
+        total = np.zeros(self.info.ue_count)
+        np.add.at(total, scheduled, spent)
+        return total
 
     @property
     def emptied(self) -> list[NDArray[np.int64]]:

@@ -9,6 +9,33 @@ from tests.radio.cells import DRIFT, WALK, office, street
 from tests.radio.trace_files import FILES, SEEDED, trace_channel
 from tests.scenarios import tiny
 
+BAND = {"cell.subchannel_bandwidth_hz": 180e3}
+MOTION = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
+FIXED = {"kind": "fixed", "k_db": 6.0}
+FADING = (
+    {
+        "rician": ({"kind": "rician", "k_factor": FIXED}, {}),
+        "nakagami": ({"kind": "nakagami", "m": 0.7}, {}),
+        "doppler": ({"kind": "rayleigh", "time": MOTION}, {"channel.round_s": 0.01}),
+        "rician-doppler-eva": (
+            {"kind": "rician", "k_factor": FIXED, "time": MOTION, "frequency": "eva"},
+            {"channel.round_s": 0.01} | BAND,
+        ),
+    }
+    | {name: ({"kind": "rayleigh", "frequency": name}, BAND) for name in ("epa", "eva", "etu")}
+    | {
+        name: ({"kind": "rayleigh", "frequency": {"kind": name, "delay_spread_s": 1e-7}}, BAND)
+        for name in ("tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
+    }
+)
+KNOWLEDGE = {
+    "estimated": {"kind": "estimated", "pilot_snr_db": 10.0},
+    "delayed": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0},
+    "quantised": {"kind": "quantised", "bits": 4, "lowest_db": -20.0, "highest_db": 10.0},
+    "statistics": {"kind": "statistics"},
+}
+
+
 #: What differs from a street cell (or from the tiny one, for the power law) under each name.
 _LOUD = {"kind": "cells", "inter_site_distance_m": 200.0, "tiers": 2, "load": 0.5,
          "power_share": 0.1}  # fmt: skip
@@ -36,10 +63,8 @@ PARTS = {
 MODELS = ["model", "unfaded", "physical", "office", *PARTS]
 
 
-@pytest.fixture(params=[*MODELS, *FILES])
+@pytest.fixture(params=[*MODELS, *FADING, *KNOWLEDGE, *FILES])
 def kind(request):
-    if request.param == "hdf5":
-        pytest.importorskip("h5py")
     return request.param
 
 
@@ -55,6 +80,11 @@ def scenario(kind, tmp_path):
         return tiny(**{"channel.fading": "none"})
     if kind == "physical":
         return Scenario.preset("physical").with_(**{"cell.ues": 12, "cell.subchannels": 5})
+    if kind in FADING:
+        fading, needs = FADING[kind]
+        return tiny(**{"channel.fading": fading}, **needs)
+    if kind in KNOWLEDGE:
+        return tiny(**{"channel.knowledge": KNOWLEDGE[kind]})
     channel = trace_channel(tmp_path, kind, power_budget=2.0)
     return tiny(channel=channel, **{"cell.subchannel_bandwidth_hz": 180e3})
 

@@ -38,15 +38,13 @@ _COSINES, _SINES = _sixteenths()
 class Paths(NamedTuple):
     """What the coefficients of a UE are, and how they make up its subchannels.
 
-    ``amplitudes[tap]`` are the roots of the taps' powers, which add up to 1; none if each
-    subchannel has a coefficient of its own. ``cosines[tap, offset]`` and ``sines[tap, offset]``
-    are those of the phases of the taps at the frequencies above the middle of the band.
+    ``phases[tap, :]`` are the cosines of the tap's phases at the frequencies above the middle of
+    the band, then their sines, times the root of the tap's power; the powers add up to 1. It is
+    empty if each subchannel has a coefficient of its own.
     """
 
     key: np.uint64
-    amplitudes: NDArray[np.float64]
-    cosines: NDArray[np.float64]
-    sines: NDArray[np.float64]
+    phases: NDArray[np.float64]
 
 
 class Scene(NamedTuple):
@@ -154,37 +152,51 @@ def _direct(ue_key, share, x, y):
     return root * c, root * s, math.sqrt(1.0 - share)
 
 
+@inlined
+def _add_three(phases, tap, re, im, sums):
+    """Add three taps to the sums; one at a time, the loop would cost more than its work."""
+    a0, a1, a2 = re[tap], re[tap + 1], re[tap + 2]
+    b0, b1, b2 = im[tap], im[tap + 1], im[tap + 2]
+    for i in range(phases.shape[1]):
+        p0, p1, p2 = phases[tap, i], phases[tap + 1, i], phases[tap + 2, i]
+        sums[0, i] += a0 * p0 + a1 * p1 + a2 * p2
+        sums[1, i] += b0 * p0 + b1 * p1 + b2 * p2
+
+
 @njit
 def _spread(paths, re, im, direct, mean, sums, gains):
     """Gains of the subchannels from the taps.
 
     The band is symmetric about its middle, so each product serves a subchannel above and one
-    below it. Sums run over the taps one after the other, whatever the vector unit.
+    below it. The order of sums is written out, whatever the vector unit.
     """
-    half = paths.cosines.shape[1]
-    for i in range(half):
-        sums[0, i] = sums[1, i] = sums[2, i] = sums[3, i] = 0.0
-    for tap in range(re.size):
-        amplitude = direct[2] * paths.amplitudes[tap]
-        a, b = re[tap] * amplitude, im[tap] * amplitude
-        for i in range(half):
-            c, s = paths.cosines[tap, i], paths.sines[tap, i]
-            sums[0, i] += a * c
-            sums[1, i] += b * s
-            sums[2, i] += a * s
-            sums[3, i] += b * c
+    taps, both = paths.phases.shape
+    for i in range(both):
+        sums[0, i] = 0.0
+        sums[1, i] = 0.0
+    whole = taps - taps % 3
+    for tap in range(0, whole, 3):
+        _add_three(paths.phases, tap, re, im, sums)
+    for tap in range(whole, taps):
+        a, b = re[tap], im[tap]
+        for i in range(both):
+            sums[0, i] += a * paths.phases[tap, i]
+            sums[1, i] += b * paths.phases[tap, i]
+    half, rest = both // 2, direct[2]
     upper, lower = gains.size // 2, (gains.size - 1) // 2
     for i in range(half):
-        x, y = direct[0] + (sums[0, i] + sums[1, i]), direct[1] + (sums[3, i] - sums[2, i])
+        x = direct[0] + rest * (sums[0, i] + sums[1, half + i])
+        y = direct[1] + rest * (sums[1, i] - sums[0, half + i])
         gains[upper + i] = mean * (x * x + y * y)
-        x, y = direct[0] + (sums[0, i] - sums[1, i]), direct[1] + (sums[3, i] + sums[2, i])
+        x = direct[0] + rest * (sums[0, i] - sums[1, half + i])
+        y = direct[1] + rest * (sums[1, i] + sums[0, half + i])
         gains[lower - i] = mean * (x * x + y * y)
 
 
 @njit
 def _combine(paths, re, im, direct, mean, sums, gains):
     """Gains ``mean |direct + scattered|²`` of the subchannels of one UE from its coefficients."""
-    if paths.amplitudes.size:
+    if paths.phases.size:
         _spread(paths, re, im, direct, mean, sums, gains)
         return
     for n in range(gains.size):
@@ -198,9 +210,9 @@ def fade_paths(paths, t, scene, error, gains, seen):
 
     What is seen shares the direct path with the truth, and the scattered ones up to the error.
     """
-    count = paths.amplitudes.size or gains.shape[1]
+    count = paths.phases.shape[0] or gains.shape[1]
     re, im = np.empty(count), np.empty(count)
-    sums, work = np.empty((4, paths.cosines.shape[1])), np.empty(2 * WAVES)
+    sums, work = np.empty((2, paths.phases.shape[1])), np.empty(2 * WAVES)
     round_key, error_key = subkey(paths.key, t), subkey(error.key, t)
     over_time = scene.moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0

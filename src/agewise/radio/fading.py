@@ -232,17 +232,13 @@ def _motion(
 def _paths(key: np.uint64, profile: DelayProfile | None, cell: scenario.Cell) -> Paths:
     """The phases of the taps at the offsets of the subchannels from the middle of the band."""
     if profile is None:
-        return Paths(key, np.empty(0), _NOTHING, _NOTHING)
+        return Paths(key, _NOTHING)
     count, bandwidth_hz = cell.subchannels, cell.subchannel_bandwidth_hz or 0.0
     offsets = np.arange((count + 1) // 2) + (0.5 if count % 2 == 0 else 0.0)
     turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
     phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
-    return Paths(
-        key,
-        np.sqrt(profile.powers),
-        np.ascontiguousarray(phases[..., 0]),
-        np.ascontiguousarray(phases[..., 1]),
-    )
+    taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
+    return Paths(key, np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
 
 
 def _direct_share(

@@ -247,20 +247,40 @@ def require_fading(
     fading: Rayleigh | Rician | Nakagami | NoFading,
     bandwidth_hz: float | None,
     round_s: float | None,
+    top_speed_m_s: float | None,
+    *,
+    knows_sight: bool,
 ) -> None:
-    """Raise ``ValueError`` if this fading cannot be, for subchannels so wide and rounds so long."""
+    """Raise ``ValueError`` if this fading cannot be, for subchannels so wide and rounds so long.
+
+    ``top_speed_m_s`` is that of the mobility, 0 without one and ``None`` if it is not known;
+    ``knows_sight`` says whether the path loss tells who is in line of sight.
+    """
     if isinstance(fading, Nakagami | NoFading):
         return
-    frequency, time = fading.frequency, fading.time
-    if not isinstance(frequency, IndependentSubchannels) and bandwidth_hz is None:
+    if isinstance(fading, Rician) and isinstance(fading.k_factor, DrawnK) and not knows_sight:
         raise ValueError(
-            f"channel.fading.frequency = {frequency.kind} needs cell.subchannel_bandwidth_hz"
+            "channel.fading.k_factor = drawn needs a path loss that says who is in line of sight: "
+            "set channel.path_loss to uma, umi, inh or inf, or channel.fading.k_factor to fixed"
         )
-    if not isinstance(time, Jakes):
-        return
+    if not isinstance(fading.frequency, IndependentSubchannels) and bandwidth_hz is None:
+        raise ValueError(
+            f"channel.fading.frequency = {fading.frequency.kind} needs cell.subchannel_bandwidth_hz"
+        )
+    if isinstance(fading.time, Jakes):
+        _require_no_alias(fading.time, round_s, top_speed_m_s)
+
+
+def _require_no_alias(time: Jakes, round_s: float | None, top_speed_m_s: float | None) -> None:
+    """Rounds must be shorter than half a period of the Doppler shift."""
     if round_s is None:
         raise ValueError("channel.fading.time = jakes needs channel.round_s")
-    shift = doppler_hz(time)
+    speed_m_s = top_speed_m_s if time.speed_m_s is None else time.speed_m_s
+    if time.speed_m_s is None and top_speed_m_s == 0.0:
+        raise ValueError(
+            "channel.fading.time.speed_m_s is missing: without channel.mobility it must be given"
+        )
+    shift = (speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
     if shift * round_s > 0.5:
         raise ValueError(
             f"channel.fading.time = jakes: rounds of {round_s:g} s are longer than half a period "

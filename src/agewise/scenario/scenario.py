@@ -18,7 +18,9 @@ from agewise.scenario.errors import (
     require_present,
 )
 from agewise.scenario.fading import require_fading, require_knowledge
+from agewise.scenario.geometry import NoMobility
 from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
 from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
 from agewise.scenario.timing import (
@@ -133,8 +135,16 @@ class Scenario(Section):
         if isinstance(self.channel, ModelledChannel):
             budget = isinstance(self.channel.link, LinkBudget)
             require_consistent(self.channel)
+            mobility = self.channel.mobility
+            still = isinstance(mobility, NoMobility)
             require_fading(
-                self.channel.fading, self.cell.subchannel_bandwidth_hz, self.channel.round_s
+                self.channel.fading,
+                self.cell.subchannel_bandwidth_hz,
+                self.channel.round_s,
+                0.0 if still else getattr(mobility, "top_speed_m_s", None),
+                knows_sight=not isinstance(
+                    self.channel.path_loss, PowerLaw | LogDistance | FreeSpace
+                ),
             )
             require_knowledge(self.channel.knowledge, self.channel.fading)
         for needs, section in (
