@@ -322,7 +322,7 @@ def test_long_values_are_shortened():
     ("name", "hint"),
     [
         ("rounds", "there is no rounds; did you mean run.rounds?"),
-        ("path", "did you mean channel.path or timing.computing.path or data.dataset.path?"),
+        ("path", "channel.path or timing.computing.path or data.dataset.path?"),
         ("learn.classes_per_ue", "did you mean data.partition.classes_per_ue?"),
         ("learn.local_step", "did you mean learn.local_steps?"),
         ("self", "there is no self; there are cell, channel"),

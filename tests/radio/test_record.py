@@ -55,7 +55,6 @@ def scenario(request, tmp_path):
 
 @pytest.mark.parametrize("ending", ["npz", "h5"])
 def test_a_replay_is_the_run_itself_to_the_byte(scenario, ending, tmp_path):
-    if ending == "h5":
     file = record_trace(scenario, tmp_path / f"recorded.{ending}", seed=4)
     replayed = scenario.with_(channel={"kind": "trace", "path": str(file)})
     channel, replay = (make_channel(each, Streams(4)) for each in (scenario, replayed))

@@ -127,7 +127,6 @@ def test_drive_tests_hold_the_last_measurement(tmp_path):
 
 @pytest.mark.parametrize("kind", FILES)
 def test_every_format_runs(tmp_path, kind):
-    if kind == "hdf5":
     channel = trace_channel(tmp_path, kind)
     scenario = tiny(channel=channel, **{"cell.subchannel_bandwidth_hz": BANDWIDTH_HZ})
     assert len(simulate(scenario, "max-pack", 1)) == SHAPE[0]

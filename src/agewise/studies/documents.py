@@ -20,6 +20,7 @@ PARTS: dict[str, str] = {
     "gap-paper/gap.md": "agewise gap",
     "radio-paper/radio.md": "make radio",
     "benchmark/headline.md": "agewise benchmark",
+    "neural-mlp-mnist/neural.md": "make neural",
 }
 
 

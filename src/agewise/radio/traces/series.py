@@ -102,7 +102,7 @@ class MeanSnrs:
     def drawn(self, size: Size, streams: Streams) -> Trace:
         """Fading from the seed varies the gains over the subchannels around these means."""
         settings, width_hz = self.settings, size.bandwidth_hz
-        require_fading(settings.fading, width_hz, settings.round_s)
+        require_fading(settings.fading, width_hz, settings.round_s, 0.0, knows_sight=False)
         cell = Cell(ues=size.ues, subchannels=size.subchannels, subchannel_bandwidth_hz=width_hz)
         fading = make_fading(settings.fading, cell, settings.round_s, streams)
         faded = _Faded(self.snr, self.positions_m, fading, size.subchannels)
