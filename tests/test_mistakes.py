@@ -722,6 +722,7 @@ def test_names_that_the_locale_cannot_write(tmp_path):
 JSON_COMMANDS = {
     "policies": (),
     "advise": ("tiny.toml",),
+    "channel": ("tiny.toml", "--set", "channel.fading=none"),
     "run": ("tiny.toml", "--engine", "inline"),
     "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline"),
     "sweep": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--vary", "threshold.rate=1,4"),
