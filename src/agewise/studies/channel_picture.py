@@ -25,7 +25,8 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
         raise ValueError(f"{path}: a picture ends in {', '.join(ENDINGS)}")
     with paper_style():
         figure = new_figure(PAGE_IN, 4.5)
-        upper, lower = figure.subfigures(2, 1, height_ratios=(1.12, 1.0))
+        parts: Any = figure.subfigures(2, 1, height_ratios=(1.12, 1.0))
+        upper, lower = parts
         _draw_upper(upper, view)
         _draw_lower(lower, view)
         save(figure, path)
