@@ -349,6 +349,7 @@ TWINS = {
     "show": [agewise.Result.open, *TABLES],
     "report": [agewise.Result.open, agewise.write_page],
     "figure": [agewise.Result.open, agewise.draw_figure],
+    "channel": [agewise.view_channel, agewise.draw_channel],
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
     "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
@@ -388,6 +389,7 @@ OTHER_DEFAULTS = {
     "ties": "any parameter of the policy",
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
+    "channel output": "a picture only where it is asked for",
     "benchmark policies": "none stands for Python's default",
 }
 #: Parameters that a command has no option for.
@@ -395,6 +397,7 @@ PYTHON_ONLY = {
     "advise": {"evidence"},  # that of the package
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
+    "channel": {"view"},  # what view_channel returns
     "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
 }
 

@@ -6,6 +6,11 @@ import pytest
 
 from agewise.extras import require
 
+INSTALL_TORCH = (
+    "pip install 'agewise[torch]' (pytorch.org says how to get the build for CPUs, which is far "
+    "smaller)"
+)
+
 
 def test_a_package_that_is_there():
     assert require("pandas", "pandas").DataFrame({"a": [1]}).size == 1
@@ -22,6 +27,7 @@ def test_a_package_that_is_there():
         ),
         ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
         ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
+        ("torch", "torch", f"models of kind torch need torch: {INSTALL_TORCH}"),
     ],
 )
 def test_one_that_is_not_is_one_sentence(module, extra, message, monkeypatch):

@@ -69,11 +69,43 @@ class Spent:
 
 @dataclass(frozen=True, eq=False)
 class Books:
-    """The costs of the rounds of one run: an update has ``payload_bits``, R_s is ``threshold``."""
+    """The costs of the rounds of one run: an update has ``payload_bits``, R_s is ``threshold``.
+
+    Local learning takes ``compute_slots[ue]``, and what is there after ``deadline_slots`` is late.
+    """
 
     payload_bits: float
     threshold: float
+    compute_slots: Numbers
+    deadline_slots: float
     clock: Clock | None
+
+    def deliver(
+        self, allocation: Allocation, true_gains: Numbers | None, batteries: "Batteries | None"
+    ) -> "Delivery":
+        """What becomes of the uploads of a round.
+
+        ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
+        An upload in vain takes the whole slot.
+        """
+        if true_gains is not None:
+            allocation = allocation.meeting(true_gains)
+        scheduled = np.flatnonzero(allocation.scheduled)
+        rates = allocation.rate[scheduled]
+        reached = allocation.reaches(self.threshold)[scheduled]
+        sent = rates if reached.all() else np.where(reached, rates, self.threshold)
+        spent = self.spent(allocation, scheduled, sent)
+        if batteries is not None:
+            batteries, spent = batteries.drained(spent, scheduled)
+        outcome = np.full(scheduled.size, "received")
+        if self.deadline_slots < math.inf:
+            taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
+            outcome[taken > self.deadline_slots] = "late"
+        # The first thing that went wrong is what counts.
+        outcome[~reached] = "outage"
+        outcome[~spent.lasted] = "battery"
+        received = scheduled[outcome == "received"]
+        return Delivery(allocation, scheduled, rates, outcome, received, spent, batteries)
 
     def spent(self, allocation: Allocation, scheduled: NDArray[np.int64], rates: Numbers) -> Spent:
         """What a round takes in which these UEs upload at these rates, without batteries."""
@@ -123,6 +155,24 @@ class Batteries:
         return Batteries(left_j), drawn
 
 
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """What became of the uploads of a round.
+
+    The ``allocation`` has the gains and rates that were met; ``rates[i]`` and ``outcome[i]`` (of
+    `agewise.records.OUTCOMES`) are those of the i-th of the ``scheduled`` UEs, and ``received`` are
+    the UEs whose updates arrived.
+    """
+
+    allocation: Allocation
+    scheduled: NDArray[np.int64]
+    rates: Numbers
+    outcome: NDArray[np.str_]
+    received: NDArray[np.int64]
+    spent: Spent
+    batteries: Batteries | None
+
+
 def open_books(scenario: Scenario, streams: Streams, power_budget: float, length: int) -> Books:
     """The books of a run on a channel of this power budget with models of this length."""
     payload = payload_bits(scenario, length)
@@ -136,7 +186,13 @@ def open_books(scenario: Scenario, streams: Streams, power_budget: float, length
             watts=1.0 if whole_w is None else whole_w / power_budget,
             devices=make_devices(scenario, timing, streams),
         )
-    return Books(payload, scenario.rate_for(payload), clock)
+    return Books(
+        payload,
+        scenario.rate_for(payload),
+        compute_slots(scenario, streams),
+        deadline_slots(scenario),
+        clock,
+    )
 
 
 def make_batteries(scenario: Scenario, streams: Streams) -> Batteries | None:

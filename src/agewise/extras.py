@@ -5,9 +5,13 @@ from types import ModuleType
 
 _NEEDED_BY = {
     "flower": "scheduling a live federation needs",
+    "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
     "ray": "the engine ray needs",
-    "torch": "neural networks need",
+    "torch": "models of kind torch need",
+}
+_BESIDES = {
+    "torch": " (pytorch.org says how to get the build for CPUs, which is far smaller)",
 }
 
 
@@ -25,5 +29,6 @@ def require(module: str, extra: str) -> ModuleType:
             raise  # the package is there, and something that it needs itself is not
         needed = _NEEDED_BY.get(extra, "this needs")
         raise ModuleNotFoundError(
-            f"{needed} {package}: pip install 'agewise[{extra}]'", name=error.name
+            f"{needed} {package}: pip install 'agewise[{extra}]'{_BESIDES.get(extra, '')}",
+            name=error.name,
         ) from error

@@ -116,9 +116,10 @@ class RoundRecord:
 
     What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
     UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
-    and ``bits`` that were sent, also by UEs whose update did not arrive. The batteries of the UEs
-    ``emptied`` ran out in this round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None``
-    where they stay at those of `RunInfo`.
+    and ``bits`` that were sent, also by UEs whose update did not arrive, ``None`` in a live
+    federation, which does not count them. The batteries of the UEs ``emptied`` ran out in this
+    round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None`` where they stay at those of
+    `RunInfo`.
     """
 
     t: int
@@ -141,8 +142,8 @@ class RoundRecord:
     optimum_bound: float | None
     seconds: float | None
     energy_j: NDArray[np.float64] | None
-    uses: float
-    bits: float
+    uses: float | None
+    bits: float | None
     emptied: NDArray[np.int64]
     positions_m: NDArray[np.float32] | None = None
 

@@ -40,7 +40,10 @@ class Axis:
         if self.column is None:
             return np.arange(1.0, len(history) + 1.0)
         self.require(history.info.scenario)
-        return np.asarray(np.cumsum(history.numbers(self.column)))
+        costs = history.numbers(self.column)
+        if np.isnan(costs).any():
+            raise ValueError(f"the run does not know its {self.name}: look at it over rounds")
+        return np.asarray(np.cumsum(costs))
 
     def require(self, scenario: Mapping[str, Any]) -> None:
         """``ValueError`` unless runs of this resolved scenario know what they spend."""

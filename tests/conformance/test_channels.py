@@ -1,15 +1,14 @@
 """What every channel must do, however it is made."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from agewise import Scenario, Streams
 from agewise.radio import make_channel
 from tests.radio.cells import DRIFT, WALK, office, street
+from tests.radio.trace_files import FILES, SEEDED, trace_channel
 from tests.scenarios import tiny
 
-SHAPE = (8, 12, 5)
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
 MOTION = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
 FIXED = {"kind": "fixed", "k_db": 6.0}
@@ -61,46 +60,33 @@ PARTS = {
     "all": {"channel.interference": _LOUD, "channel.mobility": WALK, "channel.round_s": 5.0,
             "channel.path_loss.indoor_share": 0.5},
 }  # fmt: skip
+MODELS = ["model", "unfaded", "physical", "office", *PARTS]
 
 
-@pytest.fixture(
-    params=[
-        "model",
-        "unfaded",
-        "physical",
-        "office",
-        *FADING,
-        *KNOWLEDGE,
-        "npz",
-        "parquet",
-        *PARTS,
-    ],
-)
-def scenario(request, tmp_path):
-    if request.param in PARTS:
-        return street(**PARTS[request.param])
-    if request.param == "office":
+@pytest.fixture(params=[*MODELS, *FADING, *KNOWLEDGE, *FILES])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def scenario(kind, tmp_path):
+    if kind in PARTS:
+        return street(**PARTS[kind])
+    if kind == "office":
         return office()
-    if request.param == "model":
+    if kind == "model":
         return tiny()
-    if request.param == "unfaded":
+    if kind == "unfaded":
         return tiny(**{"channel.fading": "none"})
-    if request.param == "physical":
+    if kind == "physical":
         return Scenario.preset("physical").with_(**{"cell.ues": 12, "cell.subchannels": 5})
-    if request.param in FADING:
-        fading, needs = FADING[request.param]
+    if kind in FADING:
+        fading, needs = FADING[kind]
         return tiny(**{"channel.fading": fading}, **needs)
-    if request.param in KNOWLEDGE:
-        return tiny(**{"channel.knowledge": KNOWLEDGE[request.param]})
-    gains = np.random.default_rng(0).exponential(size=SHAPE)
-    path = tmp_path / f"trace.{request.param}"
-    if request.param == "npz":
-        np.savez(path, gains=gains)
-    else:
-        t, ue, subchannel = (axis.ravel() for axis in np.indices(SHAPE))
-        columns = {"round": t, "ue": ue, "subchannel": subchannel, "gain": gains.ravel()}
-        pl.DataFrame(columns).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
-    return tiny(channel={"kind": "trace", "path": str(path), "power_budget": 2.0})
+    if kind in KNOWLEDGE:
+        return tiny(**{"channel.knowledge": KNOWLEDGE[kind]})
+    channel = trace_channel(tmp_path, kind, power_budget=2.0)
+    return tiny(channel=channel, **{"cell.subchannel_bandwidth_hz": 180e3})
 
 
 def test_blocks_have_the_size_of_the_cell(scenario):
@@ -130,7 +116,7 @@ def test_any_block_in_any_order(scenario):
             np.testing.assert_array_equal(again.positions_m, first[t].positions_m)
 
 
-def test_the_seed_alone_decides(scenario):
+def test_the_seed_alone_decides(scenario, kind):
     one, other = (make_channel(scenario, Streams(seed)).block(0) for seed in (5, 6))
-    is_trace = scenario.channel.kind == "trace"
-    assert np.array_equal(one.true, other.true) == is_trace
+    is_random = kind in MODELS or kind in SEEDED
+    assert np.array_equal(one.true, other.true) != is_random

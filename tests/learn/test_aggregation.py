@@ -10,7 +10,8 @@ from agewise import memory as machine
 from agewise.engines import Inline, Local
 from agewise.learn import Updates, keeps_updates, make_aggregator, memory_bytes
 from agewise.learn.aggregation import Adam, Average, Memory, Momentum, VarianceReduced
-from agewise.simulation import kept_memories, rounds, simulate
+from agewise.resources import kept_memories
+from agewise.simulation import rounds, simulate
 from tests.learn import aggregation_twin as twin
 from tests.scenarios import tiny
 

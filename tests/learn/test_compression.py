@@ -12,8 +12,9 @@ from agewise.learn import (
     make_compressor,
     rate_threshold,
 )
+from agewise.resources import kept_memories
 from agewise.scenario import ScenarioError
-from agewise.simulation import kept_memories, rounds, simulate
+from agewise.simulation import rounds, simulate
 from tests.scenarios import tiny
 
 TOP_K = {"kind": "top-k", "share": 0.1}

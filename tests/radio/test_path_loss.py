@@ -53,8 +53,6 @@ def test_golden_values_of_ns3(name, seen, golden):
 @pytest.mark.parametrize("carrier_ghz", [0.7, 3.5, 28.0])
 def test_a_second_implementation(name, carrier_ghz, seen):
     """CRRM (MIT licence), on 200 distances over the range of the model."""
-    pytest.importorskip("matplotlib")  # which it needs
-    pytest.importorskip("CRRM", exc_type=ImportError)
     settings = MODELS[name].model_copy(update={"carrier_ghz": carrier_ghz})
     module, made = {
         "uma": ("UMa_pathloss_model_06", "UMa_pathloss"),

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import Advice, Benchmark, Explanation, Gap, MapResult, Reproduction
+    from agewise.studies import (
+        Advice,
+        Benchmark,
+        ChannelView,
+        Explanation,
+        Gap,
+        MapResult,
+        Reproduction,
+    )
     from agewise.traffic import Traffic
 
 
@@ -306,6 +314,52 @@ def _mean_peak(traffic: "Traffic") -> float:
     total = traffic.deliveries[heard].sum()
     peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
     return float(peaks / total) if total else math.nan
+
+
+#: What the numbers of a channel's summary are called in a table, and how they are written.
+_CHANNEL_ROWS = {
+    "ues": ("UEs", ",d"),
+    "subchannels": ("subchannels", ",d"),
+    "rounds": ("rounds looked at", ",d"),
+    "power_budget": ("power budget of a UE", ".4g"),
+    "rate_threshold": ("rate threshold (bit per real channel use)", ".4g"),
+    "mean_snr_db_5%": ("mean SNR on one subchannel, 5% of UEs below (dB)", ".1f"),
+    "mean_snr_db_median": ("- half of them below (dB)", ".1f"),
+    "mean_snr_db_95%": ("- 95% below (dB)", ".1f"),
+    "line_of_sight_share": ("share of UEs in line of sight", ".2f"),
+    "time_correlation_1": ("correlation of gains from round to round", ".2f"),
+    "frequency_correlation_1": ("- from subchannel to subchannel", ".2f"),
+    "seen_error_db": ("error of what the access point sees, rms (dB)", ".2f"),
+    "one_subchannel_share": ("UEs and rounds in which one subchannel is enough", ".3f"),
+    "needed_subchannels_mean": ("subchannels needed where some number is enough", ".2f"),
+    "served_share": ("UEs and rounds that can be served", ".3f"),
+    "never_served": ("UEs that can never be served", ",d"),
+}
+
+
+def print_channel(view: "ChannelView", picture: Path | None, *, as_json: bool) -> None:
+    """What a channel means: a table, and where the picture is."""
+    summary = view.summary()
+    if as_json:
+        each = {"mean_snr_db": view.mean_snr_db.tolist()}
+        if view.served_share is not None:
+            each["served_share"] = view.served_share.tolist()
+        lags = {
+            "time_correlation": view.time_correlation.tolist(),
+            "frequency_correlation": view.frequency_correlation.tolist(),
+        }
+        shown = None if picture is None else str(picture)
+        print_json({**summary, "each_ue": each, "each_lag": lags, "picture": shown})
+        return
+    table = _table()
+    _columns(table, ["channel"], ["value"])
+    for name, (words, form) in _CHANNEL_ROWS.items():
+        if summary.get(name) is not None:
+            text = format(summary[name], form)
+            table.add_row(words, text if text.strip("-0.") else text.lstrip("-"))
+    _show(table)
+    if picture is not None:
+        say(f"Picture: {picture}")
 
 
 def described_allocation(

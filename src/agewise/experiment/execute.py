@@ -25,8 +25,8 @@ from agewise.experiment.runs import (
 )
 from agewise.memory import require_memory
 from agewise.policies import Policy
+from agewise.resources import expected_seconds, kept_memories
 from agewise.scenario import Scenario
-from agewise.simulation import expected_seconds, kept_memories
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")

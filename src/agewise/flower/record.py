@@ -127,8 +127,8 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
         optimum_bound=None,
         seconds=None,
         energy_j=None,
-        uses=np.nan,
-        bits=np.nan,
+        uses=None,
+        bits=None,
         emptied=np.empty(0, np.int64),
     )
 

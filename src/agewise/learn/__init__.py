@@ -1,7 +1,5 @@
 """Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
 
-from agewise.accounting import payload_bits
-from agewise.data import Dataset, Partition, load_once
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
@@ -16,7 +14,7 @@ from agewise.learn.aggregation import (
     make_aggregator,
     memory_bytes,
 )
-from agewise.learn.base import Evaluation, Learner, Params
+from agewise.learn.base import Evaluation, Learner, LearnerKind, Params, proximal_weight
 from agewise.learn.compression import (
     Compressor,
     Trained,
@@ -26,10 +24,18 @@ from agewise.learn.compression import (
     make_compressor,
 )
 from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.linear import LinearLearner, outputs_of
+from agewise.learn.linear import LinearLearner
+from agewise.learn.local import (
+    LocalObjective,
+    keeps_variates,
+    make_local_objective,
+    variates_bytes,
+)
+from agewise.learn.makers import add_module, added_maker, source_file
+from agewise.learn.mlp import MlpLearner
+from agewise.learn.registry import make_learner, model_length, rate_threshold
 from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
-from agewise.scenario import Learn, Linear, ModelThreshold, Scenario
 
 __all__ = [
     "Aggregated",
@@ -39,53 +45,36 @@ __all__ = [
     "Evaluation",
     "KMeansLearner",
     "Learner",
+    "LearnerKind",
     "LinearLearner",
+    "LocalObjective",
     "Memory",
+    "MlpLearner",
     "Params",
     "State",
     "Trained",
     "Updates",
     "VarianceReduced",
+    "add_module",
+    "added_maker",
     "average",
     "compression_bytes",
     "compression_state",
     "is_finite",
     "keeps_unsent",
     "keeps_updates",
+    "keeps_variates",
     "make_aggregator",
     "make_compressor",
     "make_learner",
+    "make_local_objective",
     "memory_bytes",
     "model_length",
+    "proximal_weight",
     "rate_threshold",
     "reports",
     "set_threads",
+    "source_file",
     "update_reports",
+    "variates_bytes",
 ]
-
-
-def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
-    """The learner that a scenario describes."""
-    if not partition.sizes.all():
-        empty = int((partition.sizes == 0).argmax())
-        raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
-    model = settings.model
-    if isinstance(model, Linear):
-        return LinearLearner.of(dataset, partition, settings, model)
-    return KMeansLearner.of(dataset, partition, settings, model)
-
-
-def model_length(dataset: Dataset, settings: Learn) -> int:
-    """How many numbers a model of this data set has."""
-    model, features = settings.model, dataset.train.feature_count
-    if isinstance(model, Linear):
-        return (features + 1) * outputs_of(dataset, model)
-    return features * model.clusters
-
-
-def rate_threshold(scenario: Scenario) -> float:
-    """R_s in bits per real channel use, whatever it follows from; a model's length is looked up."""
-    if not isinstance(scenario.threshold, ModelThreshold):
-        return scenario.rate_threshold
-    length = model_length(load_once(scenario.data), scenario.learn)
-    return scenario.rate_for(payload_bits(scenario, length))

@@ -13,7 +13,8 @@ from agewise.radio.path_loss import (
     make_path_loss,
 )
 from agewise.radio.placement import UniformDisc
-from agewise.radio.trace import read_trace
+from agewise.radio.record import record_trace
+from agewise.radio.traces import Trace, open_gains
 
 __all__ = [
     "Block",
@@ -32,11 +33,13 @@ __all__ = [
     "RecordedChannel",
     "StandardLoss",
     "Surroundings",
+    "Trace",
     "Unfaded",
     "UniformDisc",
     "make_channel",
     "make_path_loss",
+    "open_gains",
     "read_ages",
     "read_gains",
-    "read_trace",
+    "record_trace",
 ]

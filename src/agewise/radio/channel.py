@@ -22,7 +22,7 @@ from agewise.radio.path_loss import StandardLoss, make_path_loss, make_scale
 from agewise.radio.placement import make_placement
 from agewise.radio.shadowing import make_shadowing
 from agewise.radio.sight import Sight
-from agewise.radio.trace import read_trace
+from agewise.radio.traces import Size, Trace, as_block, open_trace
 from agewise.random import Streams
 
 
@@ -58,6 +58,11 @@ class Channel(Protocol):
         """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
         ...
 
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        ...
+
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was asked before."""
         ...
@@ -82,6 +87,11 @@ class ModelledChannel:
         """K, the number of UEs."""
         return self.places.ue_count
 
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        return isinstance(self.places, MovingPlaces)
+
     def block(self, t: int) -> Block:
         """Round ``t``, whatever was drawn before."""
         large = self.places.at(t)
@@ -95,34 +105,42 @@ class ModelledChannel:
 
 @dataclass(frozen=True, eq=False)
 class RecordedChannel:
-    """Gains that were measured or recorded: ``gains[round, ue, subchannel]``."""
+    """A channel that was measured or recorded; one block of it at a time is in memory."""
 
-    gains: NDArray[np.float64]
+    trace: Trace
     power_budget: float
 
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return int(self.gains.shape[1])
+        return int(self.trace.gains.shape[1])
 
     @property
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
-        return int(self.gains.shape[2])
+        return int(self.trace.gains.shape[2])
+
+    @property
+    def moves(self) -> bool:
+        """Whether UEs are elsewhere in other rounds."""
+        return self.trace.moves
 
     def block(self, t: int) -> Block:
-        """Round ``t`` of the trace; nobody knows where the UEs were."""
-        if not 0 <= t < len(self.gains):
-            raise ValueError(f"the trace has {len(self.gains)} rounds: there is no round {t}")
-        return Block(self.gains[t], self.gains[t], None)
+        """Round ``t`` of the trace."""
+        rounds = self.trace.gains.shape[0]
+        if not 0 <= t < rounds:
+            raise ValueError(f"the trace has {rounds} rounds: there is no round {t}")
+        true, seen = as_block(self.trace.gains[t]), self.trace.seen
+        return Block(true if seen is None else as_block(seen[t]), true, self.trace.positions_at(t))
 
 
 def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
     """The channel of one run of a scenario: what is random in it follows from the streams."""
     cell, channel = scenario.cell, scenario.channel
     if isinstance(channel, scenarios.TraceChannel):
-        wanted = (scenario.run.rounds, cell.ues, cell.subchannels)
-        return RecordedChannel(read_trace(channel.path, wanted), channel.power_budget)
+        size = Size(scenario.run.rounds, cell.ues, cell.subchannels, cell.subchannel_bandwidth_hz)
+        trace = open_trace(channel, size, streams)
+        return RecordedChannel(trace, channel.power_budget or trace.power_budget or 1.0)
     surroundings = make_surroundings(channel, cell.subchannel_bandwidth_hz or 0.0, streams)
     return ModelledChannel(
         places=make_places(channel, surroundings, (scenario.run.rounds, cell.ues), streams),

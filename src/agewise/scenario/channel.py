@@ -83,25 +83,3 @@ class ModelledChannel(Section):
     knowledge: Knowledge = Field(
         default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
-
-    @property
-    def moves(self) -> bool:
-        """Whether UEs move."""
-        return not isinstance(self.mobility, NoMobility)
-
-
-class TraceChannel(Section):
-    """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
-
-    kind: Literal["trace"] = "trace"
-    path: str = Field(description="an .npz with an array gains[round, ue, subchannel], or .parquet")
-    power_budget: float = Field(
-        default=1.0,
-        ge=1e-100,
-        le=1e100,
-        description="P_TX in the unit that makes gain times power an SNR; 1 if the gains are SNRs "
-        "with all power on one subchannel",
-    )
-
-
-Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from agewise.scenario import toml
-from agewise.scenario.channel import Cell, Channel, LinkBudget, ModelledChannel
+from agewise.scenario.channel import Cell, LinkBudget, ModelledChannel
 from agewise.scenario.errors import (
     ScenarioError,
     explain,
@@ -31,6 +31,7 @@ from agewise.scenario.timing import (
     Timing,
     require_fitting,
 )
+from agewise.scenario.trace import Channel
 
 
 class Scenario(Section):
