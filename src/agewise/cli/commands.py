@@ -268,10 +268,16 @@ def figure_command(
     folder: Folder,
     kind: Annotated[
         str,
-        typer.Argument(help="accuracy, reached, ages, distance, diversity, labels or map."),
+        typer.Argument(
+            help="accuracy, gain, heat, forest, trade-off, reached, ages, distribution, distance, "
+            "classes, diversity, labels or map."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file: .pdf, .svg, .eps or .png.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
+        ),
     ],
     at: Annotated[
         list[str] | None,
@@ -280,14 +286,38 @@ def figure_command(
         ),
     ] = None,
     baseline: Baseline = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policies", "--policy", help="Which to show, once for each; all if none."),
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches."),
+    ] = None,
+    ylim: Annotated[
+        tuple[float, float] | None, typer.Option(help="The ends of the vertical axis: 0.7 0.9.")
+    ] = None,
+    style: Annotated[
+        str, typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file.")
+    ] = "paper",
+    over: Over = "rounds",
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
-    Example: agewise figure runs/reproduce-paper accuracy -o accuracy.pdf
+    Example: agewise figure runs/reproduce-paper gain -o gain.pdf --width page --ylim -2 4
     """
-    result = agewise.Result.open(folder, baseline)
-    setting = values_of(at, "--at")
-    printing.say(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+    drawn = agewise.draw_figure(
+        agewise.Result.open(folder, baseline),
+        kind,
+        output,
+        values_of(at, "--at"),
+        policies=policies,
+        width=width,
+        ylim=ylim,
+        style=style,
+        over=over,
+    )
+    printing.say(f"Figure: {drawn}")
 
 
 @command("traffic")

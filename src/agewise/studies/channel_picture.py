@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agewise.report.charts import colour
-from agewise.report.figures import PAGE_IN, paper_style, save
+from agewise.report.style import PAGE_IN, colour, new_figure, paper_style, save
 from agewise.studies.channel_view import Area, ChannelView
 
 if TYPE_CHECKING:
@@ -24,15 +23,13 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
     path = Path(output)
     if path.suffix not in ENDINGS:
         raise ValueError(f"{path}: a picture ends in {', '.join(ENDINGS)}")
-    with paper_style() as plt:
-        figure = plt.figure(figsize=(PAGE_IN, 4.5), layout="constrained")
-        try:
-            upper, lower = figure.subfigures(2, 1, height_ratios=(1.12, 1.0))
-            _draw_upper(upper, view)
-            _draw_lower(lower, view)
-            save(figure, path)
-        finally:
-            plt.close(figure)
+    with paper_style():
+        figure = new_figure(PAGE_IN, 4.5)
+        parts: Any = figure.subfigures(2, 1, height_ratios=(1.12, 1.0))
+        upper, lower = parts
+        _draw_upper(upper, view)
+        _draw_lower(lower, view)
+        save(figure, path)
     return path
 
 

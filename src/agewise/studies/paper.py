@@ -14,10 +14,10 @@ import polars as pl
 from agewise import statistics
 from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
+from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import accuracy_curves, gain_curve, paper_style, save
+from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
 from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
-from agewise.report.figures import PAGE_IN
 from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
@@ -145,6 +145,16 @@ def _accuracy(row: dict[str, Any], point: str) -> str:
     return f"{with_interval(values, 'at')}<br>{said}"
 
 
+def _drawn(result: Result) -> list[Path]:
+    """The files of the figure; what was computed is worth saying even if none can be drawn."""
+    try:
+        return draw(result)
+    except Exception as error:  # fonts, disks and Matplotlib fail in many ways
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
+        return []
+
+
 def draw(result: Result) -> list[Path]:
     """The figure, as PNG and PDF in the results folder.
 
@@ -159,12 +169,12 @@ def draw(result: Result) -> list[Path]:
     gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
     gain = statistics.mean_interval(gains)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
-    with paper_style() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE_IN, 2.7), layout="constrained")
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.7)
+        left, right = figure.subplots(1, 2)
         accuracy_curves(curves, left, runs=runs)
         gain_curve(gain, EARLY, right, runs=gains)
         right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
-        plt.close(figure)
     return files
