@@ -24,9 +24,9 @@ def loaded_after(statement):
 @pytest.mark.parametrize("statement", ["import agewise", "import agewise.cli"])
 def test_importing_is_light(statement):
     """What is heavy comes with the first public name that needs it."""
-    heavy = {"matplotlib", "numba", "numpy", "plotly", "polars", "pydantic", "scipy"}
+    heavy = {"matplotlib", "numba", "numpy", "polars", "pydantic", "scipy"}
     assert not {*heavy, "torch"} & set(loaded_after(statement))
-    assert heavy - {"matplotlib", "plotly"} <= set(loaded_after(f"{statement}; agewise.compare"))
+    assert heavy - {"matplotlib"} <= set(loaded_after(f"{statement}; agewise.compare"))
 
 
 def test_linear_models_learn_without_torch(tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ from types import ModuleType
 
 _NEEDED_BY = {
     "flower": "scheduling a live federation needs",
+    "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
-    "plot": "figures need",
     "ray": "the engine ray needs",
     "torch": "models of kind torch need",
 }
@@ -18,7 +18,7 @@ _BESIDES = {
 def require(module: str, extra: str) -> ModuleType:
     """The optional module; ``ModuleNotFoundError`` says how to install it if it is not there.
 
-    >>> require("json", "plot").__name__
+    >>> require("json", "pandas").__name__
     'json'
     """
     package = module.partition(".")[0]

@@ -1,22 +1,31 @@
 """What a run is computed from besides the package and the scenario, known by its content.
 
-Sources have names: ``data:PATH`` for a file of the data set and ``trace:PATH`` for recorded gains,
-as the scenario writes them, ``policy:NAME`` for the source of a policy from outside the package,
-``model:FILE.py:FUNCTION`` or ``model:NAME`` for that of a PyTorch module from a file or from the
-running program. What a policy or a module imports from elsewhere is not covered.
+Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains,
+``positions:PATH`` and ``tracks:PATH`` for where UEs are and how they move, ``devices:PATH`` for
+measured devices, as the scenario writes them; ``policy:NAME`` for the source of a policy from
+outside the package, ``model:FILE.py:FUNCTION`` or ``model:NAME`` for that of a PyTorch module from
+a file or from the running program. What a policy or a module imports from elsewhere is not covered.
 """
 
 import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
 from agewise.learn import added_maker, source_file
-from agewise.scenario import Scenario, Torch, TraceChannel
+from agewise.scenario import (
+    DeviceProfiles,
+    MobilityFile,
+    PlacementFile,
+    Scenario,
+    SecondsTiming,
+    Torch,
+    TraceChannel,
+)
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
@@ -35,8 +44,7 @@ def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
 def source_files(scenario: Scenario) -> dict[str, Path]:
     """The files that a scenario names, by the names of their sources."""
     files = {f"data:{name}": file for name, file in files_of(scenario.data).items()}
-    if isinstance(scenario.channel, TraceChannel):
-        files[f"trace:{scenario.channel.path}"] = Path(scenario.channel.path)
+    files |= {f"{kind}:{path}": Path(path) for kind, path in _other_files(scenario)}
     model = scenario.learn.model
     if isinstance(model, Torch) and model.source is not None:
         files[f"model:{model.source}"] = source_file(model.source)
@@ -46,12 +54,25 @@ def source_files(scenario: Scenario) -> dict[str, Path]:
 def source_names(scenario: Scenario) -> set[str]:
     """The names of the files that a scenario names, without a look at any of them."""
     names = {f"data:{name}" for name in names_of(scenario.data)}
-    if isinstance(scenario.channel, TraceChannel):
-        names.add(f"trace:{scenario.channel.path}")
+    names |= {f"{kind}:{path}" for kind, path in _other_files(scenario)}
     model = scenario.learn.model
     if isinstance(model, Torch):
         names.add(f"model:{model.source or model.name}")
     return names
+
+
+def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Besides the data: what each file is, and its path."""
+    if isinstance(scenario.channel, TraceChannel):
+        yield "trace", scenario.channel.path
+    else:
+        if isinstance(scenario.channel.placement, PlacementFile):
+            yield "positions", scenario.channel.placement.path
+        if isinstance(scenario.channel.mobility, MobilityFile):
+            yield "tracks", scenario.channel.mobility.path
+    timing = scenario.timing
+    if isinstance(timing, SecondsTiming) and isinstance(timing.computing, DeviceProfiles):
+        yield "devices", timing.computing.path
 
 
 def policy_source(name: str) -> str:

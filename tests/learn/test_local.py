@@ -7,7 +7,8 @@ from agewise import Streams
 from agewise import memory as machine
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn import Updates, average, make_learner, make_local_objective
-from agewise.simulation import kept_memory, require_resources, rounds
+from agewise.resources import kept_memories, require_resources
+from agewise.simulation import rounds
 from tests.learn.test_learners import linear, settings_of
 from tests.scenarios import tiny
 
@@ -132,7 +133,7 @@ def test_a_run_with_a_local_objective_learns_otherwise(local):
 
 def test_what_variates_take_is_said_and_refused(monkeypatch):
     scenario = tiny(**{"learn.local": "control-variates"})
-    (kept,) = kept_memory(scenario)
+    (kept,) = kept_memories(scenario)
     assert kept.bytes == 12 * 210 * 4 + 210 * 8
     assert str(kept) == "control-variates keep 12 x 210 numbers: 11.8 kB"
     monkeypatch.setattr(machine, "available_bytes", lambda: kept.bytes - 1)

@@ -15,6 +15,14 @@ from agewise.learn.aggregation import (
     memory_bytes,
 )
 from agewise.learn.base import Evaluation, Learner, LearnerKind, Params, proximal_weight
+from agewise.learn.compression import (
+    Compressor,
+    Trained,
+    compression_bytes,
+    compression_state,
+    keeps_unsent,
+    make_compressor,
+)
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
 from agewise.learn.local import (
@@ -25,7 +33,7 @@ from agewise.learn.local import (
 )
 from agewise.learn.makers import add_module, added_maker, source_file
 from agewise.learn.mlp import MlpLearner
-from agewise.learn.registry import make_learner, model_length
+from agewise.learn.registry import make_learner, model_length, rate_threshold
 from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
 
@@ -33,6 +41,7 @@ __all__ = [
     "Aggregated",
     "Aggregator",
     "Average",
+    "Compressor",
     "Evaluation",
     "KMeansLearner",
     "Learner",
@@ -43,20 +52,26 @@ __all__ = [
     "MlpLearner",
     "Params",
     "State",
+    "Trained",
     "Updates",
     "VarianceReduced",
     "add_module",
     "added_maker",
     "average",
+    "compression_bytes",
+    "compression_state",
     "is_finite",
+    "keeps_unsent",
     "keeps_updates",
     "keeps_variates",
     "make_aggregator",
+    "make_compressor",
     "make_learner",
     "make_local_objective",
     "memory_bytes",
     "model_length",
     "proximal_weight",
+    "rate_threshold",
     "reports",
     "set_threads",
     "source_file",

@@ -14,12 +14,13 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from agewise.data import Dataset, Partition
+from agewise.accounting import payload_bits
+from agewise.data import Dataset, Partition, load_once
 from agewise.learn.base import Learner, LearnerKind
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
 from agewise.learn.mlp import MlpLearner
-from agewise.scenario import Learn, Plugin, Torch
+from agewise.scenario import Learn, ModelThreshold, Plugin, Scenario, Torch
 
 _GROUP = "agewise.learners"
 _BUILT_IN: dict[str, LearnerKind] = {
@@ -40,6 +41,14 @@ def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Lea
 def model_length(dataset: Dataset, settings: Learn) -> int:
     """How many numbers a model of this data set has."""
     return learner_kind(settings).length(dataset, settings)
+
+
+def rate_threshold(scenario: Scenario) -> float:
+    """R_s in bits per real channel use, whatever it follows from; a model's length is looked up."""
+    if not isinstance(scenario.threshold, ModelThreshold):
+        return scenario.rate_threshold
+    length = model_length(load_once(scenario.data), scenario.learn)
+    return scenario.rate_for(payload_bits(scenario, length))
 
 
 def learner_kind(settings: Learn) -> LearnerKind:

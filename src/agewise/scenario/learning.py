@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
+from agewise.scenario.timing import Compression, NoCompression
 
 #: Units of a layer, and hidden layers, at most.
 MOST_WIDTH = 2**20
@@ -396,6 +397,9 @@ class Learn(Section):
     local: Annotated[
         PlainObjective | Proximal | ControlVariates, Field(discriminator="kind"), ByName
     ] = Field(default=PlainObjective(), description="what keeps a UE's local steps from drifting")
+    compression: Compression = Field(
+        default=NoCompression(), description="what becomes of an update before it is sent"
+    )
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")
