@@ -9,7 +9,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: test-slow bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -66,6 +66,10 @@ unit: $(READY)
 # What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
 	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower src/agewise/learn/neural
+
+# What takes minutes: kernels for old processors, kills at every file operation.
+test-slow: $(READY)
+	$(BIN)/pytest -m slow
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.

@@ -70,6 +70,7 @@ def test_libraries_for_plain_processors_give_the_same_bytes(here):
     assert digests(**PLAIN) == here
 
 
+@pytest.mark.slow
 def test_kernels_for_an_old_processor_give_the_same_bytes(here):
     """Compiling them takes most of a minute, the first time."""
     old = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": "-avx,-avx2,-fma,-avx512f"}

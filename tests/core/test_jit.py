@@ -79,8 +79,9 @@ def garbled(content):
     return content[:middle] + bytes(255 - x for x in content[middle:])
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-@pytest.mark.parametrize("damage", [emptied, cut, garbled])
+@pytest.mark.parametrize(
+    ("damage", "ending"), [(emptied, "nbi"), (garbled, "nbi"), (cut, "nbc"), (garbled, "nbc")]
+)
 def test_a_damaged_cache_costs_one_line_and_is_replaced(tmp_path, damage, ending):
     room = make_room(tmp_path)
     assert run(tmp_path) == [42, 0]

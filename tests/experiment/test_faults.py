@@ -107,6 +107,7 @@ def test_workers_end_with_a_process_that_could_not_end_them(job, whole, tmp_path
     assert runs(tmp_path / "out").items() <= whole_runs(whole).items()
 
 
+@pytest.mark.slow
 def test_killed_at_many_moments_and_resumed(job, whole, tmp_path):
     """Process and workers at once, before the first run, between runs and while writing."""
     chance = np.random.default_rng(4)
@@ -139,6 +140,7 @@ def test_killed_at_many_moments_and_resumed(job, whole, tmp_path):
     assert (len(result.entries), result.damaged) == (COUNT, [])
 
 
+@pytest.mark.slow
 def test_killed_before_every_file_operation_and_resumed(tmp_path):
     command = [sys.executable, "-m", "tests.experiment.crashes", str(tmp_path)]
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # the process forks

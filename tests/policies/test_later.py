@@ -70,7 +70,7 @@ def test_power_of_choice_has_its_share_of_candidates_at_any_size(ues):
 
 
 def test_candidates_are_drawn_by_data_size_without_replacement():
-    sizes, rounds = np.array([1, 2, 3, 6]), 4000
+    sizes, rounds = np.array([1, 2, 3, 6]), 1000
     share = sizes / sizes.sum()
     second = [sum(share[j] * share[i] / (1 - share[j]) for j in range(4) if j != i)
               for i in range(4)]  # fmt: skip
@@ -112,7 +112,7 @@ def test_oort_takes_the_highest_utilities_where_the_cut_off_leaves_no_choice():
 
 def test_oort_draws_by_utility_above_the_cut_off():
     """With the cut-off at 0 and two UEs for one place, in proportion to their utilities."""
-    policy, rounds = Oort(epsilon=0.0, least_epsilon=0.0, cutoff=0.0, clip=1.0), 2000
+    policy, rounds = Oort(epsilon=0.0, least_epsilon=0.0, cutoff=0.0, clip=1.0), 500
     first = 0
     for seed in range(rounds):
         view = flat(3, 1, feedback=feedback_of(3, losses=[1.0, 2.0, 5.0]))  # utilities 0, 1/4, 1

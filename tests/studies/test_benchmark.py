@@ -199,7 +199,7 @@ def test_aggregations_are_compared_with_the_average(made, tmp_path):
     np.testing.assert_allclose(found, statistics.holm(raw))
     with_second = replace(made, aggregations=table)
     page = benchmark_page.write_benchmark_page(with_second, tmp_path / "page.md").read_text("utf-8")
-    assert "all 16 of a scenario (policies and aggregations)" in page
+    assert "all 20 of a scenario (policies and aggregations)" in page
     assert "| memory, agreement | max-pack | " in page
 
 
