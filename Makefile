@@ -9,7 +9,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: federation test-faults bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -56,6 +56,16 @@ unit: $(READY)
 # What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
 	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower
+
+# A SuperLink and six SuperNodes on this machine over links that differ, trained with age-based,
+# with max-pack and with random selection (a quarter of an hour; FEDERATION=--short for minutes).
+FEDERATION ?=
+federation: $(FLOWER_READY)
+	@$(FLOWER_BIN)/python -m benchmarks.federation $(FEDERATION)
+
+# Faults of a real federation on the loopback address: a quarter of an hour, so not in `make test`.
+test-faults: $(FLOWER_READY)
+	$(FLOWER_BIN)/pytest -x tests_extra/flower/faults.py
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.

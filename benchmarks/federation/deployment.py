@@ -18,6 +18,8 @@ from benchmarks.federation import keeper, keys, network
 _BIN = Path(sys.executable).parent
 _ROOT = Path(__file__).resolve().parents[2]
 _CONNECTION = "federation"
+#: What a SuperNode logs when it has been let in.
+_JOINED = "SuperNode ID:"
 #: Statuses of a run that is not over.
 _UNDER_WAY = ("pending", "starting", "running")
 
@@ -41,6 +43,7 @@ class Deployment:
         self.why_not_shaped = ""
         self.network = self._network(rates_mbit_s)
         self.ids: list[str] = []
+        self.nodes: list[subprocess.Popen[bytes]] = []
 
     def _network(self, rates_mbit_s: Sequence[float] | None) -> network.Network:
         if rates_mbit_s is None:
@@ -79,14 +82,15 @@ class Deployment:
             f'root-certificates = "{self.folder / "tls" / "ca.pem"}"\n',
             encoding="utf-8",
         )
-        tls = {"certfile": "server.pem", "keyfile": "server.key", "ca-certfile": "ca.pem"}
+        tls = self.folder / "tls"
         self.start(
             "superlink",
             [
                 *self.network.hub, str(_BIN / "flower-superlink"), "--enable-supernode-auth",
                 "--disable-runtime-dependency-installation",
                 "--host", address, "--port", str(self.network.port),
-                *(x for n, file in tls.items() for x in (f"--ssl-{n}", f"{self.folder}/tls/{file}")),
+                "--ssl-certfile", str(tls / "server.pem"), "--ssl-keyfile", str(tls / "server.key"),
+                "--ssl-ca-certfile", str(tls / "ca.pem"),
             ],
         )  # fmt: skip
         wait_until(lambda: self.flwr("list", "--format", "json", check=False) is not None, 90)
@@ -137,10 +141,27 @@ class Deployment:
                 start_new_session=True,
             )
 
-    def kill_node(self, process: "subprocess.Popen[bytes]") -> None:
+    def kill_node(self, number: int) -> None:
         """Kill a SuperNode with what it started, as when its machine loses power."""
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        os.killpg(self.nodes[number].pid, signal.SIGKILL)
+        self.nodes[number].wait()
+
+    def return_node(self, number: int, limit_s: float) -> int:
+        """Start a killed SuperNode with its key, again while it is refused; how often that was.
+
+        The SuperLink refuses a key until it has noticed that the node before is gone.
+        """
+        refused, end = 0, time.monotonic() + limit_s
+        while time.monotonic() < end:
+            known = self.log(f"node{number}").read_text(encoding="utf-8").count(_JOINED)
+            node = self.nodes[number] = self.start_node(number)
+            while node.poll() is None:
+                if self.log(f"node{number}").read_text(encoding="utf-8").count(_JOINED) > known:
+                    return refused
+                time.sleep(0.5)
+            refused += 1
+            time.sleep(2.0)
+        raise DeploymentError(f"the node was refused for {limit_s:g} s")
 
     def processes(self, word: str) -> list[int]:
         """The processes of this federation whose command has this word in it."""

@@ -62,7 +62,9 @@ def write_node_key(file: Path) -> str:
     key = ec.generate_private_key(ec.SECP384R1())
     _write_secret(file, key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
     public = key.public_key()
-    file.with_suffix(".pub").write_bytes(public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
+    file.with_suffix(".pub").write_bytes(
+        public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    )
     kept = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(kept).hexdigest()
 

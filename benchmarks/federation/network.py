@@ -15,7 +15,7 @@ _PORT = 9000
 
 
 class NoNamespaces(RuntimeError):
-    """This machine does not let us make shaped links."""
+    """Shaped links cannot be made here; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
 """A network with one hidden layer, in PyTorch, on the same samples as the linear model."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from agewise import data
 from agewise.extras import require
@@ -61,7 +64,7 @@ class Network:
         """How many samples a client has."""
         return int(self._partition.sizes[client])
 
-    def _made(self, arrays: Arrays | None = None) -> "torch.nn.Module":
+    def _made(self, arrays: Arrays | None = None) -> Any:
         features = self._data.train.features.shape[1]
         network = torch.nn.Sequential(
             torch.nn.Linear(features, _HIDDEN),
@@ -74,12 +77,12 @@ class Network:
             )
         return network
 
-    def _mean_loss(self, network: "torch.nn.Module", rows: "np.typing.NDArray[np.int64]") -> "torch.Tensor":
+    def _mean_loss(self, network: Any, rows: NDArray[np.int64]) -> Any:
         train = self._data.train
         features = torch.as_tensor(np.asarray(train.features[rows], np.float32))
         labels = torch.as_tensor(np.asarray(train.labels[rows]))
         return torch.nn.functional.cross_entropy(network(features), labels)
 
 
-def _arrays(network: "torch.nn.Module") -> Arrays:
+def _arrays(network: Any) -> Arrays:
     return {name: value.detach().numpy() for name, value in network.state_dict().items()}
