@@ -44,6 +44,7 @@ class Deployment:
         self.network = self._network(rates_mbit_s)
         self.ids: list[str] = []
         self.nodes: list[subprocess.Popen[bytes]] = []
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def _network(self, rates_mbit_s: Sequence[float] | None) -> network.Network:
         if rates_mbit_s is None:
@@ -70,6 +71,8 @@ class Deployment:
         if self._keeper.stdin is not None and not self._keeper.stdin.closed:
             self._keeper.stdin.close()
         self._keeper.wait()
+        for process in self._started:
+            process.wait()
 
     def _start(self) -> None:
         address = self.network.address
@@ -98,7 +101,7 @@ class Deployment:
             self.ids.append(keys.write_node_key(self.key(number)))
             self.flwr("supernode", "register", str(self.key(number).with_suffix(".pub")),
                       "--format", "json")  # fmt: skip
-            self.start_node(number)
+            self.nodes.append(self.start_node(number))
 
     def key(self, number: int) -> Path:
         """The file with the private key of a node."""
@@ -131,7 +134,7 @@ class Deployment:
     def start(self, name: str, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         """Start a process of this federation, in a session of its own."""
         with self.log(name).open("ab") as out:
-            return subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(  # noqa: S603
                 command,
                 env=self._environment(),
                 cwd=self.folder,
@@ -140,6 +143,8 @@ class Deployment:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._started.append(process)
+        return process
 
     def kill_node(self, number: int) -> None:
         """Kill a SuperNode with what it started, as when its machine loses power."""

@@ -33,11 +33,11 @@ def marked(name: str) -> list[int]:
 
 def end_all(name: str) -> None:
     """End the processes of a federation, at last by force."""
-    until = time.monotonic() + _GRACE_S
+    force = time.monotonic() + _GRACE_S
     for process in marked(name):
         _send(process, signal.SIGTERM)
-    while (left := marked(name)) and time.monotonic() < 2 * until:
-        if time.monotonic() > until:
+    while (left := marked(name)) and time.monotonic() < force + _GRACE_S:
+        if time.monotonic() > force:
             for process in left:
                 _send(process, signal.SIGKILL)
         time.sleep(0.1)
