@@ -33,9 +33,9 @@ class Size:
 
     rates_mbit_s: tuple[float, ...] = RATES_MBIT_S
     update_bytes: int = 1_600_000
-    deadline_s: float = 75.0
+    deadline_s: float = 100.0
     rounds: int = 100
-    budget_s: float = 230.0
+    budget_s: float = 210.0
     target: float = 0.65
 
 

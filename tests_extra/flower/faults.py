@@ -5,6 +5,7 @@ every round as long as it is there and owes no reply, so that who is missing is 
 After every fault all ages are worked out again from who arrived.
 """
 
+import json
 import os
 import signal
 import time
@@ -13,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.federation import keys
+from benchmarks.federation import deployment, keys
+from benchmarks.federation.__main__ import main
 from benchmarks.federation.deployment import Deployment, wait_until
 from benchmarks.federation.keeper import marked, namespaces
 from benchmarks.federation.network import free_port
@@ -89,12 +91,12 @@ class Federation:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    with Deployment(CLIENTS) as deployment:
-        federation = Federation(deployment, tmp_path_factory.mktemp("faults") / "live")
+    with Deployment(CLIENTS) as started:
+        federation = Federation(started, tmp_path_factory.mktemp("faults") / "live")
         federation.after(0, lambda found: len(found["received"]) == CLIENTS, ROUND_S + 60)
         yield federation
         federation.require_right_ages()
-        name, folder = deployment.name, deployment.folder
+        name, folder = started.name, started.folder
     assert not marked(name)
     assert not namespaces(name)
     assert not folder.exists()
@@ -150,18 +152,17 @@ def test_node_is_killed_and_returns_with_its_key(live):
 
 @pytest.mark.parametrize("fault", REFUSED)
 def test_strangers_are_refused(live, fault):
-    deployment = live.deployment
-    keys.write_node_key(deployment.folder / "other")
-    keys.write_authority(deployment.folder / "elsewhere", "127.0.0.1")
+    own = live.deployment
+    keys.write_node_key(own.folder / "other")
+    keys.write_authority(own.folder / "elsewhere", "127.0.0.1")
     options = {
-        name: str(deployment.folder / value) if value else value
-        for name, value in REFUSED[fault].items()
+        name: str(own.folder / value) if value else value for name, value in REFUSED[fault].items()
     }
     options |= {"--port": str(free_port()), "--max-retries": "1"}
     before = live.done
-    process = deployment.start_node(0, fault, options)
-    assert process.wait(60) != 0, deployment.log(fault).read_text()
-    assert "SuperNode ID" not in deployment.log(fault).read_text()
+    process = own.start_node(0, fault, options)
+    assert process.wait(60) != 0, own.log(fault).read_text()
+    assert "SuperNode ID" not in own.log(fault).read_text()
     _, found = live.after(before + 1, lambda found: len(found["received"]) == CLIENTS, ROUND_S)
     assert len(found["ages"]) == CLIENTS
 
@@ -178,3 +179,18 @@ def test_server_is_killed_and_resumed(live):
     t, _ = live.after(killed, lambda found: len(found["received"]) == CLIENTS, DEATH_S)
     assert t >= killed
     live.require_right_ages()
+
+
+def test_make_federation_short(tmp_path, capsys, monkeypatch):
+    """The command itself, with two rounds and small updates; namespaces where they are allowed."""
+    monkeypatch.setattr(deployment.secrets, "token_hex", lambda _: "5a5a5a")
+    main(
+        ["--short", "--folder", str(tmp_path), "--selection", "age-based", "--selection", "flower"]
+    )
+    assert (tmp_path / "age-based" / "report.html").stat().st_size > 10_000
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [training["rounds"] for training in summary["trainings"]] == [2, 2]
+    assert all(sum(training["updates"]) > 0 for training in summary["trainings"])
+    assert "random (Flower)" in capsys.readouterr().out
+    assert not namespaces("agw5a5a5a")
+    assert not marked("agw5a5a5a")

@@ -56,12 +56,12 @@ def test_known_clients_have_the_rows_of_their_numbers(tmp_path):
 
 
 def test_pytorch_client(tmp_path):
-    """A step of all six clients, three times: the loss on the test samples falls every time."""
+    """All six clients, twice: the loss on the test samples falls both times."""
     pytest.importorskip("torch")
-    notes = run(tmp_path, model="torch", num_server_rounds=3, places=6)
+    notes = run(tmp_path, model="torch", num_server_rounds=2, places=6)
     losses = [note["loss"] for note in notes]
     assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < losses[0] - 0.05
+    assert losses[-1] < losses[0] - 0.03
 
 
 def test_modelled_links(tmp_path):
