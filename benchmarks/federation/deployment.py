@@ -18,6 +18,9 @@ from benchmarks.federation import keeper, keys, network
 _BIN = Path(sys.executable).parent
 _ROOT = Path(__file__).resolve().parents[2]
 _CONNECTION = "federation"
+#: Flower gives up a request that is not answered in 30 s and sends it again from the start. What is
+#: under way at a time must go over the slowest link in less: at 0.25 Mbit/s, under 0.9 MB.
+_SMALL_REQUESTS = {"FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE": "131072"}
 #: What a SuperNode logs when it has been let in.
 _JOINED = "SuperNode ID:"
 #: Statuses of a run that is not over.
@@ -229,6 +232,7 @@ class Deployment:
             "FLWR_HOME": str(self.folder / "flwr"),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
+            **_SMALL_REQUESTS,
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
