@@ -8,7 +8,7 @@ FLOWER_READY := .venv-flower/.ready
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: reproduce demo map gap tune benchmark evidence results test lint types contracts unit unit-flower
+.PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
 .PHONY: federation test-faults bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
 
 reproduce: $(READY)
@@ -27,10 +27,20 @@ evidence: $(READY)
 gap: $(READY)
 	@$(BIN)/agewise gap
 
+# Policies on correlated, shadowed, moving and late-known channels.
+radio: $(READY)
+	@$(BIN)/python -m benchmarks.radio_study
+
+# The paper's comparison with a neural network, 20 seeds, in a folder that resumes.
+NEURAL ?= mlp-mnist
+NEURAL_SEEDS ?= 20
+neural: $(READY)
+	@$(BIN)/python -m benchmarks.neural_comparison $(NEURAL) $(NEURAL_SEEDS)
+
 tune: $(READY)
 	@$(BIN)/python -m benchmarks.tune
 
-# Of what reproduce, map, gap and benchmark left in runs/.
+# Of what reproduce, map, gap, radio and benchmark left in runs/.
 results: $(READY)
 	@$(BIN)/python -m benchmarks.results
 
@@ -86,9 +96,13 @@ crash: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks.scheduling
+	@$(BIN)/python -m benchmarks.radio
 	@$(BIN)/python -m benchmarks.traffic
 	@$(BIN)/python -m benchmarks.learning
+	@$(BIN)/python -m benchmarks.perceptron
 	@$(BIN)/python -m benchmarks.engines
+	@if [ -e $(FLOWER_READY) ]; then $(FLOWER_BIN)/python -m benchmarks.neural; \
+	else echo "PyTorch modules are not measured: make unit-flower sets up their environment"; fi
 
 bench-flower: $(FLOWER_READY)
 	@$(FLOWER_BIN)/python -m benchmarks.flower

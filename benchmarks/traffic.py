@@ -54,7 +54,11 @@ def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], ob
     streams = Streams(0)
     channel = make_channel(scenario, streams)
     assert isinstance(channel, ModelledChannel)
-    ues, subchannels, means = channel.ue_count, channel.subchannel_count, channel.mean_gains
+    ues, subchannels, means = (
+        channel.ue_count,
+        channel.subchannel_count,
+        channel.places.at(0).mean_gains,
+    )
     chances = np.ones(ues)
     keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)
     cell = TrafficCell(means, chances, subchannels, channel.power_budget, scenario.rate_threshold)

@@ -338,18 +338,21 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+#: What prints a result has the options of its tables.
+TABLES = [agewise.Result.table, agewise.Result.to_target]
 TWINS = {
     "scenario": [agewise.Scenario.with_],
     "policies": [agewise.policies.names],
-    "run": [agewise.run],
-    "compare": [agewise.compare],
-    "sweep": [agewise.sweep],
-    "show": [agewise.Result.open],
+    "run": [agewise.run, *TABLES],
+    "compare": [agewise.compare, *TABLES],
+    "sweep": [agewise.sweep, *TABLES],
+    "show": [agewise.Result.open, *TABLES],
     "report": [agewise.Result.open, agewise.write_page],
     "figure": [agewise.Result.open, agewise.draw_figure],
+    "channel": [agewise.view_channel, agewise.draw_channel],
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
-    "reproduce": [agewise.reproduce, agewise.reproduce_map],
+    "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
     "advise": [agewise.advise],
     "gap": [agewise.gap],
     "benchmark": [agewise.benchmark],
@@ -380,11 +383,13 @@ OTHER_DEFAULTS = {
     "trace": "a scenario of Python is made before",
     "live": "on_round is a function, and progress likewise",
     "traffic quiet": "likewise",
+    "target": "a command shows it beside the table where it is asked for",
     "alpha": "any parameter of the policy",
     "form": "any parameter of the policy",
     "ties": "any parameter of the policy",
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
+    "channel output": "a picture only where it is asked for",
     "benchmark policies": "none stands for Python's default",
 }
 #: Parameters that a command has no option for.
@@ -392,6 +397,7 @@ PYTHON_ONLY = {
     "advise": {"evidence"},  # that of the package
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
+    "channel": {"view"},  # what view_channel returns
     "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
 }
 

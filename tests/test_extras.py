@@ -6,16 +6,20 @@ import pytest
 
 from agewise.extras import require
 
+INSTALL_TORCH = (
+    "pip install 'agewise[torch]' (pytorch.org says how to get the build for CPUs, which is far "
+    "smaller)"
+)
+
 
 def test_a_package_that_is_there():
     assert require("pandas", "pandas").DataFrame({"a": [1]}).size == 1
-    assert require("os.path", "plot").sep == "/"
+    assert require("os.path", "ray").sep == "/"
 
 
 @pytest.mark.parametrize(
     ("module", "extra", "message"),
     [
-        ("matplotlib.pyplot", "plot", "figures need matplotlib: pip install 'agewise[plot]'"),
         (
             "flwr.app",
             "flower",
@@ -23,6 +27,7 @@ def test_a_package_that_is_there():
         ),
         ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
         ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
+        ("torch", "torch", f"models of kind torch need torch: {INSTALL_TORCH}"),
     ],
 )
 def test_one_that_is_not_is_one_sentence(module, extra, message, monkeypatch):
@@ -36,4 +41,4 @@ def test_one_that_lacks_something_itself_says_what(tmp_path, monkeypatch):
     (tmp_path / "halfway.py").write_text("import nowhere_to_be_found")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nowhere_to_be_found"):
-        require("halfway", "plot")
+        require("halfway", "ray")

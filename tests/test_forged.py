@@ -27,7 +27,7 @@ def forged(history, frame, **changes):
 
 
 FORGERIES = {
-    "they do not go from 0 to 2": lambda frame: frame.reverse(),
+    "they do not go from 0 to 2": lambda frame: frame.with_columns(pl.col("round") + 1),
     "owner has a UE that there is not": lambda frame: frame.with_columns(pl.col("owner") + 99),
     "received has a UE that there is not": lambda frame: frame.with_columns(
         pl.lit([-1], pl.List(pl.Int32)).alias("received")
@@ -37,6 +37,21 @@ FORGERIES = {
     ),
     "there is not one rate for each scheduled UE": lambda frame: frame.with_columns(
         pl.lit([], pl.List(pl.Float64)).alias("rate")
+    ),
+    "there is not one outcome for each scheduled UE": lambda frame: frame.with_columns(
+        pl.lit([], pl.List(pl.String)).alias("outcome")
+    ),
+    "an outcome is none of received, late, outage, battery": lambda frame: frame.with_columns(
+        pl.col("outcome").list.eval(pl.element() + "?")
+    ),
+    "its outcomes do not agree with who was received": lambda frame: frame.with_columns(
+        pl.col("received").list.head(1)
+    ),
+    "there is not one energy for each scheduled UE": lambda frame: frame.with_columns(
+        pl.lit([], pl.List(pl.Float64)).alias("energy_j")
+    ),
+    "emptied has a UE that there is not": lambda frame: frame.with_columns(
+        pl.lit([12], pl.List(pl.Int32)).alias("emptied")
     ),
 }
 

@@ -322,7 +322,7 @@ def test_long_values_are_shortened():
     ("name", "hint"),
     [
         ("rounds", "there is no rounds; did you mean run.rounds?"),
-        ("path", "did you mean channel.path or data.dataset.path?"),
+        ("path", "channel.path or timing.computing.path or data.dataset.path?"),
         ("learn.classes_per_ue", "did you mean data.partition.classes_per_ue?"),
         ("learn.local_step", "did you mean learn.local_steps?"),
         ("self", "there is no self; there are cell, channel"),
@@ -722,6 +722,7 @@ def test_names_that_the_locale_cannot_write(tmp_path):
 JSON_COMMANDS = {
     "policies": (),
     "advise": ("tiny.toml",),
+    "channel": ("tiny.toml", "--set", "channel.fading=none"),
     "run": ("tiny.toml", "--engine", "inline"),
     "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline"),
     "sweep": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--vary", "threshold.rate=1,4"),

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import agewise
+from agewise.simulation import simulate
+from tests.scenarios import tiny
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -22,9 +24,28 @@ def loaded_after(statement):
 @pytest.mark.parametrize("statement", ["import agewise", "import agewise.cli"])
 def test_importing_is_light(statement):
     """What is heavy comes with the first public name that needs it."""
-    heavy = {"matplotlib", "numba", "numpy", "plotly", "polars", "pydantic", "scipy"}
-    assert not heavy & set(loaded_after(statement))
-    assert heavy - {"matplotlib", "plotly"} <= set(loaded_after(f"{statement}; agewise.compare"))
+    heavy = {"matplotlib", "numba", "numpy", "polars", "pydantic", "scipy"}
+    assert not {*heavy, "torch"} & set(loaded_after(statement))
+    assert heavy - {"matplotlib"} <= set(loaded_after(f"{statement}; agewise.compare"))
+
+
+def test_linear_models_learn_without_torch(tmp_path, monkeypatch):
+    """Whoever has PyTorch does not wait for it: here, importing it would fail."""
+    (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    simulate(tiny(**{"run.rounds": 1}), "age-based", 0)
+    assert "torch" not in sys.modules
+    model = {"kind": "torch", "name": "mlp", "loss": "cross-entropy", "optimiser": "SGD"}
+    with pytest.raises(RuntimeError, match="torch was imported"):
+        simulate(tiny(**{"learn.model": model}), "age-based", 0)
+
+
+def test_a_torch_model_without_torch_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    model = {"kind": "torch", "name": "mlp", "loss": "cross-entropy", "optimiser": "SGD"}
+    with pytest.raises(ModuleNotFoundError, match=r"need torch: pip install 'agewise\[torch\]'"):
+        simulate(tiny(**{"learn.model": model}), "age-based", 0)
 
 
 def test_public_names_are_there():

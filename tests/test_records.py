@@ -54,15 +54,15 @@ def test_files_that_are_not_histories(history, tmp_path):
         History.load(path)
     for written, message in (
         ('{"format": 1}', r"run.parquet: written by an older version \(format 1\); run it again$"),
-        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 2$"),
-        ('{"format": 2}', "damaged: there is no checksum in it"),
+        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 3$"),
+        ('{"format": 3}', "damaged: there is no checksum in it"),
         ("[]", "damaged: there is no checksum in it"),
     ):
         pl.DataFrame({"a": [1]}).write_parquet(path, metadata={"agewise": written})
         with pytest.raises(ValueError, match=message):
             History.load(path)
     buffer = io.BytesIO()
-    empty = json.dumps({"format": 2, "checksum": NO_CHECKSUM})
+    empty = json.dumps({"format": 3, "checksum": NO_CHECKSUM})
     pl.DataFrame({"a": [1]}).write_parquet(buffer, metadata={"agewise": empty})
     path.write_bytes(seal(buffer.getvalue()))
     with pytest.raises(ValueError, match="run.parquet: does not describe a run: 'scenario'"):
@@ -117,8 +117,14 @@ def test_records_there_and_back():
             power=rng.random(3),
             gain=rng.random(3),
             rate=rng.random(len(scheduled)),
+            outcome=np.array(["received", "outage"][: len(scheduled)], np.str_),
             ages=np.array(ages),
             participation=np.array(participation),
+            seconds=0.5 * t,
+            energy_j=np.arange(1.0, len(scheduled) + 1.0),
+            uses=10.0 * t,
+            bits=32.0 * len(scheduled),
+            emptied=np.array(scheduled[1:], np.int64),
             **(measured if t == 1 else dict.fromkeys(measured)),
         )
         for t, (scheduled, owner, ages, participation) in enumerate(
@@ -136,7 +142,7 @@ def test_records_there_and_back():
     history = History.collect(info, records, 0.5)
     for name in ("owner", "power", "gain", "ages"):
         np.testing.assert_array_equal(getattr(history, name), [getattr(r, name) for r in records])
-    for name in ("scheduled", "received", "rate"):
+    for name in ("scheduled", "received", "rate", "outcome", "emptied"):
         for read, record in zip(getattr(history, name), records, strict=True):
             np.testing.assert_array_equal(read, getattr(record, name))
     nan = np.nan
@@ -144,6 +150,9 @@ def test_records_there_and_back():
     for name in measured.keys() - {"class_accuracy"}:
         np.testing.assert_array_equal(history.numbers(name), [nan, measured[name], nan])
     assert history.participation.tolist() == [1, 1, 0]
+    assert history.energy_j.tolist() == [1.0, 1.0, 2.0]
+    spent = {"seconds": [0, 0.5, 1], "joules": [3, 0, 1], "uses": [0, 10, 20], "bits": [64, 0, 32]}
+    assert {name: history.numbers(name).tolist() for name in spent} == spent
     assert history.to_bytes() == History.collect(info, records, 0.5).to_bytes()
 
 

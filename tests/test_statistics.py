@@ -186,7 +186,7 @@ def test_remission_times():
     area = sum(weeks * height for weeks, height in [*steps, (12, 0.448)])
     assert result.restricted_mean == pytest.approx(area, abs=5e-3)
     expected = [t if t > 0 else math.nan for t in REMISSION_6MP]
-    np.testing.assert_array_equal(result.rounds, expected)
+    np.testing.assert_array_equal(result.times, expected)
     # The log-log band is 0.5032 to 0.8894 at 10 weeks, 0.4316 to 0.8491 at 13 and 0.1881 to
     # 0.6801 at 23. R's default band, on the log scale, would give 16.
     assert result.low == 13
@@ -242,7 +242,7 @@ def test_first_round_at_or_above_the_target_counts():
         [math.nan, 0.1, math.nan, 0.699],
     ]
     result = time_to_target(accuracy, 0.7)
-    np.testing.assert_array_equal(result.rounds, [4, 2, math.nan])
+    np.testing.assert_array_equal(result.times, [4, 2, math.nan])
     assert (result.reached, result.runs, result.horizon, result.median) == (2, 3, 4, 4)
     assert result.restricted_mean == pytest.approx((4 + 2 + 4) / 3)
 
@@ -255,7 +255,7 @@ def test_runs_that_never_reach_the_target_are_not_dropped():
     assert result.restricted_mean == pytest.approx((2 + 10 + 10) / 3)
     never = time_to_target(runs([-10, -10]), 0.9)
     assert (never.reached, never.restricted_mean, never.horizon) == (0, 10, 10)
-    assert np.isnan([never.median, never.low, never.high, *never.rounds]).all()
+    assert np.isnan([never.median, never.low, never.high, *never.times]).all()
 
 
 def test_median_where_the_curve_is_one_half_up_to_rounding():
@@ -274,10 +274,10 @@ def test_all_runs_alike_have_a_median_and_no_band():
 def test_rounds_of_the_columns_and_costs():
     accuracy = [[0.1, 0.9, 0.9], [0.1, 0.2, 0.9], [0.1, 0.2, 0.3]]
     rounds = time_to_target(accuracy, 0.9, rounds=[9, 19, 29])
-    np.testing.assert_array_equal(rounds.rounds, [20, 30, math.nan])
+    np.testing.assert_array_equal(rounds.times, [20, 30, math.nan])
     assert (rounds.horizon, rounds.median) == (30, 30)
     seconds = time_to_target(accuracy, 0.9, cost=[[1, 2.5, 3], [2, 4, 6], [1, 4, 5]])
-    np.testing.assert_array_equal(seconds.rounds, [2.5, 6, math.nan])
+    np.testing.assert_array_equal(seconds.times, [2.5, 6, math.nan])
     # By hand: 2/3 are left after 2.5 s, one of two watched then leaves at 5 s, none at 6 s.
     assert (seconds.median, seconds.horizon) == (6, 6)
     assert seconds.restricted_mean == pytest.approx(2.5 + 3.5 * 2 / 3)
@@ -289,7 +289,7 @@ def test_horizon():
     accuracy = runs([3, 5, -10, -10])
     early = time_to_target(accuracy, 0.9, horizon=4)
     assert (early.reached, early.runs, early.horizon) == (1, 4, 4)
-    np.testing.assert_array_equal(early.rounds, [3, math.nan, math.nan, math.nan])
+    np.testing.assert_array_equal(early.times, [3, math.nan, math.nan, math.nan])
     assert early.restricted_mean == pytest.approx((3 + 4 * 3) / 4)
     assert time_to_target(accuracy, 0.9, horizon=5).reached == 2  # just in time
     with pytest.raises(ValueError, match="to the last evaluation, 10: 11"):

@@ -11,7 +11,7 @@ from agewise.age import f_alpha
 from agewise.core.random import bits, subkey, unit
 from agewise.core.traffic import Ledger, TrafficCell, TrafficKeys, serve
 from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
-from agewise.radio import Block, Channel, ModelledChannel, RayleighFading, make_channel
+from agewise.radio import Block, Channel, LargeScale, ModelledChannel, RayleighFading, make_channel
 from agewise.spectrum import pack
 from agewise.traffic import run, schedule_traffic
 from tests import reference
@@ -92,7 +92,11 @@ def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
     keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
     chances = np.array(np.broadcast_to(1.0 if arrivals is None else arrivals, channel.ue_count))
     cell = TrafficCell(
-        channel.mean_gains, chances, channel.subchannel_count, 1.0, scenario.rate_threshold
+        channel.places.at(0).mean_gains,
+        chances,
+        channel.subchannel_count,
+        1.0,
+        scenario.rate_threshold,
     )
     ledger = Ledger.opened(channel.ue_count).with_room_for(count)
     weight_of = np.ones(ledger.age_counts.size)
@@ -328,7 +332,8 @@ def test_any_channel_will_do():
 
 def modelled(mean_gains, subchannels):
     fading = RayleighFading(Streams(0).channel)
-    return ModelledChannel(np.zeros((mean_gains.size, 2)), mean_gains, fading, subchannels, 1.0)
+    large = LargeScale.still(np.zeros((mean_gains.size, 2)), mean_gains)
+    return ModelledChannel(large, fading, subchannels, 1.0)
 
 
 def test_a_channel_without_ues_or_subchannels():

@@ -1,7 +1,7 @@
 """Agewise side by side with federated-learning frameworks: ``make bench-peers``.
 
 Each framework is installed once, with pinned versions, in an environment of its own under
-``.peers/``. Then each runs the same two workloads (see `benchmarks.peers.common`) alone on the
+``.peers/``. Then each runs the same workloads (see `benchmarks.peers.common`) alone on the
 machine, one after the other, and one table says how fast, how soon, with how much memory and how
 well it learned. A framework that cannot be installed or fails gets a row that says why.
 
@@ -37,6 +37,8 @@ ROOT = Path(__file__).parents[2]
 PINS = Path(__file__).parent / "requirements"
 HOME = ROOT / ".peers"
 DATA = HOME / "data"
+#: The environment that `make unit-flower` sets up.
+SECOND = ROOT / ".venv-flower" / "bin" / "python"
 
 #: A measurement whose neighbours on the machine took more cores than this is marked.
 DISTURBED_CORES = 0.2
@@ -56,6 +58,7 @@ class Peer:
     title: str
     module: str
     installed: bool = True
+    models: tuple[str, ...] = ("linear", "mlp", "lenet5")
 
     @property
     def environment(self) -> Path:
@@ -69,17 +72,25 @@ class Peer:
 
     @property
     def python(self) -> Path:
-        """The interpreter that runs it."""
-        return self.environment / "bin" / "python" if self.installed else Path(sys.executable)
+        """The interpreter that runs it; Agewise's own has PyTorch where there is one."""
+        if self.installed:
+            return self.environment / "bin" / "python"
+        return SECOND if SECOND.exists() else Path(sys.executable)
+
+    @property
+    def workloads(self) -> list[str]:
+        """Those that it can do."""
+        return [name for name, work in common.WORKLOADS.items() if work.model in self.models]
 
 
 AGEWISE = Peer("agewise", "Agewise", "agewise_rounds", installed=False)
 PEERS = (
     AGEWISE,
-    Peer("numba", "plain Numba loop", "base_numba"),
+    Peer("numba", "plain Numba loop", "base_numba", models=("linear",)),
     Peer("fedjax", "FedJAX", "peer_fedjax"),
     Peer("flwr", "Flower simulation", "peer_flwr"),
     Peer("pfl", "pfl-research", "peer_pfl"),
+    Peer("fluke", "fluke", "peer_fluke"),
 )
 
 
@@ -224,13 +235,13 @@ def compare(peers: Sequence[Peer], budget_s: float, passes: int) -> list[Row]:
             install(peer)
             ready.append(peer)
         except PeerFailed as failure:
-            failures.update({(peer.name, workload): str(failure) for workload in common.WORKLOADS})
+            failures.update({(peer.name, workload): str(failure) for workload in peer.workloads})
     best: dict[tuple[str, str], dict[str, Any]] = {}
     with _scratch() as kernels:
         first_runs: dict[str, float] = {}
         for number in range(1, passes + 1):
             for workload in common.WORKLOADS:
-                for peer in ready:
+                for peer in (one for one in ready if workload in one.workloads):
                     key = peer.name, workload
                     note(f"pass {number} of {passes}: {peer.title}, {workload} ...")
                     try:
@@ -244,7 +255,10 @@ def compare(peers: Sequence[Peer], budget_s: float, passes: int) -> list[Row]:
                     measured["first_run_s"] = first_runs.get(peer.name)
                     best[key] = _better(best.get(key), measured)
     return [
-        _row(peer.name, workload, best, failures) for workload in common.WORKLOADS for peer in peers
+        _row(peer.name, workload, best, failures)
+        for workload in common.WORKLOADS
+        for peer in peers
+        if workload in peer.workloads
     ]
 
 
@@ -272,7 +286,7 @@ def _row(
 def tabulate(rows: Sequence[Row]) -> Table:
     """The table, a section per workload."""
     titles = {peer.name: peer.title for peer in PEERS}
-    table = Table(title="10 of 100 clients a round, linear SVM on MNIST")
+    table = Table(title="10 of 100 clients a round on MNIST")
     for heading, justify in (
         ("", "left"), ("framework", "left"), ("version", "left"), ("rounds/s", "right"),
         ("Agewise is", "right"), ("first result", "right"), ("memory", "right"),
@@ -314,8 +328,9 @@ def legend(rows: Sequence[Row], budget_s: float, passes: int) -> str:
     """What the columns say, and what is to be known about this run."""
     lines = [
         *(
-            f"{name}: {steps} steps of {batch} sample(s) per client and round."
-            for name, (steps, batch) in common.WORKLOADS.items()
+            f"{name}: {work.model}, {work.steps} steps of {work.batch} sample(s) per client and "
+            "round."
+            for name, work in common.WORKLOADS.items()
         ),
         f"rounds/s: over {budget_s:g} s after ten rounds of warm-up, evaluations on 10,000 images",
         f"  every tenth round included; of {passes} pass(es) the fastest counts.",

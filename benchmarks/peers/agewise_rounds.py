@@ -9,36 +9,26 @@ averaging, the record of the round, and the evaluation.
 import agewise
 from agewise.scenario import Scenario
 from agewise.simulation import rounds
+from benchmarks import learning
 from benchmarks.peers import common
+
+MODELS = {
+    "linear": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.0},
+    "mlp": {"kind": "mlp", "hidden_widths": [200, 200]},
+    "lenet5": {
+        "kind": "torch", "name": "lenet5", "loss": "cross-entropy", "optimiser": "SGD",
+    },
+}  # fmt: skip
 
 
 def scenario(workload: common.Workload) -> Scenario:
-    """The workload as a scenario of Agewise."""
-    return Scenario.model_validate(
-        {
-            "cell": {"ues": common.CLIENTS, "subchannels": common.COHORT, "radius_m": 100.0},
-            "channel": {
-                "path_loss_exponent": 3.5,
-                "reference_distance_m": 1.0,
-                "edge_snr_db": 10.0,
-                "rate_threshold": 0.0,
-            },
-            "data": {"dataset": "mnist", "task": "all", "partition": "iid", "sizes": "equal"},
-            "learn": {
-                "loss": "hinge",
-                "penalty": "l2",
-                "penalty_weight": common.PENALTY,
-                "local_steps": workload.steps,
-                "batch_size": workload.batch,
-                "step_size": common.STEP_SIZE,
-                "step_decay": 0.0,
-                "initial_deviation": 0.0,
-            },
-            "run": {
-                "rounds": 10**9,  # the meter ends it
-                "evaluate_every": common.EVALUATE_EVERY,
-                "age_alpha": 0.5,
-            },
+    """The workload as a scenario of Agewise; the meter ends it."""
+    penalty = {"kind": "l2", "weight": workload.penalty} if workload.penalty else "none"
+    return learning.scenario(workload.steps, workload.batch, 10**6).with_(
+        **{
+            "learn.model": MODELS[workload.model],
+            "learn.penalty": penalty,
+            "learn.step_size": workload.step_size,
         }
     )
 

@@ -69,7 +69,7 @@ def accuracy_of(weights, bias, features, labels):
 
 def main() -> None:
     """Measure."""
-    steps, batch = common.chosen_workload()
+    steps, batch, _, step_size, penalty = common.chosen_workload()
     meter = common.Meter()
     features, labels = common.load("xtrain"), common.load("ytrain")
     test_features, test_labels = common.load("xtest"), common.load("ytest")
@@ -78,8 +78,8 @@ def main() -> None:
     bias = np.zeros(common.CLASSES, np.float32)
     local_weights = np.empty((common.COHORT, *weights.shape), np.float32)
     local_bias = np.empty((common.COHORT, *bias.shape), np.float32)
-    step = np.float32(common.STEP_SIZE / batch)
-    kept = np.float32(1 - common.STEP_SIZE * common.PENALTY)
+    step = np.float32(step_size / batch)
+    kept = np.float32(1 - step_size * penalty)
 
     going = True
     while going:

@@ -1,10 +1,12 @@
 """What all measurements share: the workloads, the data, and the meter.
 
 Every script of this folder runs one framework on one workload in a process of its own and prints
-one line of JSON. The task is the same for all: a linear support vector machine (one-versus-rest
-hinge loss) with 784 inputs, a bias and 10 classes; 100 clients of 600 MNIST images each; 10 random
-clients a round; plain averaging of their models; float32; step size 0.01, L2 penalty 1e-4; the
-accuracy on the 10,000 test images after every tenth round.
+one line of JSON. The task is the same for all: 100 clients of 600 MNIST images each; 10 random
+clients a round; plain averaging of their models; float32; the accuracy on the 10,000 test images
+after every tenth round. W and W32 learn a linear support vector machine (one-versus-rest hinge
+loss) with 784 inputs, a bias and 10 classes, step size 0.01, L2 penalty 1e-4. N1 learns a
+perceptron 784-200-200-10 and N3 LeNet-5 with ReLU and max-pooling, both with softmax
+cross-entropy and step size 0.05.
 
 The environment says where the data lies (``PEER_DATA``) and for how many seconds to measure
 (``PEER_BUDGET``).
@@ -25,7 +27,6 @@ from numpy.typing import NDArray
 
 FEATURES, CLASSES = 784, 10
 CLIENTS, SAMPLES, COHORT = 100, 600, 10
-STEP_SIZE, PENALTY = 0.01, 1e-4
 EVALUATE_EVERY = 10
 #: Every measurement goes at least this far, so that accuracies can be compared at this round.
 COMPARED_ROUND = 30
@@ -38,9 +39,17 @@ class Workload(NamedTuple):
 
     steps: int
     batch: int
+    model: str = "linear"
+    step_size: float = 0.01
+    penalty: float = 1e-4
 
 
-WORKLOADS = {"W": Workload(50, 1), "W32": Workload(20, 32)}
+WORKLOADS = {
+    "W": Workload(50, 1),
+    "W32": Workload(20, 32),
+    "N1": Workload(60, 10, "mlp", 0.05, 0.0),
+    "N3": Workload(20, 32, "lenet5", 0.05, 0.0),
+}
 
 
 def chosen_workload() -> Workload:

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What a client of `peer_flwr` does; imported once by each of Ray's worker processes.
+"""What a client of `peer_flwr` with a linear model does; imported once by each of Ray's workers.
 
 Plain NumPy, so that the time of a round is the framework's much more than the client's.
 """
@@ -8,17 +8,20 @@ import numpy as np
 
 from benchmarks.peers import common
 
+WORKLOAD = common.chosen_workload()
+
 _features = common.load("xtrain", mapped=True)
 _labels = common.load("ytrain")
 _signs = np.where(_labels[:, None] == np.arange(common.CLASSES), 1, -1).astype(np.float32)
 _rng = np.random.default_rng()
 
 
-def train(weights, bias, client: int, steps: int, batch: int):
+def train(arrays, client: int):
     """Local SGD of one client: its weights and bias."""
-    weights, bias = weights.copy(), bias.copy()
-    step = np.float32(common.STEP_SIZE / batch)
-    kept = np.float32(1 - common.STEP_SIZE * common.PENALTY)
+    steps, batch, _, step_size, penalty = WORKLOAD
+    weights, bias = (each.copy() for each in arrays)
+    step = np.float32(step_size / batch)
+    kept = np.float32(1 - step_size * penalty)
     first = common.rows_of(client).start
     for rows in _rng.integers(0, common.SAMPLES, (steps, batch)) + first:
         if batch == 1:

@@ -1,12 +1,14 @@
 # mypy: ignore-errors
 """Flower: its simulation runtime (Ray) with 100 virtual clients and the strategy FedAvg.
 
-Two worker processes of one core each train the clients in plain NumPy (`flwr_client`). Memory is
-that of all processes which Flower and Ray start.
+Two worker processes of one core each train the clients: linear models in plain NumPy
+(`flwr_client`), networks in PyTorch (`flwr_torch_client`). Memory is that of all processes which
+Flower and Ray start.
 """
 
 import logging
 import os
+from importlib import import_module
 
 # To be set before the imports: no reports to anybody, and one thread per worker process.
 os.environ.update(
@@ -33,6 +35,12 @@ WORKLOAD = common.chosen_workload()
 client, server = ClientApp(), ServerApp()
 
 
+def _worker():
+    """What clients do; importing it loads the data, so it is left to the processes that train."""
+    name = "flwr_client" if WORKLOAD.model == "linear" else "flwr_torch_client"
+    return import_module(f"benchmarks.peers.{name}")
+
+
 class EnoughMeasured(Exception):
     """Flower's way to end before the last round is an exception."""
 
@@ -40,13 +48,29 @@ class EnoughMeasured(Exception):
 @client.train()
 def train(message: Message, context: Context) -> Message:
     """A client's answer to the server: its trained model."""
-    from benchmarks.peers import flwr_client  # loads the data, in Ray's workers only
-
-    weights, bias = message.content["arrays"].to_numpy_ndarrays()
+    arrays = message.content["arrays"].to_numpy_ndarrays()
     number = int(context.node_config["partition-id"])
-    trained = ArrayRecord(flwr_client.train(weights, bias, number, *WORKLOAD))
+    trained = ArrayRecord(_worker().train(arrays, number))
     metrics = MetricRecord({"num-examples": common.SAMPLES})
     return Message(content=RecordDict({"arrays": trained, "metrics": metrics}), reply_to=message)
+
+
+def start():
+    """The arrays of the initial model."""
+    if WORKLOAD.model != "linear":
+        return _worker().start()
+    return [
+        np.zeros((common.FEATURES, common.CLASSES), np.float32),
+        np.zeros(common.CLASSES, np.float32),
+    ]
+
+
+def accuracy_of(arrays, features, labels) -> float:
+    """The share of rows that a model classifies rightly."""
+    if WORKLOAD.model != "linear":
+        return _worker().accuracy(arrays, features, labels)
+    weights, bias = arrays
+    return float(((features @ weights + bias).argmax(1) == labels).mean())
 
 
 @server.main()
@@ -60,18 +84,12 @@ def serve(grid: Grid, _context: Context) -> None:
             return None
         accuracy = None
         if meter.evaluation_is_due:
-            weights, bias = arrays.to_numpy_ndarrays()
-            accuracy = float(((features @ weights + bias).argmax(1) == labels).mean())
+            accuracy = accuracy_of(arrays.to_numpy_ndarrays(), features, labels)
         if not meter.after_round(accuracy):
             raise EnoughMeasured
         return None if accuracy is None else MetricRecord({"accuracy": accuracy})
 
-    initial = ArrayRecord(
-        [
-            np.zeros((common.FEATURES, common.CLASSES), np.float32),
-            np.zeros(common.CLASSES, np.float32),
-        ]
-    )
+    initial = ArrayRecord(start())
     strategy = FedAvg(
         fraction_train=common.COHORT / common.CLIENTS,
         fraction_evaluate=0.0,

@@ -20,35 +20,34 @@ from pfl.hyperparam.base import NNEvalHyperParams, NNTrainHyperParams
 from pfl.metrics import Metrics, Weighted, get_overall_value
 from pfl.model.pytorch import PyTorchModel
 
-from benchmarks.peers import common
+from benchmarks.peers import common, networks
+
+WORKLOAD = common.chosen_workload()
 
 
-class Svm(torch.nn.Module):
+class Net(torch.nn.Module):
     """The model with its loss and metrics under the names that pfl looks for."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.linear = torch.nn.Linear(common.FEATURES, common.CLASSES)
-        torch.nn.init.zeros_(self.linear.weight)
-        torch.nn.init.zeros_(self.linear.bias)
-        self.classes = torch.arange(common.CLASSES)
+        self.inner = networks.network(WORKLOAD.model)
+        self.cost = networks.loss_class(WORKLOAD.model)()
 
     def loss(self, x, y):
-        """The mean one-versus-rest hinge loss; the penalty is the optimizer's weight decay."""
-        signs = torch.where(y[:, None] == self.classes, 1.0, -1.0)
-        return torch.clamp(1 - signs * self.linear(x), min=0).sum(1).mean()
+        """The mean loss."""
+        return self.cost(self.inner(x), y)
 
     @torch.no_grad()
     def metrics(self, x, y):
         """The accuracy."""
-        right = (self.linear(x).argmax(1) == y).sum().item()
+        right = (self.inner(x).argmax(1) == y).sum().item()
         return {"accuracy": Weighted(right, len(y))}
 
 
 class RandomBatches(PyTorchTensorDataset):
     """A client's data: as many of its batches at random as it makes steps."""
 
-    steps = common.chosen_workload().steps
+    steps = WORKLOAD.steps
 
     def iter(self, batch_size):
         """The batches of one visit."""
@@ -95,7 +94,6 @@ class Clock(TrainingProcessCallback):
 
 def main() -> None:
     """Measure."""
-    steps, batch = common.chosen_workload()
     meter = common.Meter()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -112,7 +110,7 @@ def main() -> None:
         model_eval_params=NNEvalHyperParams(local_batch_size=len(test_labels)),
         frequency=common.EVALUATE_EVERY,
     )
-    net = Svm()
+    net = Net()
     FederatedAveraging().run(
         NNAlgorithmParams(
             central_num_iterations=10**6,
@@ -123,14 +121,16 @@ def main() -> None:
         SimulatedBackend(training_data=data, val_data=data, postprocessors=[WeightByDatapoints()]),
         PyTorchModel(
             net,
-            lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, weight_decay=common.PENALTY),
+            lambda parameters, lr: torch.optim.SGD(
+                parameters, lr=lr, weight_decay=WORKLOAD.penalty
+            ),
             torch.optim.SGD(net.parameters(), lr=1.0),
         ),
         NNTrainHyperParams(
             local_num_epochs=None,
-            local_num_steps=steps,
-            local_learning_rate=common.STEP_SIZE,
-            local_batch_size=batch,
+            local_num_steps=WORKLOAD.steps,
+            local_learning_rate=WORKLOAD.step_size,
+            local_batch_size=WORKLOAD.batch,
         ),
         NNEvalHyperParams(local_batch_size=None),
         [Clock(meter, evaluation)],

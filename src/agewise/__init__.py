@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from agewise.experiment import Result, compare, run, sweep
     from agewise.policies import schedule
+    from agewise.radio import record_trace
     from agewise.random import Streams
     from agewise.records import History, PolicyKey
     from agewise.report import draw_figure, write_page
@@ -33,7 +34,17 @@ if TYPE_CHECKING:
     from agewise.scheduling import AccessPoint, Policy, RoundView
     from agewise.simulation import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
-    from agewise.studies import advise, benchmark, gap, reproduce, reproduce_map
+    from agewise.studies import (
+        advise,
+        benchmark,
+        draw_channel,
+        draw_channel_of,
+        gap,
+        reproduce,
+        reproduce_map,
+        view_channel,
+        view_trace,
+    )
     from agewise.traffic import schedule_traffic
 
 #: Where public names live. They are imported when first used: this is the one place where imports
@@ -53,8 +64,11 @@ _HOMES = {
     "advise": "studies",
     "benchmark": "studies",
     "compare": "experiment",
+    "draw_channel": "studies",
+    "draw_channel_of": "studies",
     "draw_figure": "report",
     "gap": "studies",
+    "record_trace": "radio",
     "reproduce": "studies",
     "reproduce_map": "studies",
     "run": "experiment",
@@ -62,6 +76,8 @@ _HOMES = {
     "schedule_traffic": "traffic",
     "simulate": "simulation",
     "sweep": "experiment",
+    "view_channel": "studies",
+    "view_trace": "studies",
     "write_page": "report",
 }
 
@@ -83,6 +99,8 @@ __all__ = [
     "benchmark",
     "compare",
     "data",
+    "draw_channel",
+    "draw_channel_of",
     "draw_figure",
     "engines",
     "experiment",
@@ -90,6 +108,7 @@ __all__ = [
     "learn",
     "policies",
     "radio",
+    "record_trace",
     "report",
     "reproduce",
     "reproduce_map",
@@ -106,6 +125,8 @@ __all__ = [
     "sweep",
     "traffic",
     "units",
+    "view_channel",
+    "view_trace",
     "write_page",
 ]
 

@@ -5,17 +5,20 @@ from types import ModuleType
 
 _NEEDED_BY = {
     "flower": "scheduling a live federation needs",
+    "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
-    "plot": "figures need",
     "ray": "the engine ray needs",
-    "torch": "neural networks need",
+    "torch": "models of kind torch need",
+}
+_BESIDES = {
+    "torch": " (pytorch.org says how to get the build for CPUs, which is far smaller)",
 }
 
 
 def require(module: str, extra: str) -> ModuleType:
     """The optional module; ``ModuleNotFoundError`` says how to install it if it is not there.
 
-    >>> require("json", "plot").__name__
+    >>> require("json", "pandas").__name__
     'json'
     """
     package = module.partition(".")[0]
@@ -26,5 +29,6 @@ def require(module: str, extra: str) -> ModuleType:
             raise  # the package is there, and something that it needs itself is not
         needed = _NEEDED_BY.get(extra, "this needs")
         raise ModuleNotFoundError(
-            f"{needed} {package}: pip install 'agewise[{extra}]'", name=error.name
+            f"{needed} {package}: pip install 'agewise[{extra}]'{_BESIDES.get(extra, '')}",
+            name=error.name,
         ) from error

@@ -155,11 +155,15 @@ def _inside(value: object) -> list[object]:
 def fingerprint(path: Path | str) -> str | None:
     """The SHA-256 of a file's content; ``None`` if there is no regular file to read.
 
-    A file is read once as long as it stays what it is.
+    That of a folder is of the names and contents of the JSON files in it, for data sets that come
+    in many. A file is read once as long as it stays what it is.
     """
     file = Path(path)
     try:
         state = file.stat()
+        if stat.S_ISDIR(state.st_mode):
+            parts = [f"{part.name} {fingerprint(part)}" for part in sorted(file.glob("*.json"))]
+            return hashlib.sha256("\n".join(parts).encode()).hexdigest() if parts else None
         if not stat.S_ISREG(state.st_mode):
             return None
         return _fingerprint(file, _stamp(state))

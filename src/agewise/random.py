@@ -24,6 +24,15 @@ _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
 _TIES: Final = 9
+_KNOWLEDGE: Final = 20
+_RICIAN: Final = 21
+_COMPRESSION: Final = 30
+_BATTERY: Final = 31
+_MOVEMENT: Final = 40
+_SIGHT: Final = 41
+_SHADOWING: Final = 42
+_INTERFERENCE: Final = 43
+_INDOOR: Final = 44
 
 
 @dataclass(frozen=True)
@@ -48,10 +57,43 @@ class Streams:
         """Where the UEs stand."""
         return self._stream(_PLACEMENT, 0)
 
+    def indoor(self) -> np.random.Generator:
+        """Which UEs are inside buildings, and how far."""
+        return self._stream(_INDOOR, 0)
+
+    @functools.cached_property
+    def movement(self) -> np.uint64:
+        """The key of how the UEs move; mixed with the UE."""
+        return self._key(_MOVEMENT)
+
+    @functools.cached_property
+    def sight(self) -> np.uint64:
+        """The key of where the access point is in sight."""
+        return self._key(_SIGHT)
+
+    @functools.cached_property
+    def shadowing(self) -> np.uint64:
+        """The key of the fields of shadowing."""
+        return self._key(_SHADOWING)
+
+    @functools.cached_property
+    def interference(self) -> np.uint64:
+        """The key of who transmits in neighbouring cells; mixed with the round."""
+        return self._key(_INTERFERENCE)
+
     @functools.cached_property
     def channel(self) -> np.uint64:
         """The key of the fading; the kernel mixes it with the round."""
         return self._key(_CHANNEL)
+
+    @functools.cached_property
+    def knowledge(self) -> np.uint64:
+        """The key of errors in what the access point sees; the kernel mixes it with the round."""
+        return self._key(_KNOWLEDGE)
+
+    def rician(self) -> np.random.Generator:
+        """How strong the UEs' direct paths are."""
+        return self._stream(_RICIAN, 0)
 
     def policy(self, t: int) -> np.random.Generator:
         """The scheduler's own choices in round ``t``: ties, random orders."""
@@ -68,6 +110,15 @@ class Streams:
     def speed(self) -> np.random.Generator:
         """How fast the UEs compute."""
         return self._stream(_SPEED, 0)
+
+    def battery(self) -> np.random.Generator:
+        """How much energy the UEs have."""
+        return self._stream(_BATTERY, 0)
+
+    @functools.cached_property
+    def compression(self) -> np.uint64:
+        """The key of what compression leaves to chance; mixed with the round and the UE."""
+        return self._key(_COMPRESSION)
 
     @functools.cached_property
     def sgd(self) -> np.uint64:

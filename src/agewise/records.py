@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format that is written, and the oldest one that is still read.
-_FORMAT = 2
-_OLDEST = 2
+_FORMAT = 3
+_OLDEST = 3
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
@@ -42,7 +42,18 @@ _NUMBERS = (
     "weight",
     "optimum",
     "optimum_bound",
+    "seconds",
+    "joules",
+    "uses",
+    "bits",
 )
+#: Columns of lists: of UEs, and of numbers.
+_UES = ("scheduled", "received", "owner", "emptied")
+_LISTS = ("power", "gain", "rate", "energy_j")
+
+#: What became of the upload of a scheduled UE: it arrived, or why not. It was too late, its true
+#: rate was below the threshold, or the battery did not last.
+OUTCOMES = ("received", "late", "outage", "battery")
 
 #: What a parameter of a policy may be: plain data that JSON gives back as it was.
 Value = bool | int | float | str | None | tuple["Value", ...]
@@ -90,8 +101,9 @@ class PolicyKey:
 class RoundRecord:
     """One communication round: who was scheduled, whose update arrived, and what it did.
 
-    ``scheduled`` and ``received`` are UEs in rising order, and ``rate`` (float64, bits per channel
-    use) that of each scheduled one. ``owner[subchannel]``, ``power[subchannel]`` and
+    ``scheduled`` and ``received`` are UEs in rising order, ``outcome`` (one of `OUTCOMES`) says of
+    each scheduled one whether its update arrived, and ``rate`` (float64, bits per channel use)
+    what it reached on the true channel. ``owner[subchannel]``, ``power[subchannel]`` and
     ``gain[subchannel]`` are the allocation, with the owner's true gain, 0 where nobody transmits.
     ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
     received so far.
@@ -101,6 +113,13 @@ class RoundRecord:
     sum of f_alpha of the ages before the round over the scheduled UEs, ``optimum`` the best value
     of problem (3) found and ``optimum_bound`` what none can exceed, in rounds in which the optimum
     was worked out.
+
+    What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
+    UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
+    and ``bits`` that were sent, also by UEs whose update did not arrive, ``None`` in a live
+    federation, which does not count them. The batteries of the UEs ``emptied`` ran out in this
+    round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None`` where they stay at those of
+    `RunInfo`.
     """
 
     t: int
@@ -110,6 +129,7 @@ class RoundRecord:
     power: NDArray[np.float64]
     gain: NDArray[np.float64]
     rate: NDArray[np.float64]
+    outcome: NDArray[np.str_]
     ages: NDArray[np.int64]
     participation: NDArray[np.int64]
     gradient_diversity: float | None
@@ -120,6 +140,17 @@ class RoundRecord:
     weight: float | None
     optimum: float | None
     optimum_bound: float | None
+    seconds: float | None
+    energy_j: NDArray[np.float64] | None
+    uses: float | None
+    bits: float | None
+    emptied: NDArray[np.int64]
+    positions_m: NDArray[np.float32] | None = None
+
+    @property
+    def joules(self) -> float | None:
+        """What all scheduled UEs spent together."""
+        return None if self.energy_j is None else float(self.energy_j.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +236,41 @@ class History:
     def rate(self) -> list[NDArray[np.float64]]:
         """``[round]``: the rates of the scheduled UEs of each, in bits per channel use."""
         return [np.array(rates, np.float64) for rates in self.frame["rate"].to_list()]
+
+    @property
+    def outcome(self) -> list[NDArray[np.str_]]:
+        """``[round]``: what became of the uploads of the scheduled UEs of each (`OUTCOMES`)."""
+        return [np.array(outcomes, np.str_) for outcomes in self.frame["outcome"].to_list()]
+
+    @property
+    def outcome_counts(self) -> dict[str, int]:
+        """How many uploads of the run came to each of `OUTCOMES`."""
+        all_of_them = self.frame["outcome"].explode()
+        return {outcome: int((all_of_them == outcome).sum()) for outcome in OUTCOMES}
+
+    @property
+    def energy_j(self) -> NDArray[np.float64]:
+        """``[ue]``: joules that each spent in the whole run; NaN where they are not known."""
+        if self.frame["energy_j"].null_count():
+            return np.full(self.info.ue_count, math.nan)
+        scheduled, spent = (
+            self.frame[name].explode().drop_nulls().to_numpy() for name in ("scheduled", "energy_j")
+        )
+        total = np.zeros(self.info.ue_count)
+        np.add.at(total, scheduled, spent)
+        return total
+
+    @property
+    def emptied(self) -> list[NDArray[np.int64]]:
+        """``[round]``: the UEs whose batteries ran out in each."""
+        return [np.array(ues, np.int64) for ues in self.frame["emptied"].to_list()]
+
+    @property
+    def positions_m(self) -> NDArray[np.float32] | None:
+        """``[round, ue, (x, y)]`` where UEs move; ``None`` where they stay (`RunInfo`)."""
+        if self.frame["positions_m"].null_count():
+            return None
+        return self._table("positions_m").astype(np.float32).reshape(len(self), -1, 2)
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -359,7 +425,7 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
     if frame["round"].to_list() != list(range(rounds)):
         return f"they do not go from 0 to {rounds - 1}"
-    ues = {"scheduled": 0, "received": 0, "owner": -1}
+    ues = {"scheduled": 0, "received": 0, "owner": -1, "emptied": 0}
     for name, least in ues.items():
         held = frame[name].explode().drop_nulls()
         if not held.is_between(least, cell["ues"] - 1).all():
@@ -370,6 +436,20 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
             return f"{name} is not one value for each of {cell['subchannels']} subchannels"
     if (lengths["rate"] != lengths["scheduled"]).any():
         return "there is not one rate for each scheduled UE"
+    if (frame["outcome"].list.len() != lengths["scheduled"]).any():
+        return "there is not one outcome for each scheduled UE"
+    outcomes = frame["outcome"].explode().drop_nulls()
+    if not outcomes.is_in(OUTCOMES).all():
+        return f"an outcome is none of {', '.join(OUTCOMES)}"
+    arrived = frame["scheduled"].explode().drop_nulls().filter(outcomes == "received")
+    if not arrived.equals(frame["received"].explode().drop_nulls(), check_names=False):
+        return "its outcomes do not agree with who was received"
+    spent = frame["energy_j"].list.len()
+    if (spent != lengths["scheduled"]).any() or spent.null_count() not in (0, rounds):
+        return "there is not one energy for each scheduled UE"
+    places = frame["positions_m"].list.len()
+    if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
+        return "there is not one position for each UE"
     return None
 
 
@@ -426,8 +506,10 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "age_cost": pl.Float64,
     "reached": pl.Int32,
     "subchannels_used": pl.Int32,
-    **dict.fromkeys(("scheduled", "received", "owner"), pl.List(pl.Int32)),
-    **dict.fromkeys(("power", "gain", "rate"), pl.List(pl.Float64)),
+    **dict.fromkeys(_UES, pl.List(pl.Int32)),
+    **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
+    "outcome": pl.List(pl.String),
+    "positions_m": pl.List(pl.Float32),
 }
 
 
@@ -441,7 +523,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
 
     def lists(name: str, kind: type[pl.DataType]) -> pl.Series:
         arrays = [getattr(record, name) for record in records]
-        values = [None if array is None else array.tolist() for array in arrays]
+        values = [None if array is None else array.ravel().tolist() for array in arrays]
         return pl.Series(name, values, dtype=pl.List(kind))
 
     return pl.DataFrame(
@@ -454,7 +536,9 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
             pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
             pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
-            *(lists(name, pl.Int32) for name in ("scheduled", "received", "owner")),
-            *(lists(name, pl.Float64) for name in ("power", "gain", "rate")),
+            *(lists(name, pl.Int32) for name in _UES),
+            *(lists(name, pl.Float64) for name in _LISTS),
+            lists("outcome", pl.String),
+            lists("positions_m", pl.Float32),
         ]
     )

@@ -1,36 +1,26 @@
 """Algorithm 3: federated learning over the scheduled channel."""
 
 import functools
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data, learn
-from agewise.accounting import (
-    compute_slots,
-    deadline_slots,
-    offers_everyone,
-    upload_slots,
-)
+from agewise.accounting import make_batteries, offers_everyone, open_books
 from agewise.age import f_alpha
 from agewise.files import fingerprint
-from agewise.memory import bytes_text, require_memory
 from agewise.policies import make_policy
-from agewise.radio import Channel, make_channel
+from agewise.radio import Block, Channel, make_channel
 from agewise.random import Streams
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, require_scenario
+from agewise.resources import require_resources
+from agewise.scenario import Data, Learn, Proximal, SampledOptimum, Scenario, Torch
 from agewise.scheduling import AccessPoint, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
-
-#: The digests of the files that samples are from.
-_Digests = tuple[str | None, ...]
 
 
 class Diverged(ValueError):
@@ -46,28 +36,33 @@ class SeedSamples:
     class_names: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=2)
-def _load(source: Data, _: _Digests) -> data.Dataset:
-    """Data sets do not depend on the seed: runs of one process share them."""
-    return data.load(source)
-
-
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
     """The samples of a run, prepared once for all policies as long as their files stay the same."""
-    digests = _digests(scenario)
-    return _divided(scenario.learn, scenario.data, scenario.cell.ues, streams, digests)
+    settings, source = scenario.learn, scenario.data
+    digests, made_by = data.digests_of(source), _module_of(settings)
+    return _divided(settings, source, scenario.cell.ues, streams, digests, made_by)
 
 
-def _digests(scenario: Scenario) -> _Digests:
-    return tuple(map(fingerprint, data.files_of(scenario.data).values()))
+def _module_of(settings: Learn) -> object:
+    """What a PyTorch module is made by, if it is not the package's own; others are ``None``."""
+    model = settings.model
+    if not isinstance(model, Torch):
+        return None
+    file = None if model.source is None else fingerprint(learn.source_file(model.source))
+    return file or learn.added_maker(model)
 
 
 @functools.lru_cache(maxsize=2)
 def _divided(
-    settings: Learn, source: Data, ues: int, streams: Streams, digests: _Digests
+    settings: Learn,
+    source: Data,
+    ues: int,
+    streams: Streams,
+    _digests: tuple[str | None, ...],
+    _module: object,
 ) -> SeedSamples:
-    dataset = _load(source, digests)
-    partition = data.divide(dataset.train.labels, source, ues, streams)
+    dataset = data.load_once(source)
+    partition = data.divide(dataset.train.labels, source, ues, streams, dataset.writers)
     return SeedSamples(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),
@@ -113,70 +108,6 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
-def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
-    """Raise ``ValueError`` with the amount if a run would need more memory than there is.
-
-    So many rounds are kept at a time, all of the run if not given.
-    """
-    require_scenario(scenario)
-    cell, learning = scenario.cell, scenario.learn
-    length = scenario.run.rounds if kept_rounds is None else kept_rounds
-    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
-    steps, batch = learning.local_steps, learning.batch_size
-    needs = {
-        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
-        f"records of run.rounds = {length:,} with {size}": length
-        * (16.0 * cell.ues + 24.0 * cell.subchannels),
-        # The samples that a UE draws, and the slopes of a batch.
-        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
-        * (8.0 * steps + 64.0),
-    }
-    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
-    memory = aggregation_memory(scenario)
-    if memory is not None:
-        require_memory(memory.bytes, memory.what)
-
-
-class AggregationMemory(NamedTuple):
-    """What an aggregation keeps that has a model's length of numbers for every UE."""
-
-    kind: str
-    ues: int
-    length: int
-    bytes: int
-
-    @property
-    def what(self) -> str:
-        """What the memory is for, with the names of the fields that decide it."""
-        return (
-            f"learn.aggregation = {self.kind!r} with cell.ues = {self.ues:,} and models of "
-            f"{self.length:,} numbers"
-        )
-
-    def __str__(self) -> str:
-        """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
-        numbers = f"{self.ues:,} x {self.length:,} numbers"
-        return f"{self.kind} aggregation keeps {numbers}: {bytes_text(self.bytes)}"
-
-
-def aggregation_memory(scenario: Scenario) -> AggregationMemory | None:
-    """What the scenario's aggregation will keep; ``None`` if that does not grow with the UEs."""
-    settings, ues = scenario.learn, scenario.cell.ues
-    if not learn.keeps_updates(settings):
-        return None
-    length = learn.model_length(_load(scenario.data, _digests(scenario)), settings)
-    needed = learn.memory_bytes(settings, ues, length)
-    return AggregationMemory(settings.aggregation.kind, ues, length, needed)
-
-
-def expected_seconds(scenario: Scenario) -> float:
-    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
-    cell, learning = scenario.cell, scenario.learn
-    scheduled = min(cell.ues, cell.subchannels) / 2
-    samples = scheduled * learning.local_steps * learning.batch_size
-    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + 5e-7 * samples)
-
-
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
     require_resources(scenario, kept_rounds=1)
@@ -190,33 +121,48 @@ def _rounds(
     scenario: Scenario, policy: Policy, streams: Streams, channel: Channel, learner: learn.Learner
 ) -> Iterator[RoundRecord]:
     """Algorithm 3, a round at a time."""
-    run, threshold = scenario.run, scenario.rate_threshold
-    computing = compute_slots(scenario.timing, channel.ue_count, streams)
-    deadline = deadline_slots(scenario.timing)
-    everyone = offers_everyone(scenario.timing)
+    run, params = scenario.run, learner.init(streams)
+    books = open_books(scenario, streams, channel.power_budget, params.size)
+    batteries = make_batteries(scenario, streams)
     access_point = AccessPoint(
-        policy, channel.ue_count, streams, deadline_slots=deadline, offer_everyone=everyone
+        policy,
+        channel.ue_count,
+        streams,
+        deadline_slots=books.deadline_slots,
+        offer_everyone=offers_everyone(scenario),
+        margin=scenario.threshold.margin,
     )
-    access_point.describe(data_sizes=learner.sizes, compute_slots=computing)
-    aggregator, params = learn.make_aggregator(scenario.learn), learner.init(streams)
+    access_point.describe(data_sizes=learner.sizes, compute_slots=books.compute_slots)
+    aggregator = learn.make_aggregator(scenario.learn)
     memory = aggregator.start(channel.ue_count, params.size)
+    compressor = learn.make_compressor(scenario.learn)
+    unsent = learn.compression_state(compressor, channel.ue_count, params.size)
+    local = learn.make_local_objective(scenario.learn)
+    variates = local.start(channel.ue_count, params.size)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
-        uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
-        offered, ages = access_point.offer(uplink), access_point.ages
-        allocation = access_point.plan(offered)
-        scheduled = np.flatnonzero(allocation.scheduled)
-        rates = allocation.rate[scheduled]
-        received = scheduled
-        if deadline < math.inf:
-            taken = computing[scheduled] + upload_slots(rates, threshold)
-            received = scheduled[taken <= deadline]
+        block = channel.block(t)
+        uplink = Uplink(block.seen, channel.power_budget, books.threshold)
+        if batteries is not None:
+            uplink = uplink.only(batteries.charged)
+        allocation = access_point.plan(uplink)
+        weight, optimum, optimum_bound = _beside_optimum(scenario, access_point, uplink, allocation)
+
+        # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
+        delivery = books.deliver(
+            allocation, None if block.true is block.seen else block.true, batteries
+        )
+        batteries, received, spent = delivery.batteries, delivery.received, delivery.spent
 
         # They learn locally from the same model, and what arrives makes the next one.
-        start, models = params, learner.train(params, received, t, streams)
+        corrections = local.corrections(variates, received)
+        start, models = params, learner.train(params, received, t, streams, corrections)
+        trained = learn.Trained(start, models, received, t)
+        models, unsent = compressor.send(unsent, trained, streams.compression)
         updates = learn.Updates(start, models, received, allocation.factors_of(received))
         params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
-        _require_finite(params, t, scenario.learn, allocation)
+        variates = local.receive(variates, updates, learner.sizes, t)
+        _require_finite(params, updates, t, scenario.learn)
 
         # What arrived is young again, everything else grows older (Eq. 2).
         reports = learn.reports(policy.reads, learner, start, models, received)
@@ -225,15 +171,15 @@ def _rounds(
         last = t + 1 == run.rounds
         evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
-        weight, optimum, optimum_bound = _beside_optimum(scenario, t, offered, ages, scheduled)
         yield RoundRecord(
             t=t,
-            scheduled=scheduled,
+            scheduled=delivery.scheduled,
             received=received,
             owner=allocation.owner,
             power=allocation.power,
-            gain=allocation.gain,
-            rate=rates,
+            gain=delivery.allocation.gain,
+            rate=delivery.rates,
+            outcome=delivery.outcome,
             ages=access_point.ages,
             participation=access_point.participation,
             gradient_diversity=diversity,
@@ -244,7 +190,18 @@ def _rounds(
             weight=weight,
             optimum=optimum,
             optimum_bound=optimum_bound,
+            seconds=spent.seconds,
+            energy_j=spent.energy_j,
+            uses=spent.uses,
+            bits=spent.bits,
+            emptied=spent.emptied,
+            positions_m=_positions(block) if channel.moves else None,
         )
+
+
+def _positions(block: Block) -> NDArray[np.float32] | None:
+    """Where the UEs are, as exactly as a record keeps it."""
+    return None if block.positions_m is None else block.positions_m.astype(np.float32)
 
 
 def _is_due(t: int, every: int) -> bool:
@@ -252,11 +209,7 @@ def _is_due(t: int, every: int) -> bool:
 
 
 def _beside_optimum(
-    scenario: Scenario,
-    t: int,
-    uplink: Uplink,
-    ages: NDArray[np.int64],
-    scheduled: NDArray[np.int64],
+    scenario: Scenario, access_point: AccessPoint, uplink: Uplink, allocation: Allocation
 ) -> tuple[float | None, float | None, float | None]:
     """The weight that was scheduled, the optimum of problem (3) and its bound, where asked for.
 
@@ -264,22 +217,33 @@ def _beside_optimum(
     the best known.
     """
     wanted = scenario.run.optimum
-    if not isinstance(wanted, SampledOptimum) or not _is_due(t, wanted.every):
+    if not isinstance(wanted, SampledOptimum) or not _is_due(access_point.t, wanted.every):
         return None, None, None
-    weights = f_alpha(ages, scenario.run.age_alpha)
-    weight = float(weights[scheduled].sum())
-    best = solve(uplink, weights, work_limit=wanted.work_limit)
+    weights = f_alpha(access_point.ages, scenario.run.age_alpha)
+    weight = float(weights[allocation.scheduled].sum())
+    best = solve(access_point.offer(uplink), weights, work_limit=wanted.work_limit)
     return weight, max(weight, best.value), max(weight, best.bound)
 
 
-def _require_finite(params: learn.Params, t: int, settings: Learn, allocation: Allocation) -> None:
+def _require_finite(params: learn.Params, updates: learn.Updates, t: int, settings: Learn) -> None:
     if learn.is_finite(params):
         return
-    if allocation.aggregation is not None:
-        cause = f"are the policy's factors of the updates, up to {allocation.aggregation.max():g}"
-    else:
-        cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
+    spoilt = [
+        int(ue)
+        for ue, model in zip(updates.ues, updates.models, strict=True)
+        if not learn.is_finite(model)
+    ]
+    step = settings.step_of(t)
+    cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
+    if isinstance(settings.local, Proximal) and step * settings.local.mu > 1.0:
+        cause = (
+            f"is a proximal term that overshoots, for step size times mu is "
+            f"{step * settings.local.mu:g}: lower learn.local.mu ({settings.local.mu:g})"
+        )
+    elif not spoilt and updates.factors is not None:
+        cause = f"are the policy's factors of the updates, up to {updates.factors.max():g}"
+    where = f", first those of UE {spoilt[0]}" if spoilt else ""
     raise Diverged(
-        f"the model diverged in round {t}: its weights are no longer finite; the likely cause "
-        f"{cause}"
+        f"the model diverged in round {t}: its weights are no longer finite{where}; the likely "
+        f"cause {cause}"
     )

@@ -1,20 +1,31 @@
 """What a run is computed from besides the package and the scenario, known by its content.
 
-Sources have names: ``data:PATH`` for a file of the data set and ``trace:PATH`` for recorded gains,
-as the scenario writes them, ``policy:NAME`` for the source of a policy from outside the package.
-(A model from outside would be ``model:NAME``.) What a policy imports from elsewhere is not covered.
+Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains,
+``positions:PATH`` and ``tracks:PATH`` for where UEs are and how they move, ``devices:PATH`` for
+measured devices, as the scenario writes them; ``policy:NAME`` for the source of a policy from
+outside the package, ``model:FILE.py:FUNCTION`` or ``model:NAME`` for that of a PyTorch module from
+a file or from the running program. What a policy or a module imports from elsewhere is not covered.
 """
 
 import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
-from agewise.scenario import Scenario, TraceChannel
+from agewise.learn import added_maker, source_file
+from agewise.scenario import (
+    DeviceProfiles,
+    MobilityFile,
+    PlacementFile,
+    Scenario,
+    SecondsTiming,
+    Torch,
+    TraceChannel,
+)
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
@@ -26,23 +37,42 @@ def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
     """The SHA-256 of every source of a run, by name; files that are not there are left out."""
     found = {name: fingerprint(file) for name, file in source_files(scenario).items()}
     found[policy_source(policy.name)] = _policy_digest(type(policy))
+    found |= _added_model(scenario)
     return {name: digest for name, digest in found.items() if digest is not None}
 
 
 def source_files(scenario: Scenario) -> dict[str, Path]:
     """The files that a scenario names, by the names of their sources."""
     files = {f"data:{name}": file for name, file in files_of(scenario.data).items()}
-    if isinstance(scenario.channel, TraceChannel):
-        files[f"trace:{scenario.channel.path}"] = Path(scenario.channel.path)
+    files |= {f"{kind}:{path}": Path(path) for kind, path in _other_files(scenario)}
+    model = scenario.learn.model
+    if isinstance(model, Torch) and model.source is not None:
+        files[f"model:{model.source}"] = source_file(model.source)
     return files
 
 
 def source_names(scenario: Scenario) -> set[str]:
     """The names of the files that a scenario names, without a look at any of them."""
     names = {f"data:{name}" for name in names_of(scenario.data)}
-    if isinstance(scenario.channel, TraceChannel):
-        names.add(f"trace:{scenario.channel.path}")
+    names |= {f"{kind}:{path}" for kind, path in _other_files(scenario)}
+    model = scenario.learn.model
+    if isinstance(model, Torch):
+        names.add(f"model:{model.source or model.name}")
     return names
+
+
+def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Besides the data: what each file is, and its path."""
+    if isinstance(scenario.channel, TraceChannel):
+        yield "trace", scenario.channel.path
+    else:
+        if isinstance(scenario.channel.placement, PlacementFile):
+            yield "positions", scenario.channel.placement.path
+        if isinstance(scenario.channel.mobility, MobilityFile):
+            yield "tracks", scenario.channel.mobility.path
+    timing = scenario.timing
+    if isinstance(timing, SecondsTiming) and isinstance(timing.computing, DeviceProfiles):
+        yield "devices", timing.computing.path
 
 
 def policy_source(name: str) -> str:
@@ -69,6 +99,40 @@ def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
                 f"{file} is not what it was when the experiment began: start the same command "
                 "again when the file is settled"
             )
+
+
+def _added_model(scenario: Scenario) -> dict[str, str]:
+    """The digest of a module that the running program made known (`learn.add_module`)."""
+    model = scenario.learn.model
+    if not isinstance(model, Torch) or (maker := added_maker(model)) is None:
+        return {}
+    return {f"model:{model.name}": _code_digest(maker)}
+
+
+def _code_digest(maker: Callable[..., object]) -> str:
+    """The digest of a class or function, and of what it names in its own script or notebook."""
+    names = getattr(getattr(maker, "__code__", None), "co_names", ())
+    space = getattr(maker, "__globals__", {})
+    beside = [space[name] for name in names if inspect.isclass(space.get(name))]
+    classes = [one for kind in [maker, *beside] if isinstance(kind, type) for one in kind.__mro__]
+    texts = [_class_text(kind) for kind in classes if _is_outside(kind) and not _is_library(kind)]
+    if not isinstance(maker, type):
+        texts.append(_text_of(maker))
+    if None in texts:
+        return UNKNOWN
+    return hashlib.sha256("\0".join(filter(None, texts)).encode()).hexdigest()
+
+
+def _is_library(kind: type) -> bool:
+    """Whether a class is PyTorch's own, whose version is known by its number."""
+    return kind.__module__.partition(".")[0] == "torch"
+
+
+def _text_of(function: Callable[..., object]) -> str | None:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return None
 
 
 @functools.cache

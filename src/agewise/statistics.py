@@ -5,12 +5,80 @@ SciPy is imported where it is used, because it takes longer to import than all t
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+
+if TYPE_CHECKING:
+    from agewise.records import History
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What results are shown over: rounds, or what rounds cost.
+
+    ``label`` is for charts, ``unit`` for numbers; ``column`` is that of a history,
+    ``None`` for the count of rounds.
+    """
+
+    name: str
+    label: str
+    unit: str
+    column: str | None
+    needs_seconds: bool = False
+
+    def spent(self, history: "History") -> NDArray[np.float64]:
+        """``[round]``: what had been spent by the end of each round, from the start of the run.
+
+        ``ValueError`` if the run does not know.
+        """
+        if self.column is None:
+            return np.arange(1.0, len(history) + 1.0)
+        self.require(history.info.scenario)
+        costs = history.numbers(self.column)
+        if np.isnan(costs).any():
+            raise ValueError(f"the run does not know its {self.name}: look at it over rounds")
+        return np.asarray(np.cumsum(costs))
+
+    def require(self, scenario: Mapping[str, Any]) -> None:
+        """``ValueError`` unless runs of this resolved scenario know what they spend."""
+        kind = scenario["timing"]["kind"]
+        if self.needs_seconds and kind != "seconds":
+            raise ValueError(
+                f"there are no {self.name} with timing.kind = {kind}: set timing to kind = "
+                '"seconds" (docs/accounting.md) and run again, or take rounds, uses or bits'
+            )
+
+
+#: By name: all that ``--over`` takes.
+AXES = {
+    axis.name: axis
+    for axis in (
+        Axis("rounds", "rounds", "rounds", None),
+        Axis("seconds", "time (s)", "s", "seconds", needs_seconds=True),
+        Axis("joules", "energy of all UEs (J)", "J", "joules", needs_seconds=True),
+        Axis("uses", "real channel uses", "uses", "uses"),
+        Axis("bits", "bits sent", "bit", "bits"),
+    )
+}
+
+
+def axis_of(over: str | Axis) -> Axis:
+    """The axis of this name.
+
+    >>> axis_of("joules").label
+    'energy of all UEs (J)'
+    """
+    if isinstance(over, Axis):
+        return over
+    if over not in AXES:
+        raise ValueError(f"results are shown over {', '.join(AXES)}, not over {over!r}")
+    return AXES[over]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +119,12 @@ class Slopes:
 class TimeToTarget:
     """How long ``runs`` runs took to a target, which ``reached`` of them reached.
 
-    ``rounds[seed]`` is in rounds, or in the unit of the cost; NaN for runs that did not reach the
+    ``times[seed]`` is in rounds, or in the unit of the cost; NaN for runs that did not reach the
     target by ``horizon``. ``median`` is NaN where more than half of the runs are expected to take
     longer than the horizon; ``low`` and ``high`` are NaN where the band does not fall to one half.
     """
 
-    rounds: NDArray[np.float64]
+    times: NDArray[np.float64]
     reached: int
     runs: int
     median: float
@@ -210,7 +278,7 @@ def time_to_target(
     horizon. Left out, it is where the watch ends by itself.
 
     >>> slow = time_to_target([[0.5, 0.9, 0.8], [0.6, 0.7, 0.9], [0.1, 0.2, 0.3]], target=0.9)
-    >>> slow.rounds, slow.median, slow.horizon
+    >>> slow.times, slow.median, slow.horizon
     (array([ 2.,  3., nan]), 3.0, 3.0)
     """
     from scipy import stats
@@ -240,7 +308,7 @@ def time_to_target(
     widths = np.diff(curve.quantiles, prepend=0.0, append=horizon)
     heights = np.concatenate([[1.0], curve.probabilities])
     return TimeToTarget(
-        rounds=np.where(reached, times, math.nan),
+        times=np.where(reached, times, math.nan),
         reached=int(reached.sum()),
         runs=len(values),
         median=_falls_to_half(curve.quantiles, curve.probabilities),
@@ -249,6 +317,26 @@ def time_to_target(
         restricted_mean=float(widths @ heights),
         horizon=float(horizon),
     )
+
+
+def accuracy_at(accuracy: ArrayLike, spent: ArrayLike, points: ArrayLike) -> NDArray[np.float64]:
+    """``[seed, point]``: the accuracy of each run when it had spent so much, as last evaluated.
+
+    ``accuracy[seed, round]`` is NaN where it was not evaluated, and ``spent[seed, round]`` is what
+    had been spent by the end of each round. Nothing is extrapolated: NaN before the first
+    evaluation, and beyond the end of a run.
+
+    >>> accuracy_at([[0.5, 0.7, 0.9]], [[2.0, 4.0, 8.0]], [1.0, 5.0, 8.0, 9.0])
+    array([[nan, 0.7, 0.9, nan]])
+    """
+    measured, costs = np.asarray(accuracy, np.float64), np.asarray(spent, np.float64)
+    found = np.full((len(measured), np.size(points)), math.nan)
+    for row, (run, cost) in enumerate(zip(measured, costs, strict=True)):
+        known = np.flatnonzero(~np.isnan(run))
+        last = np.searchsorted(cost[known], points, side="right") - 1
+        inside = (last >= 0) & (np.asarray(points) <= cost[-1])
+        found[row, inside] = run[known][last[inside]]
+    return found
 
 
 def jain(shares: ArrayLike) -> float | NDArray[np.float64]:

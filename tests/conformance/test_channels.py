@@ -1,35 +1,105 @@
 """What every channel must do, however it is made."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from agewise import Scenario, Streams
 from agewise.radio import make_channel
+from tests.radio.cells import DRIFT, WALK, office, street
+from tests.radio.trace_files import FILES, SEEDED, trace_channel
 from tests.scenarios import tiny
 
-SHAPE = (8, 12, 5)
-
-
-@pytest.fixture(
-    params=["model", "unfaded", "physical", "npz", "parquet"],
+BAND = {"cell.subchannel_bandwidth_hz": 180e3}
+MOTION = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
+FIXED = {"kind": "fixed", "k_db": 6.0}
+FADING = (
+    {
+        "rician": ({"kind": "rician", "k_factor": FIXED}, {}),
+        "nakagami": ({"kind": "nakagami", "m": 0.7}, {}),
+        "doppler": ({"kind": "rayleigh", "time": MOTION}, {"channel.round_s": 0.01}),
+        "rician-doppler-eva": (
+            {"kind": "rician", "k_factor": FIXED, "time": MOTION, "frequency": "eva"},
+            {"channel.round_s": 0.01} | BAND,
+        ),
+    }
+    | {name: ({"kind": "rayleigh", "frequency": name}, BAND) for name in ("epa", "eva", "etu")}
+    | {
+        name: ({"kind": "rayleigh", "frequency": {"kind": name, "delay_spread_s": 1e-7}}, BAND)
+        for name in ("tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
+    }
 )
-def scenario(request, tmp_path):
-    if request.param == "model":
+KNOWLEDGE = {
+    "estimated": {"kind": "estimated", "pilot_snr_db": 10.0},
+    "delayed": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0},
+    "quantised": {"kind": "quantised", "bits": 4, "lowest_db": -20.0, "highest_db": 10.0},
+    "statistics": {"kind": "statistics"},
+}
+
+
+#: What differs from a street cell (or from the tiny one, for the power law) under each name.
+_LOUD = {"kind": "cells", "inter_site_distance_m": 200.0, "tiers": 2, "load": 0.5,
+         "power_share": 0.1}  # fmt: skip
+_HALL = {"kind": "inf", "carrier_ghz": 3.5, "hall": "dh", "access_point_height_m": 8.0,
+         "ue_height_m": 1.5, "clutter_density": 0.6, "clutter_size_m": 2.0,
+         "clutter_height_m": 6.0}  # fmt: skip
+PARTS = {
+    "umi": {},
+    "uma": {"channel.path_loss": {"kind": "uma", "carrier_ghz": 3.5, "access_point_height_m": 25.0,
+                                  "ue_height_m": 1.5, "indoor_share": 0.5}},
+    "inf": {"channel.path_loss": _HALL},
+    "free-space": {"channel.path_loss": {"kind": "free-space", "carrier_ghz": 3.5},
+                   "channel.shadowing": "none"},
+    "annulus": {"channel.placement": {"kind": "annulus", "least_distance_m": 10.0,
+                                      "radius_m": 90.0}},
+    "clusters": {"channel.placement": {"kind": "clusters", "radius_m": 90.0, "clusters": 3,
+                                       "cluster_radius_m": 9.0}},
+    "random-waypoint": {"channel.mobility": WALK, "channel.round_s": 5.0},
+    "gauss-markov": {"channel.mobility": DRIFT, "channel.round_s": 5.0},
+    "level": {"channel.interference": {"kind": "level", "rise_db": 3.0}},
+    "cells": {"channel.interference": _LOUD},
+    "all": {"channel.interference": _LOUD, "channel.mobility": WALK, "channel.round_s": 5.0,
+            "channel.path_loss.indoor_share": 0.5},
+}  # fmt: skip
+MODELS = ["model", "unfaded", "physical", "office", "positions", "tracks", *PARTS]
+
+
+@pytest.fixture(params=[*MODELS, *FADING, *KNOWLEDGE, *FILES])
+def kind(request):
+    return request.param
+
+
+def placed_by_file(kind, path):
+    positions = np.random.default_rng(0).uniform(-50.0, 50.0, (2, 12, 2))
+    if kind == "positions":
+        np.savez(path, positions_m=positions[0])
+        placement = {"kind": "file", "path": str(path), "radius_m": 100.0}
+        return tiny(**{"channel.placement": placement})
+    np.savez(path, times_s=[0.0, 60.0], positions_m=positions)
+    mobility = {"kind": "file", "path": str(path)}
+    return tiny(**{"channel.mobility": mobility, "channel.round_s": 5.0})
+
+
+@pytest.fixture
+def scenario(kind, tmp_path):
+    if kind in ("positions", "tracks"):
+        return placed_by_file(kind, tmp_path / "ues.npz")
+    if kind in PARTS:
+        return street(**PARTS[kind])
+    if kind == "office":
+        return office()
+    if kind == "model":
         return tiny()
-    if request.param == "unfaded":
+    if kind == "unfaded":
         return tiny(**{"channel.fading": "none"})
-    if request.param == "physical":
+    if kind == "physical":
         return Scenario.preset("physical").with_(**{"cell.ues": 12, "cell.subchannels": 5})
-    gains = np.random.default_rng(0).exponential(size=SHAPE)
-    path = tmp_path / f"trace.{request.param}"
-    if request.param == "npz":
-        np.savez(path, gains=gains)
-    else:
-        t, ue, subchannel = (axis.ravel() for axis in np.indices(SHAPE))
-        columns = {"round": t, "ue": ue, "subchannel": subchannel, "gain": gains.ravel()}
-        pl.DataFrame(columns).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
-    return tiny(channel={"kind": "trace", "path": str(path), "power_budget": 2.0})
+    if kind in FADING:
+        fading, needs = FADING[kind]
+        return tiny(**{"channel.fading": fading}, **needs)
+    if kind in KNOWLEDGE:
+        return tiny(**{"channel.knowledge": KNOWLEDGE[kind]})
+    channel = trace_channel(tmp_path, kind, power_budget=2.0)
+    return tiny(channel=channel, **{"cell.subchannel_bandwidth_hz": 180e3})
 
 
 def test_blocks_have_the_size_of_the_cell(scenario):
@@ -59,7 +129,7 @@ def test_any_block_in_any_order(scenario):
             np.testing.assert_array_equal(again.positions_m, first[t].positions_m)
 
 
-def test_the_seed_alone_decides(scenario):
+def test_the_seed_alone_decides(scenario, kind):
     one, other = (make_channel(scenario, Streams(seed)).block(0) for seed in (5, 6))
-    is_trace = scenario.channel.kind == "trace"
-    assert np.array_equal(one.true, other.true) == is_trace
+    is_random = kind not in FILES or kind in SEEDED
+    assert np.array_equal(one.true, other.true) != is_random

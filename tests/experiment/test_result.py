@@ -131,7 +131,8 @@ def test_accuracy_as_last_measured():
     nan = np.nan
     accuracy = np.array([[nan, 0.2, nan, 0.4], [nan, 0.3, nan, 0.5]])
     zeros = np.zeros(2)
-    measured = Measured([0, 1], *(zeros,) * 7, accuracy)
+    spent = np.tile(np.arange(1.0, 5.0), (2, 1))
+    measured = Measured([0, 1], *(zeros,) * 7, accuracy, spent)
     assert measured.at(3).tolist() == [0.2, 0.3]
     assert measured.at(4).tolist() == [0.4, 0.5]
     assert np.isnan(measured.at(1)).all()

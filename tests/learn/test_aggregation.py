@@ -10,7 +10,8 @@ from agewise import memory as machine
 from agewise.engines import Inline, Local
 from agewise.learn import Updates, keeps_updates, make_aggregator, memory_bytes
 from agewise.learn.aggregation import Adam, Average, Memory, Momentum, VarianceReduced
-from agewise.simulation import aggregation_memory, rounds, simulate
+from agewise.resources import kept_memories
+from agewise.simulation import rounds, simulate
 from tests.learn import aggregation_twin as twin
 from tests.scenarios import tiny
 
@@ -116,7 +117,7 @@ def test_agreement_outlives_rounds_in_which_nobody_is_heard():
 def test_what_is_kept_is_known_before_a_run():
     scenario = tiny(**{"learn.aggregation": MEMORY})
     first = next(rounds(scenario, "age-based"))
-    kept = aggregation_memory(scenario)
+    (kept,) = kept_memories(scenario)
     length = 21 * 10  # ten outputs of twenty features and a bias
     assert kept.length == length
     assert kept.bytes == memory_bytes(scenario.learn, first.ages.size, length)
@@ -124,9 +125,9 @@ def test_what_is_kept_is_known_before_a_run():
     centres = scenario.with_(
         **{"learn.model": {"kind": "k-means", "clusters": 3, "initial_deviation": 0.0}}
     )
-    assert aggregation_memory(centres).length == 60
-    assert aggregation_memory(scenario.with_(**{"data.task": "parity"})).length == 21
-    assert aggregation_memory(tiny()) is None
+    assert kept_memories(centres)[0].length == 60
+    assert kept_memories(scenario.with_(**{"data.task": "parity"}))[0].length == 21
+    assert kept_memories(tiny()) == []
 
 
 def test_only_what_grows_with_the_ues_is_announced():
@@ -146,7 +147,7 @@ def test_a_run_says_what_it_keeps(quiet, capsys):
 
 def test_more_than_there_is_is_refused_before_anything_starts(monkeypatch, tmp_path):
     scenario = tiny(**{"learn.aggregation": MEMORY, "run.rounds": 2})
-    kept = aggregation_memory(scenario).bytes
+    kept = kept_memories(scenario)[0].bytes
     monkeypatch.setattr(machine, "available_bytes", lambda: kept - 1)
     message = "learn.aggregation = 'memory' with cell.ues = 12 and models of 210 numbers would need"
     for attempt in (simulate, rounds):

@@ -1,5 +1,7 @@
 """The slow twin of local learning: NumPy in double precision, dense, sharing no code."""
 
+import itertools
+
 import numpy as np
 
 MASK = (1 << 64) - 1
@@ -115,3 +117,60 @@ def kmeans_sgd(settings, centres, x, key, t, ue):
             slope[cluster] += (centres[cluster] - sample) / batch
         centres -= step * slope
     return centres
+
+
+def layers_of(widths, model):
+    """``[(weights[input, output], bias[output])]`` of a flat multilayer perceptron."""
+    layers, at = [], 0
+    for before, behind in itertools.pairwise(widths):
+        layer = model[at : at + (before + 1) * behind].reshape(before + 1, behind)
+        layers.append((layer[:-1], layer[-1]))
+        at += layer.size
+    assert at == model.size
+    return layers
+
+
+def mlp_scores(widths, model, x):
+    """``[sample, class]`` of a multilayer perceptron, and the units of all layers before."""
+    units = [x]
+    for weights, bias in layers_of(widths, model)[:-1]:
+        units.append(np.maximum(0.0, units[-1] @ weights + bias))
+    weights, bias = layers_of(widths, model)[-1]
+    return units[-1] @ weights + bias, units
+
+
+def mlp_gradient(widths, model, x, labels):
+    """The gradient of the mean loss, flat."""
+    scores, units = mlp_scores(widths, model, x)
+    slope = slopes("multinomial", scores, labels) / len(labels)
+    parts = []
+    for (weights, _), before in zip(
+        reversed(layers_of(widths, model)), reversed(units), strict=True
+    ):
+        parts.append(np.vstack((before.T @ slope, slope.sum(0))).ravel())
+        slope = (slope @ weights.T) * (before > 0)
+    return np.concatenate(parts[::-1])
+
+
+def mlp_weights(widths):
+    """1 for each weight of a flat multilayer perceptron, and 0 for each bias."""
+    return np.concatenate(
+        [np.repeat([1.0, 0.0], [a * b, b]) for a, b in itertools.pairwise(widths)]
+    )
+
+
+def sgd(settings, gradient, model, size, draw, *, penalised, correction=0.0):
+    """Local steps against ``gradient(model, rows)``, with the terms of the local objective.
+
+    ``draw`` is (key, t, ue); ``penalised`` is 1 where the penalty applies.
+    """
+    start = model.astype(np.float64)
+    model, steps = start.copy(), settings.local_steps
+    step = settings.step_size / (1 + settings.step_decay * draw[1])
+    rows = np.array(drawn_rows(*draw, steps * settings.batch_size, size)).reshape(steps, -1)
+    mu = getattr(settings.local, "mu", 0.0)
+    for chosen in rows:
+        pulled = penalty_weight(settings) * penalty_slope(settings.penalty.kind, model)
+        slope = gradient(model, chosen) + pulled * penalised
+        model = model - step * (slope + mu * (model - start) + correction)
+    return model

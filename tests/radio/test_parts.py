@@ -32,7 +32,10 @@ def test_uniform_by_area():
 
 def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
     channel = make_channel(SMALL, Streams(3))
-    blocks = np.stack([channel.block(t).true for t in range(40)]) / channel.mean_gains[:, None]
+    blocks = (
+        np.stack([channel.block(t).true for t in range(40)])
+        / channel.places.at(0).mean_gains[:, None]
+    )
     critical = 1.63 / np.sqrt(blocks.size)
     assert largest_gap(blocks.ravel(), lambda g: 1 - np.exp(-g)) < critical
     assert blocks.mean() == pytest.approx(1.0, abs=4 / np.sqrt(blocks.size))
@@ -46,13 +49,14 @@ def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
 def test_without_fading_gains_stay_at_their_means():
     channel = make_channel(SMALL.with_(**{"channel.fading": "none"}), Streams(3))
     for t in (0, 5):
-        expected = np.repeat(channel.mean_gains[:, None], 20, axis=1)
+        expected = np.repeat(channel.places.at(0).mean_gains[:, None], 20, axis=1)
         np.testing.assert_array_equal(channel.block(t).true, expected)
 
 
 def test_edge_snr_is_met_at_the_edge():
-    scale, loss = EdgeScale(10.0, edge_distance_m=100.0), PowerLawLoss(3.5, 1.0)
-    at_edge, half_way = scale.snr_per_power(loss, np.array([100.0, 50.0]))
+    loss = PowerLawLoss(3.5, 1.0)
+    scale = EdgeScale(10.0, edge_gain=float(loss.gain(100.0)))
+    at_edge, half_way = scale.snr_per_power(loss.gain(np.array([100.0, 50.0])))
     assert at_edge * scale.power_budget == pytest.approx(10.0)
     assert half_way / at_edge == pytest.approx(2**3.5)
 
@@ -64,9 +68,11 @@ def test_path_loss_stops_growing_below_the_reference_distance():
 def test_physical_units_by_hand():
     """10 dBm - 38 dB - 35 dB a decade of distance over -174 + 5 dBm/Hz in 180 kHz."""
     channel = make_channel(PHYSICAL, Streams(1))
-    distance = np.hypot(*channel.positions_m.T)
+    distance = np.hypot(*channel.block(0).positions_m.T)
     snr_db = 10.0 - 38.0 - 35.0 * np.log10(distance) - (-169.0 + 10 * np.log10(180e3))
-    np.testing.assert_allclose(10 * np.log10(channel.mean_gains * channel.power_budget), snr_db)
+    np.testing.assert_allclose(
+        10 * np.log10(channel.places.at(0).mean_gains * channel.power_budget), snr_db
+    )
     assert channel.power_budget == pytest.approx(0.01)
 
 

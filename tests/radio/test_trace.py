@@ -55,8 +55,9 @@ def table(**changes):
     ("name", "write", "message"),
     [
         ("x.npz", None, "x.npz: the trace cannot be read: No such file"),
-        ("x.txt", lambda path: path.write_text("1"), "x.txt: a trace is an .npz or a .parquet"),
-        ("x.npz", lambda path: path.write_bytes(b"PK nonsense"), "x.npz: not an NPZ file"),
+        ("x.txt", lambda path: path.write_text("1"),
+         "x.txt: a .txt file does not say all that is needed: set channel.format to kind"),
+        ("x.npz", lambda path: path.write_bytes(b"PK nonsense"), "x.npz: not a readable NPZ file"),
         ("x.npz", lambda path: np.savez(path, power=np.ones(3)),
          "x.npz: it has no array 'gains'; it holds power"),
         ("x.npz", lambda path: np.savez(path, gains=np.ones((3, 4))),

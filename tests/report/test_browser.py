@@ -8,24 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import agewise
 from agewise.report import write_page
+from agewise.report.setting import Setting
+from agewise.report.style import DARK, INKS, LIGHT
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
 
-WIDTHS = (1280, 390)
+WIDTHS = (1280, 375)
 PACK = "max-pack (ties=random)"
-DRAWN = """panel => ({
+DRAWN = """panel => { const ues = [...panel.querySelectorAll('.ue')]
+    .sort((a, b) => a.dataset.ue - b.dataset.ue); return {
   round: Number(panel.dataset.round),
-  ages: [...panel.querySelectorAll('.ue')].map(e => Number(e.dataset.age)),
-  on: [...panel.querySelectorAll('.ue')].map(e => Number(e.dataset.on)),
+  ages: ues.map(e => Number(e.dataset.age)),
+  on: ues.map(e => Number(e.dataset.on)),
   links: [...panel.querySelectorAll('.link')].map(e => Number(e.classList.contains('on'))),
   owner: [...panel.querySelectorAll('[data-subchannel]')].map(e => Number(e.dataset.owner)),
   power: [...panel.querySelectorAll('[data-subchannel]')].map(e => Number(e.dataset.power)),
-})"""
+}; }"""
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +46,19 @@ def visit(browser):
     """Open a page; at the end there was no error and no request but for the page itself."""
     contexts, problems, requests = [], [], []
 
-    def opened(file, width=1280, scheme="light", motion="reduce"):
+    def opened(file, width=1280, scheme="light", script=True):
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion=motion
-        )
+            viewport={"width": width, "height": 900}, color_scheme=scheme,
+            reduced_motion="reduce", java_script_enabled=script,
+        )  # fmt: skip
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: problems.append(said.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
+        if script:
+            page.locator("html[data-replay=ready]").wait_for()
         return page
 
     yield opened
@@ -62,16 +69,11 @@ def visit(browser):
     assert sum(url.startswith("file:") for url in requests) == len(contexts)
 
 
-def draw_all(page):
-    for chart in page.locator(".chart").all():
-        chart.scroll_into_view_if_needed()
-        chart.locator(".main-svg").first.wait_for()
-
-
-def check_drawn(page, result, policy, name, t):
-    """What stands in the SVG is what the file of the cell recorded for round ``t``."""
+def check_drawn(page, result, policy, name, t, seed=None):
+    """What stands in the SVG is what the file of the run recorded for round ``t``."""
+    seed = Setting(result, {}).seed if seed is None else seed
     drawn = page.locator(f'.panel[data-policy="{name}"]').evaluate(DRAWN)
-    history = result.history(policy, 0)
+    history = result.history(policy, seed)
     before = history.ages[t - 1] if t else np.zeros(12)
     scheduled = np.isin(np.arange(12), history.frame["scheduled"][t].to_list())
     assert drawn["round"] == t + 1
@@ -79,37 +81,50 @@ def check_drawn(page, result, policy, name, t):
     np.testing.assert_array_equal(drawn["on"], scheduled)
     np.testing.assert_array_equal(drawn["links"], scheduled)
     np.testing.assert_array_equal(drawn["owner"], history.owner[t])
-    np.testing.assert_allclose(drawn["power"], 255 * history.frame["power"][t].to_numpy(), atol=0.6)
+    np.testing.assert_allclose(drawn["power"], 100 * history.frame["power"][t].to_numpy(), atol=0.6)
 
 
 def shown_round(page):
     return page.locator("#round").inner_text()
 
 
-def test_the_replay_draws_what_was_recorded(visit, compared, files):
+def test_the_replay_opens_on_the_last_round_and_draws_what_was_recorded(visit, compared, files):
     page = visit(files["compared"])
+    assert shown_round(page) == "round 8 of 8"
     names = {"age-based": "age-based", "max-pack(ties=random)": PACK}
     assert page.locator(".panel h3").all_inner_texts() == list(names.values())
-    page.get_by_label("round-robin").last.check()
+    page.locator("#replay-policies").get_by_label("round-robin").check()
     names["round-robin"] = "round-robin"
-    for t in (0, 1, 4, 7):
+    for t in (7, 0, 1, 4):
         page.get_by_role("slider").fill(str(t + 1))
         for policy, name in names.items():
             check_drawn(page, compared, policy, name, t)
-    page.get_by_label(PACK, exact=True).last.uncheck()
+    over = page.locator(".panel").first.evaluate(
+        "e => [...e.querySelectorAll('.ue')].map(d => Number(d.dataset.on))"
+    )
+    assert over == sorted(over), "those that upload lie on top"
+    page.locator("#replay-policies").get_by_label(PACK, exact=True).uncheck()
     assert page.locator(".panel h3").all_inner_texts() == ["age-based", "round-robin"]
+    other = next(seed for seed in range(3) if seed != Setting(compared, {}).seed)
+    page.locator("#seed").select_option(str(other))
+    expect(page.locator(".panel h3")).to_have_text(["age-based", "round-robin"])
+    page.get_by_role("slider").fill("3")
+    check_drawn(page, compared, "round-robin", "round-robin", 2, other)
 
 
-def test_buttons_and_keys_move_in_lockstep(visit, compared, files):
+def test_buttons_and_keys_move_in_lockstep_with_the_focus_inside(visit, compared, files):
     page = visit(files["compared"])
-    page.get_by_label("One round on").click()
-    page.get_by_label("One round on").click()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Home")
+    assert shown_round(page) == "round 8 of 8", "the page's own keys are left alone"
     page.get_by_label("One round back").click()
-    assert shown_round(page) == "round 2 of 8"
+    page.get_by_label("One round back").click()
+    page.get_by_label("One round on").click()
+    assert shown_round(page) == "round 7 of 8"
     page.locator("#replay").focus()
     for key, told in (
-        ("ArrowRight", "round 3 of 8"), ("ArrowLeft", "round 2 of 8"), ("End", "round 8 of 8"),
-        ("ArrowRight", "round 8 of 8"), ("Home", "round 1 of 8"), ("ArrowLeft", "round 1 of 8"),
+        ("Home", "round 1 of 8"), ("ArrowLeft", "round 1 of 8"), ("ArrowRight", "round 2 of 8"),
+        ("End", "round 8 of 8"), ("ArrowRight", "round 8 of 8"),
     ):  # fmt: skip
         page.keyboard.press(key)
         assert shown_round(page) == told
@@ -117,22 +132,79 @@ def test_buttons_and_keys_move_in_lockstep(visit, compared, files):
     page.locator("#replay").focus()
     page.keyboard.press("Space")
     page.get_by_label("Pause", exact=True).wait_for()
-    expect(page.locator("#round")).to_have_text("round 8 of 8")
     page.get_by_label("Play", exact=True).wait_for()
+    assert shown_round(page) == "round 8 of 8"
     for policy, name in (("age-based", "age-based"), ("max-pack(ties=random)", PACK)):
         check_drawn(page, compared, policy, name, 7)
 
 
-def test_it_plays_by_itself_only_where_motion_is_welcome(visit, files):
-    still = visit(files["compared"])
-    still.locator(".controls").scroll_into_view_if_needed()
-    still.wait_for_timeout(700)
-    assert shown_round(still) == "round 1 of 8"
-    moving = visit(files["compared"], motion="no-preference")
-    moving.locator(".controls").scroll_into_view_if_needed()
-    expect(moving.locator("#round")).not_to_have_text("round 1 of 8")
-    moving.locator("#play").click()
-    assert moving.locator("#play").inner_text().endswith("Play")
+def test_one_cursor_stands_at_the_same_round_in_all_pictures(visit, compared, files):
+    page = visit(files["compared"])
+    picture = page.locator('[data-picture="accuracy"] .pic')
+    picture.scroll_into_view_if_needed()
+    box, frame = picture.bounding_box(), picture.evaluate("e => JSON.parse(e.dataset.chart)")
+    axis, scale = frame["axes"][0], box["width"] / picture.evaluate("e => e.viewBox.baseVal.width")
+    left, right = axis["x"]
+    x = box["x"] + scale * (left + (right - left) * 4 / 7)  # round 5 of 8
+    y = box["y"] + scale * sum(axis["y"]) / 2
+    page.mouse.move(x, y)
+    linked = page.locator(".cursor")
+    rounds = linked.evaluate_all("all => all.map(each => Number(each.dataset.round))")
+    assert rounds == [5] * page.locator('[data-chart*=\'"over": "rounds"\']').count()
+    said = page.locator("#tip").inner_text().split("\n")
+    mean = compared.accuracy("age-based").mean(axis=0)[4]
+    assert said[0] == "round 5"
+    shown = dict(line.rsplit(": ", 1) for line in said[1:])
+    assert float(shown["age-based"]) == pytest.approx(mean, abs=0.002)
+    page.mouse.click(x, y)
+    assert shown_round(page) == "round 5 of 8"
+    page.mouse.move(1, 1)
+    expect(page.locator("#tip")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["compared", "swept"])
+def test_axe_finds_nothing(visit, files, kind, scheme):
+    found = Axe().run(visit(files[kind], scheme=scheme)).response["violations"]
+    assert [(each["id"], [n["html"][:120] for n in each["nodes"]][:3]) for each in found] == []
+
+
+def test_without_script_every_picture_is_there(visit, files):
+    for kind in ("compared", "swept"):
+        page = visit(files[kind], script=False)
+        hidden = page.locator(".pic").evaluate_all(
+            "all => all.filter(e => !e.closest('details') && !e.getBoundingClientRect().width)"
+            ".map(e => e.dataset.name)"
+        )
+        assert hidden == []
+    assert page.locator("button:visible").count() == 0, "no button that does nothing"
+
+
+def test_printed_it_is_light_and_has_every_picture(visit, files):
+    page = visit(files["swept"], scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    hidden = page.locator(".pic").evaluate_all(
+        "all => all.filter(e => !e.closest('.still') && !e.getBoundingClientRect().width)"
+        ".map(e => e.dataset.name)"
+    )
+    assert hidden == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("button:visible").count() == 0
+
+
+def test_a_click_on_a_head_sorts_the_table(visit, compared, files):
+    page = visit(files["compared"])
+    table = page.get_by_role("table").nth(1)
+    values = []
+    for _ in range(2):
+        table.get_by_role("button", name="mean age", exact=True).click()
+        cells = table.locator("tbody tr").all()
+        values.append([float(row.get_by_role("cell").nth(3).inner_text()) for row in cells])
+    assert values[0] == sorted(values[0], reverse=True)
+    assert values[1] == values[0][::-1]
+    with page.expect_download() as saved:
+        page.get_by_text("Save the table as CSV").click()
+    assert Path(saved.value.path()).read_text() == compared.table().write_csv()
 
 
 def test_tables_are_read_as_tables(visit, compared, files):
@@ -151,7 +223,6 @@ def test_tables_are_read_as_tables(visit, compared, files):
 @pytest.mark.parametrize("kind", ["compared", "swept"])
 def test_everything_is_drawn_within_the_width(visit, files, tmp_path, kind, width):
     page = visit(files[kind], width)
-    draw_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     spans = page.evaluate("""[...document.querySelectorAll(
       '.card, .panel, .controls > *, h1, .answer, caption')].map(element => {
@@ -167,39 +238,52 @@ def test_everything_is_drawn_within_the_width(visit, files, tmp_path, kind, widt
         assert shot.stat().st_size > 20_000
 
 
-def test_the_theme_and_the_legend_change_the_charts(visit, files):
+def test_the_theme_changes_the_pictures(visit, files):
     page = visit(files["compared"])
-    chart = page.locator('[data-chart="age_mean"]')
-    draw_all(page)
-    font = "e => e._fullLayout.font.color"
-    assert (chart.get_attribute("data-drawn"), chart.evaluate(font)) == ("4", "#1b1f24")
+    text = page.locator('[data-picture="accuracy"] .pic text').first
+    line = page.locator("#s0-accuracy-series-0-0 path").first
+    before = [
+        text.evaluate("e => getComputedStyle(e).fill"),
+        line.evaluate("e => getComputedStyle(e).stroke"),
+    ]
     page.locator("#theme").click()
-    assert chart.evaluate(font) == "#e9ecf0"
-    page.locator("#legend").get_by_label("round-robin").uncheck()
-    assert chart.get_attribute("data-drawn") == "3"
+    after = [
+        text.evaluate("e => getComputedStyle(e).fill"),
+        line.evaluate("e => getComputedStyle(e).stroke"),
+    ]
+    assert before == [rgb(INKS["soft"][0]), rgb(LIGHT[0])]
+    assert after == [rgb(INKS["soft"][1]), rgb(DARK[0])]
+    font = "e => getComputedStyle(e).fontFamily"
+    assert text.evaluate(font) == page.locator("body").evaluate(font)
 
 
-def test_a_setting_of_a_sweep_changes_charts_and_replay(visit, swept, files):
+def rgb(colour):
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+def test_a_square_of_the_map_sets_the_page(visit, swept, files):
     page = visit(files["swept"])
-    draw_all(page)
-    values = "e => JSON.stringify(e.data.map(trace => trace.y))"
-    before = page.locator('[data-chart="accuracy"]').evaluate(values)
-    page.locator("#variation").select_option(label="rate=1, partition=iid")
-    assert page.locator('[data-chart="accuracy"]').evaluate(values) != before
-    drawn = page.locator('.panel[data-policy="max-pack"]').evaluate(DRAWN)
+    assert page.locator("[data-setting]:visible").count() == 3  # hero, learning and why
+    page.locator('[id$="-square-0-0"]').first.click()
+    label = page.locator("#variation option:checked").inner_text()
+    assert label == "rate=1, partition=iid"
+    expect(page.locator(".setting:visible")).to_have_text([label] * 3)
     variation = {"threshold.rate": 1.0, "data.partition": "iid"}
-    assert drawn["owner"] == swept.history("max-pack", 0, variation).owner[0].tolist()
+    seed = Setting(swept, variation).seed
+    owner = swept.history("max-pack", seed, variation).owner[7].tolist()
+    page.wait_for_function(
+        "owner => document.querySelector('.panel[data-policy=max-pack]') && JSON.stringify("
+        "[...document.querySelectorAll('.panel[data-policy=max-pack] [data-subchannel]')]"
+        ".map(e => Number(e.dataset.owner))) === JSON.stringify(owner)", arg=owner,
+    )  # fmt: skip
 
 
 def test_a_trace_is_replayed_without_a_map_of_places(visit, traced, tmp_path):
     page = visit(write_page(traced, tmp_path / "r.html"))
-    chart = page.locator('[data-chart="distance"]')
-    chart.scroll_into_view_if_needed()
-    expect(chart).to_have_text(re.compile("do not say where the UEs are"))
     expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
     page.get_by_role("slider").fill("8")
     drawn = page.locator('.panel[data-policy="max-pack"]').evaluate(DRAWN)
-    history = traced.history("max-pack", 0)
+    history = traced.history("max-pack", Setting(traced, {}).seed)
     np.testing.assert_array_equal(drawn["ages"], history.ages[6])
     np.testing.assert_array_equal(drawn["owner"], history.owner[7])
     assert drawn["links"] == []
@@ -218,16 +302,15 @@ def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, t
         engine="inline", quiet=True,
     )  # fmt: skip
     page = visit(write_page(mixed))
-    chart, chosen = page.locator('[data-chart="distance"]'), page.locator("#variation")
-    draw_all(page)
+    chart, chosen = page.locator('[data-picture="distance"]:visible'), page.locator("#variation")
     for _ in range(2):
         chosen.select_option(index=1)
-        expect(chart).to_have_text(re.compile("do not say where the UEs are"))
-        assert page.locator(".panel .ap").count() == 0
+        expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
+        expect(page.locator(".panel .ap")).to_have_count(0)
+        expect(chart).to_have_count(0)
         chosen.select_option(index=0)
-        expect(chart.locator(".main-svg").first).to_be_visible()
-        expect(chart).not_to_have_text(re.compile("do not say where"))
-        assert page.locator(".panel .ap").count() == 2
+        expect(page.locator(".panel .ap")).to_have_count(2)
+        expect(chart).to_have_count(1)
 
 
 def test_copy_buttons_copy(visit, compared, files):
@@ -244,7 +327,6 @@ def test_no_name_runs(visit, copied, tmp_path):
     described["command"] = "<img src=x onerror='window.hacked=1'></script><script>hacked=1</script>"
     rewrite(copied / "experiment.json", **described)
     page = visit(write_page(copied, tmp_path / "r.html"))
-    draw_all(page)
     assert page.evaluate("window.hacked") is None
     shown = page.locator("dd code").first.inner_text()  # split and quoted as a shell would
     assert shlex.split(shown) == shlex.split(described["command"])
@@ -258,8 +340,6 @@ def test_the_picture_of_the_readme(visit, tmp_path):
         engine="inline", quiet=True,
     )  # fmt: skip
     page = visit(write_page(result, tmp_path / "report.html"))
-    page.locator("#replay").focus()
-    page.keyboard.press("End")
     assert page.get_by_text("round 100 of 100").is_visible()
     for policy in ("age-based", "max-pack"):
         drawn = page.locator(f'.panel[data-policy="{policy}"]').evaluate(DRAWN)

@@ -1,6 +1,7 @@
 """The page without a browser: what it says, what it escapes, and what it does with bad folders."""
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -8,13 +9,13 @@ from dataclasses import replace
 from html import unescape
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 import agewise
 from agewise.policies import AgeBased, make_policy
-from agewise.records import History
-from agewise.report import charts, numbers, write_page
+from agewise.report import numbers, replay, write_page
+from agewise.report.page import make_page
+from agewise.report.setting import Setting
 from agewise.report.verdict import compared as compared_policies
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
@@ -32,10 +33,11 @@ def embedded(page):
 
 
 def test_the_verdict_comes_first_with_its_numbers(page, compared):
-    order = ["<h1", 'class="answer"', "<table", "data-chart=", 'id="replay"', 'id="toml"']
+    order = ["<h1", 'class="answer"', "data-chart=", 'id="replay"', "<table", 'id="toml"']
     places = [page.index(part) for part in order]
     assert places == sorted(places)
-    assert "Does age-based learn better than max-pack (ties=random) when 12 UEs share" in page
+    assert "Does age-based learn better than max-pack when 12 phones share" in page
+    assert "age-based less max-pack (ties=random)" in page
     for row in compared.table().to_dicts():
         assert f"{100 * row['accuracy@8']:.1f} <span" in page
         assert f"[{100 * row['low@8']:.1f}, {100 * row['high@8']:.1f}]" in page
@@ -61,30 +63,126 @@ def test_only_its_own_scripts_may_run_and_nothing_is_fetched(page):
     for script in scripts:
         mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{mark}'" in policy
-    assert not re.search(r'<(script|img|link|iframe)[^>]+(src|href)="', page.split("<script")[0])
+    head = page.split("<script")[0]
+    assert not re.search(r'<(script|img|link|iframe)[^>]+(src|href)="', head)
+    assert not re.search(r'(href|src)="(?!data:|#)', head)
 
 
-def test_plotly_takes_every_chart(page, swept, tmp_path):
-    both = [page, write_page(swept.path, tmp_path / "s.html").read_text(encoding="utf-8")]
-    for data in map(embedded, both):
-        for variation in data["variations"]:
-            assert len(variation["charts"]) == 8
-            for chart in [*variation["charts"].values(), *data["maps"]]:
-                go.Figure(chart)  # raises on a property that it does not know
+def unpacked(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
-def test_charts_show_what_the_runs_did(compared):
+def pictures(page):
+    """The pictures by name, with the values that their lines stand for."""
+    found = {}
+    for text in re.findall(r'<svg class="pic".*?</svg>', page, re.DOTALL):
+        name = re.search(r'data-name="([^"]*)"', text)[1]
+        chart = json.loads(unescape(re.search(r'data-chart="([^"]*)"', text)[1]))
+        lines = {}
+        for axis in chart["axes"]:
+            (left, right), (bottom, top) = axis["x"], axis["y"]
+            x_low, x_high, y_low, y_high = axis["from"]
+            for series, label in axis["series"].items():
+                drawn = re.search(rf'<g id="{name}-{series}"><path d="([^"]*)"', text)
+                if drawn:
+                    points = np.array(re.findall(r"-?[\d.]+", drawn[1]), float).reshape(-1, 2)
+                    x = x_low + (points[:, 0] - left) / (right - left) * (x_high - x_low)
+                    y = y_low + (points[:, 1] - bottom) / (top - bottom) * (y_high - y_low)
+                    lines[label] = (x, y, abs(y_high - y_low) / abs(top - bottom))
+        found[name] = (text, lines)
+    return found
+
+
+def test_all_eight_sections_are_there_in_order(page):
+    heads = re.findall(r"<h([12]) [^>]*>(.*?)</h", page)
+    assert [text for _, text in heads[1:]] == [
+        "Whose updates the model is made of", "The idea in three pictures", "Watch it",
+        "Does it learn better?", "Why?", "All numbers", "How to get the same",
+    ]  # fmt: skip
+    names = list(pictures(page))
+    assert names == [
+        "s0-heat-0", "s0-heat-1", "s0-heat-2", "s0-heat-3", "idea-needs", "idea-chosen",
+        "idea-unheard", "s0-cell-0", "s0-cell-1", "s0-gain", "s0-forest", "s0-accuracy",
+        "s0-distance", "s0-distribution", "s0-classes", "s0-diversity", "s0-trade-off",
+        "s0-reached",
+    ]  # fmt: skip
+
+
+def test_pictures_show_what_the_runs_did(page, compared):
+    drawn = pictures(page)
+    x, y, unit = drawn["s0-accuracy"][1]["age-based"]
+    np.testing.assert_allclose(x, np.arange(1, 9), atol=0.03)
+    mean = compared.accuracy("age-based").mean(axis=0)
+    np.testing.assert_allclose(y, mean, atol=0.06 * unit)  # drawn to a tenth of a point
+    gain = compared.accuracy("age-based") - compared.accuracy("max-pack(ties=random)")
+    _, y, unit = drawn["s0-gain"][1]["mean"]
+    np.testing.assert_allclose(y, 100 * gain.mean(axis=0), atol=0.06 * unit)
     curves = numbers.curves(compared, {})
-    drawn = {t["name"]: t for t in charts.accuracy(curves)["data"] if "name" in t}
-    mean = 100 * compared.accuracy("age-based").mean(axis=0)
-    np.testing.assert_allclose(drawn["age-based"]["y"], mean, atol=1e-3)
-    history = compared.history("round-robin", 0)
     peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
     np.testing.assert_allclose(curves["round-robin"].age_largest, np.mean(peaks, axis=0))
-    share = [compared.history("round-robin", s).participation / len(history) for s in range(3)]
+    share = [compared.history("round-robin", s).participation / 8 for s in range(3)]
     positions = [compared.history("round-robin", s).info.positions_m for s in range(3)]
     far = np.concatenate([np.hypot(*each.T) for each in positions]) >= 90
     assert curves["round-robin"].served[-1] == pytest.approx(np.concatenate(share)[far].mean())
+
+
+def test_findings_are_the_numbers_of_the_runs(page, compared):
+    titles = dict(
+        re.findall(r'data-picture="([^"]*)"><figcaption><h3>(.*?)</h3>', page)
+    )  # fmt: skip
+    titles = {name: unescape(re.sub("<[^>]*>", "", title)) for name, title in titles.items()}
+    setting = Setting(compared, {})
+    last = {name: 100 * compared.accuracy(key)[:, -1].mean() for name, key in
+            (("age-based", "age-based"), ("max-pack", "max-pack(ties=random)"))}  # fmt: skip
+    said = ", ".join(f"{name} {value:.1f}%" for name, value in last.items())
+    assert titles["accuracy"] == f"After 8 rounds: {said}"
+    assert "too few seeds for a verdict" in titles["gain"]
+    unheard = [12 - np.mean([h.frame["reached"][-1] for h in setting.runs[n].values()])
+               for n in setting.pair]  # fmt: skip
+    assert titles["unheard"] == (
+        f"Phones never heard from in 8 rounds: age-based {unheard[0]:.0f}, "
+        f"max-pack {unheard[1]:.0f}"
+    )
+    old = int(np.sum(setting.history("age-based").ages[-1] >= setting.oldest))
+    assert titles["heat-0"].startswith(f"age-based leaves {old or 'no'}")
+
+
+def test_the_seed_to_look_at_has_the_median_gain(compared):
+    setting = Setting(compared, {})
+    gains = {
+        seed: compared.history("age-based", seed).accuracy[-1]
+        - compared.history("max-pack(ties=random)", seed).accuracy[-1]
+        for seed in range(3)
+    }
+    assert gains[setting.seed] == sorted(gains.values())[1]
+
+
+def test_heat_maps_are_small_and_take_the_colours_of_the_page(page):
+    text, _ = pictures(page)["s0-heat-0"]
+    assert len(text) < 8_000
+    assert 'class="fresh"' in text
+    assert 'class="stale"' in text
+    assert text.count("<mask") == 1
+    for each, _ in pictures(page).values():
+        assert not re.search(r"(fill|stroke): #(?!9f9a78|000000)", each), "a colour of its own"
+        assert "font-family" not in each
+
+
+def test_names_in_pictures_are_unique(page):
+    names = re.findall(r' id="([^"]*)"', page)
+    assert len(names) == len(set(names))
+    for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', page):
+        assert used in names
+
+
+def test_a_picture_that_cannot_be_made_leaves_the_numbers(compared, monkeypatch, tmp_path):
+    def broken(*_, **__):
+        raise RuntimeError("no <font> at all")
+
+    monkeypatch.setattr("agewise.report.html.inline_svg", broken)
+    page = write_page(compared, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "This picture could not be made: no &lt;font&gt; at all" in page
+    assert f"{100 * compared.table()['accuracy@8'][0]:.1f} <span" in page
 
 
 def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
@@ -113,6 +211,7 @@ def test_no_text_of_a_file_becomes_markup(tmp_path):
     head, data = page.split('<script type="application/json" id="data">')
     assert "<img" not in head
     assert "<script" not in head
+    assert "<image src" not in head
     assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in head
     assert "&lt;script&gt;alert(1).parquet" in head
     assert data.split("</script>")[0].count("<") == 0
@@ -128,7 +227,7 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
     assert "2 of 12 runs are not finished" in page
     assert f"Damaged: copy/runs/{files[0].name}" in unescape(page)
     assert "2 of 3 seeds missing" in page
-    assert {len(v["charts"]) for v in embedded(page)["variations"]} == {8}
+    assert len(pictures(page)) == 18
 
 
 def test_runs_of_other_versions_and_scenarios_are_named(copied, swept, tmp_path):
@@ -145,10 +244,12 @@ def test_a_policy_without_a_run_keeps_the_colours_of_the_others(copied, tmp_path
     for file in (copied / "runs").glob("age-based*"):
         file.unlink()
     page = write_page(copied, tmp_path / "r.html").read_text(encoding="utf-8")
-    data = embedded(page)
-    traces = data["variations"][0]["charts"]["age_mean"]["data"]
-    assert [t["line"]["color"] for t in traces] == [p["colour"] for p in data["policies"][1:]]
-    assert [p["index"] for p in data["variations"][0]["replay"]["policies"]] == [1, 2, 3]
+    text, lines = pictures(page)["s0-accuracy"]
+    assert list(lines) == ["max-pack (ties=random)", "max-pack (ties=lowest-index)", "round-robin"]
+    assert "var(--p1)" in text
+    assert "var(--p0)" not in text
+    [seed] = unpacked(embedded(page)["replays"][0]["first"])
+    assert [run["policy"] for run in seed["runs"]] == [1, 2, 3]
 
 
 def test_a_folder_without_results_is_one_sentence(copied, tmp_path):
@@ -173,8 +274,8 @@ def test_one_policy_alone_is_described_without_its_data(tmp_path):
     agewise.run(scenario, seeds=1, out=tmp_path / "r", engine="inline", quiet=True)
     source.unlink()
     page = write_page(tmp_path / "r").read_text(encoding="utf-8")
-    heat = embedded(page)["variations"][0]["charts"]["labels"]["data"][0]
-    assert np.sum(heat["z"]) == 60
+    assert "s0-gain" not in pictures(page)
+    assert "s0-heat-0" in pictures(page)
     assert "How well does age-based learn" in page
     assert "one seed, so no test" in page
 
@@ -185,45 +286,42 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
         page = write_page(traced.path, tmp_path / "r.html").read_text(encoding="utf-8")
     finally:
         (tmp_path / "elsewhere.npz").rename(traced.path.parent / "gains.npz")
-    variation = embedded(page)["variations"][0]
-    assert variation["charts"]["distance"] is None
-    assert "where the UEs are" in variation["notes"]["distance"]
-    assert variation["replay"]["positions"] is None
-    assert "in rows" in variation["notes"]["replay"]
-    assert variation["charts"]["labels"] is not None
+    assert not {"s0-distance", "s0-classes", "s0-cell-0"} & set(pictures(page))
+    assert "do not say where the phones are" in page
+    [seed] = unpacked(embedded(page)["replays"][0]["first"])
+    assert seed["positions"] is None
     assert numbers.curves(traced, {})["age-based"].served is None
 
 
-def test_records_without_labels_leave_a_sentence(compared, monkeypatch, tmp_path):
-    monkeypatch.setattr(numbers, "labels", lambda *_: None)
-    monkeypatch.setattr(numbers, "MOST_AGES", 4 * 8 * 12 - 1)
-    variation = embedded(write_page(compared, tmp_path / "r.html").read_text())["variations"][0]
-    assert (variation["charts"]["labels"], variation["replay"]) == (None, None)
-    assert "which classes" in variation["notes"]["labels"]
-    assert "too many" in variation["notes"]["replay"]
+def test_too_much_is_not_replayed(compared, monkeypatch, tmp_path):
+    monkeypatch.setattr(replay, "MOST_OWNERS", 4 * 8 * 5 - 1)
+    assert embedded(write_page(compared, tmp_path / "r.html").read_text())["replays"] == [None]
+    monkeypatch.undo()
+    monkeypatch.setattr(replay, "MOST_BYTES", 10)
+    packed = replay.replay(Setting(compared, {}))
+    assert (packed["rest"], packed["seeds"]) == ("", [])
 
 
-def test_the_page_is_the_same_from_the_result_and_from_the_folder(compared, swept, tmp_path):
-    for result in (compared, swept):
-        default = write_page(result)
-        assert default == result.path / "report.html"
-        path = write_page(str(result.path), tmp_path / "given.html")
-        assert path.read_bytes() == default.read_bytes()
-        default.unlink()
+def test_the_page_is_the_same_from_the_result_and_from_the_folder(page, compared):
+    default = write_page(str(compared.path))
+    assert default == compared.path / "report.html"
+    assert default.read_text(encoding="utf-8") == page
+    default.unlink()
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_the_replay_holds_the_ages_of_every_round(compared, monkeypatch, dtype):
-    grown = 300 if dtype is np.uint16 else 0
-    real = History.ages.fget
-    monkeypatch.setattr(History, "ages", property(lambda self: real(self) + grown))
-    packed = numbers.replay(compared, {})["policies"][3]
-    assert (packed["name"], packed["age_bytes"]) == ("round-robin", dtype().itemsize)
-    ages = np.frombuffer(base64.b64decode(packed["ages"]), dtype).reshape(8, 12)
-    history = compared.history("round-robin", 0)
-    np.testing.assert_array_equal(ages[0], 0)
-    np.testing.assert_array_equal(ages[1:], history.ages[:-1])
-    assert packed["reached"] == history.frame["reached"].to_list()
+def test_the_replay_holds_every_round_of_every_seed(compared):
+    packed = replay.replay(Setting(compared, {}))
+    seeds = {each["seed"]: each for part in ("first", "rest") for each in unpacked(packed[part])}
+    assert sorted(seeds) == [0, 1, 2]
+    assert sorted([packed["seed"], *packed["seeds"]]) == [0, 1, 2]
+    for number, seed in seeds.items():
+        run = next(run for run in seed["runs"] if run["policy"] == 3)
+        history = compared.history("round-robin", number)
+        np.testing.assert_array_equal(run["owner"], history.owner)
+        assert run["lost"] == []
+        np.testing.assert_allclose(run["accuracy"], 100 * history.accuracy, atol=0.005)
+        positions = history.info.positions_m
+        np.testing.assert_allclose(seed["positions"], 10 * positions, atol=0.5)
 
 
 def test_the_rival_is_the_most_usual_age_based_one(compared):
@@ -248,3 +346,15 @@ def test_another_baseline_changes_the_question(compared, tmp_path):
     page = write_page(compared, tmp_path / "r.html", baseline="round-robin").read_text()
     assert "Does age-based learn better than round-robin when" in page
     assert "under it the gain over round-robin" in page
+
+
+def test_the_page_shows_the_channel_that_the_folder_holds(compared, swept):
+    assert "The radio behind it" not in make_page(compared)
+    drawn = agewise.draw_channel_of(compared)
+    try:
+        assert "The radio behind it" in make_page(compared)
+        drawn.write_bytes(b"<script>")  # no picture
+        assert "The radio behind it" not in make_page(compared)
+    finally:
+        drawn.unlink()
+    assert agewise.draw_channel_of(swept) is None

@@ -101,7 +101,7 @@ def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swep
 def test_early_rounds_that_were_not_measured_cannot_be_judged():
     ones, accuracy = np.ones(3), np.full((3, 100), np.nan)
     accuracy[:, 49::50] = 0.5
-    late = Measured([0, 1, 2], *(ones,) * 7, accuracy)
+    late = Measured([0, 1, 2], *(ones,) * 7, accuracy, np.tile(np.arange(1.0, 101.0), (3, 1)))
     gains = {f"gain@{at}": np.nan for at in (10, 20, 40)} | {"gain@100": 0.0}
     p_values = {f"p@{at}": None for at in (10, 20, 40)} | {"p@100": 1.0}
     claims = judge(late, late, gains | p_values, 100)

@@ -48,9 +48,9 @@ def made(tmp_path_factory):
 
 def test_the_scenarios_cover_the_regimes():
     """Threshold, heterogeneity, size and deadlines; a change of any of it is another version."""
-    assert benchmark_scenarios.VERSION == 2
+    assert benchmark_scenarios.VERSION == 3
     made = {name: one.scenario for name, one in benchmark_scenarios.SCENARIOS.items()}
-    assert len(made) == 6
+    assert len(made) == 11
     assert all(isinstance(one, Scenario) and one.run.rounds == 60 for one in made.values())
     assert len({one.rate_threshold for one in made.values()}) >= 3
     assert len({one.data.partition.kind for one in made.values()}) >= 2

@@ -1,6 +1,7 @@
 """The paper's figure, claims and map: the verdict follows from the numbers, in every direction."""
 
 import json
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -24,9 +25,10 @@ def measured(gain_early, gain_late, diversity, spread, seed=0):
     level = 0.7 + 0.002 * rng.normal(size=(20, 1))
     accuracy = level + np.concatenate((np.full(40, gain_early), np.full(60, gain_late)))
     accuracy = accuracy + 0.001 * rng.normal(size=accuracy.shape)
-    ones = np.ones(20)
+    ones, rounds = np.ones(20), np.tile(np.arange(1.0, 101.0), (20, 1))
+    spreads = spread + 0.01 * level[:, 0]
     return Measured(
-        list(range(20)), *(ones,) * 5, diversity * ones, spread + 0.01 * level[:, 0], accuracy
+        list(range(20)), *(ones,) * 5, diversity * ones, spreads, accuracy, spent=rounds
     )
 
 
@@ -63,25 +65,24 @@ def test_the_third_claim_needs_both_more_diversity_and_a_link():
     gain = (0.02 + 0.05 * wider)[:, None]
     linked = Measured(
         base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread + 1 + wider,
-        base.accuracy + gain,
+        base.accuracy + gain, base.spent,
     )  # fmt: skip
     assert judge(linked, base, row_of(linked, base), 100)[2].verdict == "holds"
     unlinked = Measured(
         base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread + 1 + wider,
-        base.accuracy + 0.03 + 0.01 * rng.normal(size=(20, 1)),
+        base.accuracy + 0.03 + 0.01 * rng.normal(size=(20, 1)), base.spent,
     )  # fmt: skip
     assert judge(unlinked, base, row_of(unlinked, base), 100)[2].verdict == "holds in part"
     narrower = Measured(
         base.seeds, *(base.ues_per_round,) * 5, base.diversity, base.spread - 1 - 0.1 * wider,
-        base.accuracy + 0.03,
+        base.accuracy + 0.03, base.spent,
     )  # fmt: skip
     assert judge(narrower, base, row_of(narrower, base), 100)[2].verdict == "does not hold"
 
 
 def test_short_runs_cannot_be_judged_on_early_rounds():
     short = measured(0, 0, 0.5, 10)
-    cut = Measured(*(getattr(short, f) for f in short.__dataclass_fields__ if f != "accuracy"),
-                   short.accuracy[:, :30])  # fmt: skip
+    cut = replace(short, accuracy=short.accuracy[:, :30], spent=short.spent[:, :30])
     assert judge(cut, cut, row_of(cut, cut, (10, 20, 30)), 30)[1].verdict == "cannot be judged"
 
 

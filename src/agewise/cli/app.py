@@ -66,12 +66,25 @@ app = typer.Typer(
 )
 #: Registers a command: a decorator with its name.
 command = partial(app.command, cls=_Command)
+_traces = typer.Typer(
+    help="Channels in files: record one, or show what is in one.", invoke_without_command=True
+)
+app.add_typer(_traces, name="trace")
+#: Registers a command below ``agewise trace``.
+trace_command = partial(_traces.command, cls=_Command)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"agewise {agewise.__version__}")
         raise typer.Exit
+
+
+@_traces.callback()
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
 
 
 @app.callback()
@@ -81,9 +94,7 @@ def _common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(2)
+    _show_help(context)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

@@ -21,16 +21,21 @@ from agewise.cli.options import (
     OnePolicy,
     OptionalSource,
     Out,
+    Over,
+    Points,
     Policies,
     Quiet,
     Seeds,
     Source,
+    Target,
     Trace,
     Vary,
     Workers,
     compared_scenario,
     default_out,
+    require_axis,
     scenario_of,
+    shown_of,
     swept_scenario,
     values_of,
     variations_of,
@@ -89,6 +94,9 @@ def run_command(
     quiet: Quiet = False,
     baseline: Baseline = None,
     fail_fast: FailFast = False,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
@@ -97,7 +105,8 @@ def run_command(
     """
     if live:
         _require_live(engine, workers, address, as_json=as_json)
-    scenario = scenario_of(source, changes)
+    scenario, shown = scenario_of(source, changes), shown_of(over, points, target)
+    require_axis(over, scenario)
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
             scenario,
@@ -112,7 +121,7 @@ def run_command(
             baseline=baseline,
             fail_fast=fail_fast,
         )
-    printing.print_result(result, as_json=as_json)
+    printing.print_result(result, as_json=as_json, shown=shown)
     end_if_failed(result)
 
 
@@ -148,14 +157,19 @@ def compare_command(
     quiet: Quiet = False,
     baseline: Baseline = None,
     fail_fast: FailFast = False,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
 
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
+    scenario, shown = compared_scenario(source, trace, changes), shown_of(over, points, target)
+    require_axis(over, scenario)
     result = agewise.compare(
-        compared_scenario(source, trace, changes),
+        scenario,
         policies,
         seeds,
         out or default_out("compare", source or (trace.resolve().name if trace else "paper")),
@@ -166,8 +180,8 @@ def compare_command(
         baseline=baseline,
         fail_fast=fail_fast,
     )
-    printing.print_result(result, as_json=as_json)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -185,15 +199,21 @@ def sweep_command(
     quiet: Quiet = False,
     baseline: Baseline = None,
     fail_fast: FailFast = False,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
     Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
     """
-    varied = variations_of(vary, changes)
+    varied, shown = variations_of(vary, changes), shown_of(over, points, target)
+    scenario = swept_scenario(source, changes, varied)
+    if not any(name.startswith("timing") for name in varied):
+        require_axis(over, scenario)
     result = agewise.sweep(
-        swept_scenario(source, changes, varied),
+        scenario,
         policies,
         varied,
         seeds,
@@ -205,15 +225,27 @@ def sweep_command(
         baseline=baseline,
         fail_fast=fail_fast,
     )
-    printing.print_result(result, as_json=as_json)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 
 @command("show")
-def show_command(folder: Folder, baseline: Baseline = None, as_json: AsJson = False) -> None:
-    """Print the tables of a results folder."""
-    printing.print_result(agewise.Result.open(folder, baseline), as_json=as_json)
+def show_command(
+    folder: Folder,
+    baseline: Baseline = None,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the tables of a results folder.
+
+    Example: agewise show runs/reproduce-paper --over uses --target 0.7
+    """
+    shown = shown_of(over, points, target)
+    result = agewise.Result.open(folder, baseline)
+    printing.print_result(result, as_json=as_json, shown=shown)
 
 
 @command("report")
@@ -236,10 +268,16 @@ def figure_command(
     folder: Folder,
     kind: Annotated[
         str,
-        typer.Argument(help="accuracy, reached, ages, distance, diversity, labels or map."),
+        typer.Argument(
+            help="accuracy, gain, heat, forest, trade-off, reached, ages, distribution, distance, "
+            "classes, diversity, labels or map."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file: .pdf, .svg, .eps or .png.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
+        ),
     ],
     at: Annotated[
         list[str] | None,
@@ -248,14 +286,38 @@ def figure_command(
         ),
     ] = None,
     baseline: Baseline = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policies", "--policy", help="Which to show, once for each; all if none."),
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches."),
+    ] = None,
+    ylim: Annotated[
+        tuple[float, float] | None, typer.Option(help="The ends of the vertical axis: 0.7 0.9.")
+    ] = None,
+    style: Annotated[
+        str, typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file.")
+    ] = "paper",
+    over: Over = "rounds",
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
-    Example: agewise figure runs/reproduce-paper accuracy -o accuracy.pdf
+    Example: agewise figure runs/reproduce-paper gain -o gain.pdf --width page --ylim -2 4
     """
-    result = agewise.Result.open(folder, baseline)
-    setting = values_of(at, "--at")
-    printing.say(f"Figure: {agewise.draw_figure(result, kind, output, setting)}")
+    drawn = agewise.draw_figure(
+        agewise.Result.open(folder, baseline),
+        kind,
+        output,
+        values_of(at, "--at"),
+        policies=policies,
+        width=width,
+        ylim=ylim,
+        style=style,
+        over=over,
+    )
+    printing.say(f"Figure: {drawn}")
 
 
 @command("traffic")

@@ -16,14 +16,18 @@ from agewise.cli.options import (
     EngineName,
     Every,
     Out,
+    Over,
+    Points,
     Policies,
     Quiet,
     Seeds,
     Source,
+    Target,
     Workers,
     default_out,
     out_folder,
     scenario_of,
+    shown_of,
     swept_scenario,
     variations_of,
 )
@@ -51,6 +55,9 @@ def reproduce_command(
         bool,
         typer.Option("--explain", help="Also measure what explains the gain, on the same models."),
     ] = False,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -62,9 +69,11 @@ def reproduce_command(
     Example: agewise reproduce --seeds 5
     """
     folder = out or default_out("map" if whole_map else "reproduce", source or "paper")
+    shown = shown_of(over, points, target)
     if whole_map:
-        if explain:
-            raise ValueError("--explain goes with the paper's figure: leave out --map")
+        if explain or shown != printing.Shown():
+            option = "--explain" if explain else "--over, --points or --target"
+            raise ValueError(f"{option} goes with the paper's figure: leave out --map")
         gains = agewise.reproduce_map(
             scenario_of(source or agewise.studies.map_scenario(), changes),
             seeds,
@@ -82,14 +91,15 @@ def reproduce_command(
             seeds,
             folder,
             explain=explain,
+            over=over,
             engine=engine,
             workers=workers,
             address=address,
             quiet=quiet,
         )
-        printing.print_reproduction(study, as_json=as_json)
+        printing.print_reproduction(study, as_json=as_json, shown=shown)
         result = study.result
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
 
 
 @command("advise")

@@ -102,8 +102,10 @@ def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
 
 
 def _facts(record: "RoundRecord") -> str:
+    lost = record.scheduled.size - record.received.size
     return (
         f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
-        f"{record.owner.size} subchannels, {int((record.participation > 0).sum())} heard so far, "
+        f"{record.owner.size} subchannels{f', {lost} lost' if lost else ''}, "
+        f"{int((record.participation > 0).sum())} heard so far, "
         f"age {record.ages.mean():.1f} (largest {int(record.ages.max())})"
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import agewise
+from agewise.cli import printing
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
 _RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
@@ -96,7 +97,44 @@ FailFast = Annotated[
     bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
 ]
 Every = Annotated[int, typer.Option(min=1, help="Solve every so many rounds to optimality.")]
+Over = Annotated[
+    str,
+    typer.Option(
+        help="What accuracies are shown over: rounds, seconds, joules, uses (of the channel) or "
+        "bits."
+    ),
+]
+Points = Annotated[
+    str | None,
+    typer.Option(
+        help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run spent, "
+        "by default."
+    ),
+]
+Target = Annotated[
+    float | None,
+    typer.Option(help="Also what it took until the accuracy was so high: 0.8 is 80%."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def shown_of(over: str, points: str | None = None, target: float | None = None) -> printing.Shown:
+    """How a result is to be shown."""
+    agewise.statistics.axis_of(over)
+    if target is not None and not 0.0 < target <= 1.0:
+        raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
+    if points is None:
+        return printing.Shown(over, None, target)
+    numbers = [value_of(text, "--points") for text in split_values(points)]
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
+            raise ValueError(f"--points {points}: give numbers above 0, such as 10,20,40")
+    return printing.Shown(over, tuple(numbers), target)
+
+
+def require_axis(over: str, scenario: "agewise.Scenario") -> None:
+    """Raise ``ValueError`` before anything runs that could not be shown over this axis."""
+    agewise.statistics.axis_of(over).require(scenario.resolved())
 
 
 def scenario_of(source: "str | agewise.Scenario", changes: list[str] | None) -> "agewise.Scenario":

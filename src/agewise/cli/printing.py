@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import Advice, Benchmark, Explanation, Gap, MapResult, Reproduction
+    from agewise.studies import (
+        Advice,
+        Benchmark,
+        ChannelView,
+        Explanation,
+        Gap,
+        MapResult,
+        Reproduction,
+    )
     from agewise.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a result is shown: over which axis, at which of its points, and up to which target."""
+
+    over: str = "rounds"
+    points: tuple[float, ...] | None = None
+    target: float | None = None
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -53,27 +70,43 @@ def print_page(page: Path, *, to_stderr: bool = False) -> None:
     say(f"Page: {page}", err=to_stderr)
 
 
-def print_result(result: "agewise.Result", *, as_json: bool) -> None:
+def print_page_of(result: "agewise.Result", *, to_stderr: bool = False) -> None:
+    """Write the page of a result, with the picture of its channel, and say where it is."""
+    agewise.draw_channel_of(result)
+    print_page(agewise.write_page(result), to_stderr=to_stderr)
+
+
+def print_result(
+    result: "agewise.Result",
+    *,
+    as_json: bool,
+    shown: Shown = Shown(),  # noqa: B008 (frozen)
+) -> None:
     """The tables of a result, and what is missing in it."""
     if as_json:
-        print_json(_described(result))
+        print_json(_described(result, shown))
         return
     if result.entries:
-        _print_tables(result)
+        _print_tables(result, shown)
     else:
         say(visible(f"{result.path}: no run is finished yet"))
     _print_state(result)
 
 
-def print_reproduction(study: "Reproduction", *, as_json: bool) -> None:
+def print_reproduction(
+    study: "Reproduction",
+    *,
+    as_json: bool,
+    shown: Shown = Shown(),  # noqa: B008 (frozen)
+) -> None:
     """The verdict: the tables, then the claims in plain words."""
     figures = [str(file) for file in study.figures]
     if as_json:
         claims = [asdict(claim) for claim in study.claims]
-        described = _described(study.result) | {"claims": claims, "figures": figures}
+        described = _described(study.result, shown) | {"claims": claims, "figures": figures}
         print_json(described | _described_explanation(study.explanation))
         return
-    _print_tables(study.result)
+    _print_tables(study.result, shown)
     say("What the paper says, and what holds here (both with ties at random):")
     for number, claim in enumerate(study.claims, start=1):
         say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
@@ -289,6 +322,52 @@ def _mean_peak(traffic: "Traffic") -> float:
     return float(peaks / total) if total else math.nan
 
 
+#: What the numbers of a channel's summary are called in a table, and how they are written.
+_CHANNEL_ROWS = {
+    "ues": ("UEs", ",d"),
+    "subchannels": ("subchannels", ",d"),
+    "rounds": ("rounds looked at", ",d"),
+    "power_budget": ("power budget of a UE", ".4g"),
+    "rate_threshold": ("rate threshold (bit per real channel use)", ".4g"),
+    "mean_snr_db_5%": ("mean SNR on one subchannel, 5% of UEs below (dB)", ".1f"),
+    "mean_snr_db_median": ("- half of them below (dB)", ".1f"),
+    "mean_snr_db_95%": ("- 95% below (dB)", ".1f"),
+    "line_of_sight_share": ("share of UEs in line of sight", ".2f"),
+    "time_correlation_1": ("correlation of gains from round to round", ".2f"),
+    "frequency_correlation_1": ("- from subchannel to subchannel", ".2f"),
+    "seen_error_db": ("error of what the access point sees, rms (dB)", ".2f"),
+    "one_subchannel_share": ("UEs and rounds in which one subchannel is enough", ".3f"),
+    "needed_subchannels_mean": ("subchannels needed where some number is enough", ".2f"),
+    "served_share": ("UEs and rounds that can be served", ".3f"),
+    "never_served": ("UEs that can never be served", ",d"),
+}
+
+
+def print_channel(view: "ChannelView", picture: Path | None, *, as_json: bool) -> None:
+    """What a channel means: a table, and where the picture is."""
+    summary = view.summary()
+    if as_json:
+        each = {"mean_snr_db": view.mean_snr_db.tolist()}
+        if view.served_share is not None:
+            each["served_share"] = view.served_share.tolist()
+        lags = {
+            "time_correlation": view.time_correlation.tolist(),
+            "frequency_correlation": view.frequency_correlation.tolist(),
+        }
+        shown = None if picture is None else str(picture)
+        print_json({**summary, "each_ue": each, "each_lag": lags, "picture": shown})
+        return
+    table = _table()
+    _columns(table, ["channel"], ["value"])
+    for name, (words, form) in _CHANNEL_ROWS.items():
+        if summary.get(name) is not None:
+            text = format(summary[name], form)
+            table.add_row(words, text if text.strip("-0.") else text.lstrip("-"))
+    _show(table)
+    if picture is not None:
+        say(f"Picture: {picture}")
+
+
 def described_allocation(
     allocation: "agewise.Allocation", policy: "agewise.Policy", seed: int
 ) -> dict[str, Any]:
@@ -330,22 +409,20 @@ def print_allocation(
     )
 
 
-def _print_tables(result: "agewise.Result") -> None:
+def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
-    rows, names, varied = result.table().to_dicts(), _names(result.policies), _varied(result)
+    axis, text = agewise.statistics.axis_of(shown.over), agewise.report.text
+    rows = result.table(axis, shown.points).to_dicts()
+    names, varied = _names(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    _columns(
-        who, ["policy"], ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
-    )
-    _columns(what, ["policy"], [f"round {point}" for point in points])
+    heads = ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
+    whole = [f"{axis.unit} a run"] if axis.column else []
+    _columns(who, ["policy"], heads + whole)
+    _columns(what, ["policy"], [text.point_text(point, axis) for point in points])
     before = ""
     for row in rows:
-        setting = visible(
-            agewise.report.text.variation_text(
-                {name: row[name] for name in varied if row[name] is not None}
-            )
-        )
+        setting = _setting(row, varied)
         if setting != before:  # a heading above the policies, which takes less room than a column
             who.add_row(f"{setting}:")
             what.add_row(f"{setting}:")
@@ -359,22 +436,54 @@ def _print_tables(result: "agewise.Result") -> None:
             _number(row["age_mean_peak"], ".1f"),
             f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
+            *(f"{row['spent']:.3g}" for _ in whole),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
     _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
-    _show(what, f"Accuracy after so many rounds, % (95% interval){against}")
-    if family := _family(result, rows):
+    _show(what, f"Accuracy after so many {axis.name}, % (95% interval){against}")
+    if family := _family(result, rows, axis.name):
         say(family)
+    if shown.target is not None:
+        _print_target(result, shown.target, axis)
     say(visible(f"Policies: {'; '.join(map(str, result.policies))}"))
 
 
-def _family(result: "agewise.Result", rows: list[dict[str, Any]]) -> str:
+def _print_target(result: "agewise.Result", target: float, axis: "agewise.statistics.Axis") -> None:
+    """What each policy took to an accuracy; runs that did not get there count as slow."""
+    names, varied, table = _names(result.policies), _varied(result), _table()
+    _columns(table, ["policy"], ["median", "95% interval", "mean up to horizon", "reached"])
+    before = ""
+    for row in result.to_target(target, axis).to_dicts():
+        setting = _setting(row, varied)
+        if setting != before:
+            table.add_row(f"{setting}:")
+            before = setting
+        limits = [_number(row[name], ".4g") for name in ("low", "high")]
+        table.add_row(
+            names[row["policy"]],
+            _number(row["median"], ".4g"),
+            "-" if limits == ["-", "-"] else " to ".join(limits),
+            f"{row['restricted_mean']:.4g} of {row['horizon']:.4g}",
+            f"{row['reached']} of {row['seeds']}",
+        )
+    percent = agewise.report.text.percent_text(target)
+    _show(table, f"{axis.label[0].upper()}{axis.label[1:]} until the accuracy is {percent}%")
+
+
+def _setting(row: Mapping[str, Any], varied: list[str]) -> str:
+    """What a row of a sweep varies."""
+    values = {name: row[name] for name in varied if row[name] is not None}
+    return visible(agewise.report.text.variation_text(values))
+
+
+def _family(result: "agewise.Result", rows: list[dict[str, Any]], over: str = "rounds") -> str:
     """The sentence on the tests behind the p-values of the table."""
     if result.baseline is None:
         return ""
     baseline = _names(result.policies)[str(result.baseline)]
-    return agewise.report.text.table_family(rows, baseline, swept=len(result.variations) > 1)
+    swept = len(result.variations) > 1
+    return agewise.report.text.table_family(rows, baseline, swept=swept, over=over)
 
 
 def _accuracy(row: Mapping[str, Any], point: str) -> str:
@@ -385,7 +494,7 @@ def _accuracy(row: Mapping[str, Any], point: str) -> str:
     interval = {"mean": mean, "mean_low": row[f"low@{point}"], "mean_high": row[f"high@{point}"]}
     gain = row[f"gain@{point}"]
     lines = [text.with_interval(interval, "mean")]
-    if gain is not None:
+    if gain is not None and not math.isnan(gain):
         lines += [text.points_text(gain), text.p_text(row[f"p@{point}"])]
     return "\n".join(filter(None, lines))
 
@@ -400,8 +509,15 @@ def _print_state(result: "agewise.Result") -> None:
     say(visible(f"Results: {result.path}"))
 
 
-def _described(result: "agewise.Result") -> dict[str, Any]:
-    rows = result.table().to_dicts() if result.entries else []
+def _described(result: "agewise.Result", shown: Shown) -> dict[str, Any]:
+    rows = result.table(shown.over, shown.points).to_dicts() if result.entries else []
+    targets = {}
+    if shown.target is not None:
+        found = result.to_target(shown.target, shown.over) if result.entries else None
+        targets = {
+            "target": shown.target,
+            "to_target": found.to_dicts() if found is not None else [],
+        }
     return {
         "path": str(result.path),
         "finished": len(result.entries),
@@ -410,9 +526,10 @@ def _described(result: "agewise.Result") -> dict[str, Any]:
         "damaged": result.damaged,
         "failed": [str(each) for each in result.failed],
         "tests": agewise.report.text.count_tests(rows),
-        "family": _family(result, rows),
+        "family": _family(result, rows, shown.over),
+        "over": shown.over,
         "rows": rows,
-    }
+    } | targets
 
 
 def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:

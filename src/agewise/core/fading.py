@@ -40,6 +40,7 @@ def _tables():
 
 
 _ENDS, _HEIGHTS, _INSIDE = _tables()
+_STEPS = _ENDS / _SPAN  # of a draw's 53 bits
 
 
 @inlined
@@ -47,7 +48,7 @@ def _from_layer(word):
     """Where a draw lies in its layer, which layer, and whether that is surely below the curve."""
     layer = np.int64(word & np.uint64(_LAYERS - 1))
     share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
-    return np.float64(share) * 2.0**-53 * _ENDS[layer], layer, share < _INSIDE[layer]
+    return np.float64(share) * _STEPS[layer], layer, share < _INSIDE[layer]
 
 
 @njit
@@ -66,7 +67,7 @@ def exponential(word):
         word = mix(word + np.uint64(1))
 
 
-@njit
+@inlined
 def fade_ue(round_key, ue, mean, gains):
     """Fill ``gains[subchannel]`` of one UE, exponential with this mean; returns the best."""
     first = np.uint64(ue) * np.uint64(gains.size)

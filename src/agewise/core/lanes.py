@@ -309,3 +309,37 @@ def prefetch(typing_context, array, index):  # noqa: ARG001
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+def _halves(distance):
+    """Which lanes of a pair are added: those of the first, then of the second, ``distance`` apart.
+
+    Lanes 16 to 31 are those of the second.
+    """
+    low = []
+    for lane in range(LANES):
+        place = lane % (2 * distance)
+        base = lane - place
+        low.append(base + place if place < distance else LANES + base + place - distance)
+    return low, [lane + distance for lane in low]
+
+
+@intrinsic
+def sums_across(typing_context, sixteen):  # noqa: ARG001
+    """Lane i of the result is the sum of all lanes of ``sixteen[i]``, added in pairs."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        left = [builder.extract_value(arguments[0], i) for i in range(LANES)]
+        while len(left) > 1:
+            distance = len(left) // 2
+            masks = [
+                ir.Constant(ir.VectorType(_INT32, LANES), lanes) for lanes in _halves(distance)
+            ]
+            pairs = zip(left[:distance], left[distance:], strict=True)
+            left = [
+                builder.fadd(*(builder.shuffle_vector(one, other, mask) for mask in masks))
+                for one, other in pairs
+            ]
+        return left[0]
+
+    return _lanes(sixteen), generate

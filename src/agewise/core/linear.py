@@ -50,6 +50,17 @@ class Descent(NamedTuple):
     penalty_weight: float
     steps: int
     batch: int
+    proximal_weight: float = 0.0
+
+
+class Cohort(NamedTuple):
+    """The UEs that train, and ``corrections[i]`` of the gradients of ``ues[i]``.
+
+    Without corrections, that array is empty.
+    """
+
+    ues: np.ndarray
+    corrections: np.ndarray
 
 
 class Round(NamedTuple):
@@ -175,6 +186,37 @@ def pull_to_zero(stored, stop, amount):
 
 
 @inlined
+def find_pulls(model, outputs, cohort, i, descent, step_size, pulls):
+    """What a step adds to the weights besides gradient and penalty, in padded form.
+
+    A step against the proximal term mu (w - model) and the correction of UE number ``i`` is
+    ``w - step * mu * w`` plus these, which are the same in all steps. They are empty, and nothing
+    is added, where there is neither.
+    """
+    if pulls.size == 0:
+        return
+    flat = np.zeros(model.size, np.float32)
+    nearer = np.float32(step_size * descent.proximal_weight)
+    step = np.float32(step_size)
+    for j in range(model.size):
+        flat[j] = nearer * model[j]
+        if cohort.corrections.size > 0:
+            flat[j] -= step * cohort.corrections[i, j]
+    pad(flat, outputs, pulls)
+
+
+@inlined
+def pull(stored, pulls, start, stop, kept, amount):
+    """``kept * weights + pulls``, and a step of ``amount`` along the L1 penalty's subgradient."""
+    if amount == _ZERO:
+        for i in range(start, stop, LANES):
+            store(stored, i, fused(kept, load(stored, i), load(pulls, i)))
+    else:
+        for i in range(start, stop):
+            stored[i] = (kept * stored[i] + pulls[i]) - amount * np.sign(stored[i])
+
+
+@inlined
 def draw_rows(key, first, size, count):
     """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
     drawn = np.empty(count, np.int64)
@@ -184,10 +226,11 @@ def draw_rows(key, first, size, count):
 
 
 @inlined
-def train_one(rows, drawn, scores, descent, step_size, signs, stored):
+def train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
     The bias is not penalised, but scaled like the weights, so it is raised when they shrink.
+    With ``pulls`` (`find_pulls`) every step touches all weights, and nothing is scaled.
     """
     # No views of arrays in these loops: counting references to them costs as much as a step.
     features, values, starts, labels, unit = rows
@@ -209,7 +252,13 @@ def train_one(rows, drawn, scores, descent, step_size, signs, stored):
                 sums = score(stored, block, stride, features, values, start, stop)
                 store(given, block, scale * (unit * sums + load(stored, bias + block)))
             find_slopes(scores, given, labels[row], signs, slopes, j * stride)
-        if penalty == L2:
+        if pulls.size > 0:
+            proximal = step_size * descent.proximal_weight
+            shrinking = step_size * descent.penalty_weight
+            rest = np.float32(1.0 - proximal - (shrinking if penalty == L2 else 0.0))
+            pull(stored, pulls, 0, bias, rest, np.float32(shrinking if penalty == L1 else 0.0))
+            pull(stored, pulls, bias, stored.size, np.float32(1.0 - proximal), _ZERO)
+        elif penalty == L2:
             if abs(scale * kept) < LEAST_SCALE:
                 shrink(stored, 0, bias, scale * kept)
                 shrink(stored, bias, stored.size, scale)
@@ -233,12 +282,14 @@ def train_one(rows, drawn, scores, descent, step_size, signs, stored):
 
 # ----------------------------------------------------------------------------- what Python calls
 @kernel(nogil=True)
-def train(rows, offsets, scores, descent, now, ues, model, trained):
-    """``trained[i]``: the flat model of ``ues[i]`` after its local steps from ``model``.
+def train(rows, offsets, scores, descent, now, cohort, model, trained):
+    """``trained[i]``: the flat model of the cohort's UE i after its local steps from ``model``.
 
     The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
     """
-    outputs = scores.outputs
+    outputs, ues = scores.outputs, cohort.ues
+    pulled = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
+    pulls = padded(model.size if pulled else 0, outputs)
     signs = signs_of(outputs, max(2, outputs))
     stored = padded(model.size, outputs)
     round_key = subkey(now.key, now.t)
@@ -249,7 +300,8 @@ def train(rows, offsets, scores, descent, now, ues, model, trained):
         for row in drawn[:AHEAD]:
             ask_for_row(rows, row)
         pad(model, outputs, stored)
-        scale = train_one(rows, drawn, scores, descent, now.step_size, signs, stored)
+        find_pulls(model, outputs, cohort, i, descent, now.step_size, pulls)
+        scale = train_one(rows, drawn, scores, descent, now.step_size, signs, pulls, stored)
         trim(stored, outputs, scale, trained[i])
 
 

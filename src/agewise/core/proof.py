@@ -7,7 +7,7 @@ from agewise.core.jit import kernel
 
 _INFINITY_BITS = np.float64(np.inf).view(np.uint64)
 #: Relative rounding allowed when constraints are proven from the powers alone.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 #: What `first_violation` found.
 SOUND, UNKNOWN_OWNER, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(6)
 
@@ -75,12 +75,12 @@ def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
             spent[owner[n]] += power[n]
             nats[owner[n]] += log1p(gain[n] * power[n])
     for ue in owner:
-        if ue >= 0 and not spent[ue] <= power_budget * (1.0 + _ROUNDING):
+        if ue >= 0 and not spent[ue] <= power_budget * (1.0 + ROUNDING):
             return OVER_BUDGET, ue, spent[ue]
     for ue in owner:
         if ue >= 0:
             rate = nats[ue] / NATS_PER_BIT
-            if not rate >= rate_threshold * (1.0 - _ROUNDING):
+            if not rate >= rate_threshold * (1.0 - ROUNDING):
                 return BELOW_THRESHOLD, ue, rate
     return SOUND, -1, 0.0
 

@@ -1,5 +1,6 @@
 """The data set and the partition that a scenario describes."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,15 @@ from agewise.data.builtin import gaussian_mixture, mnist
 from agewise.data.dataset import Dataset, pair, parity
 from agewise.data.files import IDX_PARTS, idx_files, read_idx_folder, read_npz, read_table
 from agewise.data.partition import Partition
+from agewise.data.published import (
+    CIFAR_PARTS,
+    FEMNIST_PARTS,
+    cifar_files,
+    read_cifar_10,
+    read_fashion_mnist,
+    read_femnist,
+)
+from agewise.files import fingerprint
 from agewise.random import Streams
 
 
@@ -26,12 +36,34 @@ def load(data: scenario.Data) -> Dataset:
             return dataset
 
 
+def load_once(data: scenario.Data) -> Dataset:
+    """`load`, which reads only once as long as the files stay the same."""
+    return _loaded(data, digests_of(data))
+
+
+def digests_of(data: scenario.Data) -> tuple[str | None, ...]:
+    """The digests of the files that samples are from; ``None`` for one that is not there."""
+    return tuple(map(fingerprint, files_of(data).values()))
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(data: scenario.Data, _: tuple[str | None, ...]) -> Dataset:
+    return load(data)
+
+
 def files_of(data: scenario.Data) -> dict[str, Path]:
-    """The files that the data set is read from, by path; parts of a folder by what they hold."""
+    """The files (or folders of JSON files) that the data set is read from, by path.
+
+    Parts of a folder are named by what they hold.
+    """
     match data.dataset:
-        case scenario.IdxFolder(path=path):
+        case scenario.IdxFolder(path=path) | scenario.FashionMnist(path=path):
             found = idx_files(Path(path))
             return {f"{path}/{' '.join(part)}": file for part, file in found.items()}
+        case scenario.Cifar10(path=path):
+            return {f"{path}/{name}": file for name, file in cifar_files(Path(path)).items()}
+        case scenario.Femnist(path=path):
+            return {f"{path}/{part}": Path(path) / part for part in FEMNIST_PARTS}
         case scenario.NpzFile(path=path) | scenario.Table(path=path):
             return {path: Path(path)}
         case _:
@@ -41,8 +73,12 @@ def files_of(data: scenario.Data) -> dict[str, Path]:
 def names_of(data: scenario.Data) -> list[str]:
     """What `files_of` calls the files, whether they are there or not."""
     match data.dataset:
-        case scenario.IdxFolder(path=path):
+        case scenario.IdxFolder(path=path) | scenario.FashionMnist(path=path):
             return [f"{path}/{' '.join(part)}" for part in IDX_PARTS]
+        case scenario.Cifar10(path=path):
+            return [f"{path}/{name}" for part in CIFAR_PARTS.values() for name in part]
+        case scenario.Femnist(path=path):
+            return [f"{path}/{part}" for part in FEMNIST_PARTS]
         case scenario.NpzFile(path=path) | scenario.Table(path=path):
             return [path]
         case _:
@@ -58,6 +94,12 @@ def _read(data: scenario.Data) -> Dataset:
             return gaussian_mixture(10, 20, 5_000, 1_000, 0.25, np.random.default_rng(0))
         case scenario.IdxFolder(path=path):
             return read_idx_folder(Path(path))
+        case scenario.FashionMnist(path=path):
+            return read_fashion_mnist(Path(path))
+        case scenario.Cifar10(path=path):
+            return read_cifar_10(Path(path))
+        case scenario.Femnist(path=path):
+            return read_femnist(Path(path))
         case scenario.NpzFile(path=path):
             return read_npz(Path(path))
         case scenario.Table() as table:
@@ -69,8 +111,17 @@ def _read(data: scenario.Data) -> Dataset:
             )
 
 
-def divide(labels: NDArray[np.int64], data: scenario.Data, ues: int, streams: Streams) -> Partition:
-    """The partition of the scenario: which UE has which of the training samples."""
+def divide(
+    labels: NDArray[np.int64],
+    data: scenario.Data,
+    ues: int,
+    streams: Streams,
+    writers: NDArray[np.int64] | None = None,
+) -> Partition:
+    """The partition of the scenario: which UE has which of the training samples.
+
+    ``writers[sample]`` are those of a data set that knows them.
+    """
     rng = streams.partition()
     match data.sizes:
         case scenario.LogNormalSizes(sigma=sigma):
@@ -82,5 +133,9 @@ def divide(labels: NDArray[np.int64], data: scenario.Data, ues: int, streams: St
             return schemes.shards(labels, shares, classes, rng)
         case scenario.Dirichlet(concentration=concentration):
             return schemes.dirichlet(labels, shares, concentration, rng)
+        case scenario.ByWriter(writers_per_ue=count):
+            if writers is None:
+                raise ValueError("data.partition = by-writer: the samples have no writers")
+            return schemes.by_writer(writers, ues, count, rng)
         case _:
             return schemes.iid(labels, shares, rng)

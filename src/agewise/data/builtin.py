@@ -27,7 +27,7 @@ def mnist() -> Dataset:
             )
             for part in ("train", "test")
         )
-    return Dataset("mnist", train, test, tuple("0123456789"))
+    return Dataset("mnist", train, test, tuple("0123456789"), (28, 28))
 
 
 def gaussian_mixture(

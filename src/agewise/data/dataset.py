@@ -1,5 +1,6 @@
 """Labelled samples, split into training and test, and what is to be told apart in them."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +38,19 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A classification data set; ``names[class]`` says what each class stands for."""
+    """A classification data set; ``names[class]`` says what each class stands for.
+
+    ``shape`` is that of one sample, such as ``(28, 28)`` for images whose rows of features are
+    their pixels line by line; without it a sample is one row. ``writers[sample]`` says who wrote
+    each training sample, where that is known.
+    """
 
     name: str
     train: Samples
     test: Samples
     names: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+    writers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for part, samples in (("training", self.train), ("test", self.test)):
@@ -51,6 +59,13 @@ class Dataset:
             raise ValueError(
                 f"{self.name}: training samples have {self.train.feature_count} features, "
                 f"test samples {self.test.feature_count}"
+            )
+        if not self.shape:
+            object.__setattr__(self, "shape", (self.train.feature_count,))
+        if math.prod(self.shape) != self.train.feature_count:
+            raise ValueError(
+                f"{self.name}: samples of shape {self.shape} have {math.prod(self.shape)} "
+                f"features, not {self.train.feature_count}"
             )
 
     @property
@@ -102,7 +117,12 @@ def parity(dataset: Dataset) -> Dataset:
         return Samples(samples.features, samples.labels % 2, samples.unit)
 
     return Dataset(
-        f"{dataset.name}, parity", relabel(dataset.train), relabel(dataset.test), ("even", "odd")
+        f"{dataset.name}, parity",
+        relabel(dataset.train),
+        relabel(dataset.test),
+        ("even", "odd"),
+        dataset.shape,
+        dataset.writers,
     )
 
 
@@ -120,7 +140,14 @@ def pair(dataset: Dataset, first: int, second: int) -> Dataset:
         kept = samples.take(np.flatnonzero(np.isin(samples.labels, (first, second))))
         return Samples(kept.features, (kept.labels == second).astype(np.int64), kept.unit)
 
-    names = (dataset.names[first], dataset.names[second])
+    names, writers = (dataset.names[first], dataset.names[second]), dataset.writers
+    if writers is not None:
+        writers = writers[np.isin(dataset.train.labels, (first, second))]
     return Dataset(
-        f"{dataset.name}, {names[0]} or {names[1]}", keep(dataset.train), keep(dataset.test), names
+        f"{dataset.name}, {names[0]} or {names[1]}",
+        keep(dataset.train),
+        keep(dataset.test),
+        names,
+        dataset.shape,
+        writers,
     )

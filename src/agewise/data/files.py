@@ -28,7 +28,7 @@ IDX_PARTS = {
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Whatever goes wrong in a reader, in one sentence that names the file."""
     require_file(path)
     try:
@@ -58,7 +58,7 @@ def read_idx_folder(folder: Path) -> Dataset:
         found = there.get(part)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
-        with _reading(found), _unzipped(found) as file:
+        with reading(found), _unzipped(found) as file:
             arrays[part] = _read_idx(file)
     return _dataset(
         folder,
@@ -103,7 +103,7 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
     require_frames()
-    with _reading(path):  # the bytes, not the path, in which Polars would expand * and [
+    with reading(path):  # the bytes, not the path, in which Polars would expand * and [
         content = io.BytesIO(path.read_bytes())
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
     if label_column not in table.columns:
@@ -148,7 +148,12 @@ def _dataset(
         return Samples(one_row_each(x), labels, unit)
 
     names = tuple(str(value) for value in values.tolist())
-    return Dataset(path.stem, samples(*train), samples(*test), names)
+    return Dataset(path.stem, samples(*train), samples(*test), names, _shape(train[0]))
+
+
+def _shape(features: NDArray[Any]) -> tuple[int, ...]:
+    """The shape of one sample; a number alone is a row of one."""
+    return features.shape[1:] or (1,)
 
 
 def _check_part(x: NDArray[Any], y: NDArray[Any], where: str) -> None:

@@ -12,7 +12,10 @@ from agewise.random import normal
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A disjoint cover: UE k has the samples ``order[offsets[k] : offsets[k + 1]]``."""
+    """Disjoint parts: UE k has the samples ``order[offsets[k] : offsets[k + 1]]``.
+
+    They cover all samples, unless the scheme leaves some out.
+    """
 
     order: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -130,6 +133,28 @@ def dirichlet(
         matrix[richest, given] -= 1
         matrix[ue, given] += 1
     return _deal(labels, matrix, rng)
+
+
+def by_writer(
+    writers: NDArray[np.int64], ues: int, writers_per_ue: int, rng: np.random.Generator
+) -> Partition:
+    """Samples stay with their writers: UE k has those of ``writers_per_ue`` random ones.
+
+    The samples of writers that are not drawn are left out.
+    """
+    known = np.unique(writers)
+    wanted = ues * writers_per_ue
+    if wanted > known.size:
+        raise ValueError(
+            f"by-writer: {ues} UEs with {writers_per_ue} writer(s) each need {wanted} writers, and "
+            f"the data have {known.size}"
+        )
+    drawn = rng.permutation(known)[:wanted]
+    order = np.argsort(writers, kind="stable")
+    first, last = (np.searchsorted(writers[order], drawn, side) for side in ("left", "right"))
+    parts = [order[start:stop] for start, stop in zip(first, last, strict=True)]
+    sizes = (last - first).reshape(ues, writers_per_ue).sum(axis=1)
+    return Partition(np.concatenate(parts), _offsets(sizes))
 
 
 def _deal(

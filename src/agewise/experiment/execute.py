@@ -25,8 +25,8 @@ from agewise.experiment.runs import (
 )
 from agewise.memory import require_memory
 from agewise.policies import Policy
+from agewise.resources import expected_seconds, kept_memories
 from agewise.scenario import Scenario
-from agewise.simulation import aggregation_memory, expected_seconds
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
@@ -190,14 +190,14 @@ def _warn_of_length(runs: list[Run]) -> None:
 
 
 def _announce_memory(runs: list[Run], work: _Work) -> None:
-    """Say what aggregations will keep, and refuse what all processes together cannot get."""
+    """Say what learning will keep of every UE, and refuse what all processes cannot get."""
     described = [(one.scenario.cell.ues, one.scenario.learn, one.scenario.data) for one in runs]
     scenarios = dict(zip(described, (one.scenario for one in runs), strict=True))
-    kept = {aggregation_memory(scenario) for scenario in scenarios.values()}
+    kept = {memory for scenario in scenarios.values() for memory in kept_memories(scenario)}
     groups = len(with_same_samples(runs))
     processes = work.engine.processes(groups) if isinstance(work.engine, Local) else 1
     among = f", in each of {processes} processes" if processes > 1 else ""
-    for memory in sorted(filter(None, kept)):
+    for memory in sorted(kept):
         require_memory(processes * memory.bytes, f"{memory.what}{among}")
         say(f"{memory}{among}", quiet=work.quiet)
 

@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from agewise.checks import real_number
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.folder import Folder, Identity, run_text, strays
 from agewise.experiment.runs import (
@@ -22,13 +23,14 @@ from agewise.experiment.runs import (
     find_policy,
     variation_key,
 )
-from agewise.experiment.summary import summarise
+from agewise.experiment.summary import summarise, summarise_targets
 from agewise.files import fingerprint
 from agewise.frames import require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
 from agewise.sources import source_files, source_text
+from agewise.statistics import Axis, axis_of
 
 if TYPE_CHECKING:
     import pandas
@@ -176,9 +178,32 @@ class Result:
         histories = self.histories(policy, variation)
         return np.array([history.accuracy for history in histories.values()])
 
-    def table(self) -> pl.DataFrame:
-        """A row per policy and variation: intervals over seeds and paired differences."""
-        return summarise(self)
+    def table(
+        self, over: str | Axis = "rounds", points: Sequence[float] | None = None
+    ) -> pl.DataFrame:
+        """A row per policy and variation: intervals over seeds and paired differences.
+
+        Accuracies are those after so many rounds, or ``over`` seconds, joules, uses or bits, at
+        the ``points`` of that axis. Left out, these are some rounds, or parts of what the cheapest
+        run spent. NaN where a run has ended before. ``spent`` is what whole runs spent.
+        """
+        axis = self._axis(over)
+        return summarise(self, axis, _points(points))
+
+    def to_target(self, target: float, over: str | Axis = "rounds") -> pl.DataFrame:
+        """A row per policy and variation: what it took until the accuracy was at least ``target``.
+
+        In rounds, or ``over`` seconds, joules, uses or bits: the median over seeds with its 95%
+        limits, how many of the seeds got there, and the mean up to the same horizon for all.
+        """
+        return summarise_targets(self, target, self._axis(over))
+
+    def _axis(self, over: str | Axis) -> Axis:
+        """The axis of this name, if all runs know it."""
+        axis = axis_of(over)
+        for variation in self.variations:
+            axis.require(self.scenario.with_(**variation).resolved())
+        return axis
 
     def to_polars(self) -> pl.DataFrame:
         """All rounds of all finished runs, with their policy, seed and variation."""
@@ -211,6 +236,16 @@ class Result:
         for entry in self.entries:
             index.setdefault((entry.policy, variation_key(entry.variation)), {})[entry.seed] = entry
         return index
+
+
+def _points(given: Sequence[float] | None) -> list[float] | None:
+    """Where to look, in rising order; ``ValueError`` unless they are above 0."""
+    if given is None:
+        return None
+    points = sorted({real_number("a point", point) for point in given})
+    if not points or points[0] <= 0.0:
+        raise ValueError(f"points must be numbers above 0, not {list(given)}")
+    return points
 
 
 class HistoryCache:

@@ -16,8 +16,9 @@ from agewise.checks import whole_number
 from agewise.memory import require_memory
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.records import MOST_BYTES, History, PolicyKey, RoundRecord, plain_value
+from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
-from agewise.simulation import require_resources, simulate
+from agewise.simulation import simulate
 from agewise.sources import sources_of
 
 #: What a variation changes: dotted names of the scenario with their values.

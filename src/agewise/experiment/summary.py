@@ -1,6 +1,7 @@
 """The table of a result: what each policy reached, and how sure that is."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,17 @@ class Measured:
     diversity: NDArray[np.float64]
     spread: NDArray[np.float64]
     accuracy: NDArray[np.float64]
+    spent: NDArray[np.float64]
 
     @classmethod
-    def of(cls, histories: Mapping[int, History]) -> "Measured":
-        """Means over the rounds of each run; ``accuracy`` is ``[seed, round]``."""
+    def of(
+        cls, histories: Mapping[int, History], axis: statistics.Axis = statistics.AXES["rounds"]
+    ) -> "Measured":
+        """Means over the rounds of each run.
+
+        ``accuracy`` is ``[seed, round]``, and so is ``spent``: how much of the axis by the end of
+        each round.
+        """
         rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 7)
         accuracy = np.array([history.accuracy for history in histories.values()])
         served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread = rows.T
@@ -57,13 +65,15 @@ class Measured:
             diversity=diversity,
             spread=spread,
             accuracy=accuracy,
+            spent=np.array([axis.spent(history) for history in histories.values()]),
         )
 
-    def at(self, rounds: int) -> NDArray[np.float64]:
-        """``[seed]``: accuracy after so many rounds, as last measured by then."""
-        seen = self.accuracy[:, :rounds]
-        last = rounds - 1 - np.argmax(~np.isnan(seen)[:, ::-1], axis=1)
-        return np.asarray(seen[np.arange(len(seen)), last])
+    def at(self, point: float) -> NDArray[np.float64]:
+        """``[seed]``: accuracy after so many rounds (seconds, joules), as last measured by then.
+
+        NaN for a run that has ended before.
+        """
+        return statistics.accuracy_at(self.accuracy, self.spent, [point])[:, 0]
 
 
 def checkpoints(rounds: int) -> list[int]:
@@ -71,27 +81,106 @@ def checkpoints(rounds: int) -> list[int]:
     return [*(point for point in CHECKPOINTS if point < rounds), rounds]
 
 
-def summarise(result: "Result") -> pl.DataFrame:
-    """A row per variation and policy.
+def cost_points(histories: Iterable[History], axis: statistics.Axis) -> list[float]:
+    """A quarter, half and all of what the cheapest of these runs spent, to two digits."""
+    least = min(float(axis.spent(history)[-1]) for history in histories)
+    return sorted({_rounded_down(share * least) for share in (0.25, 0.5, 1.0)})
+
+
+def _rounded_down(number: float) -> float:
+    """The next smaller number of two digits.
+
+    >>> _rounded_down(1987.0), _rounded_down(0.05)
+    (1900.0, 0.05)
+    """
+    if number <= 0.0:
+        return 0.0
+    place = math.floor(math.log10(number)) - 1
+    digits = math.floor(number / 10.0**place + 1e-9)
+    return min(float(f"{digits}e{place}"), number)
+
+
+def point_name(point: float) -> str:
+    """How a point stands in the names of columns.
+
+    >>> point_name(10), point_name(0.25), point_name(1_200_000.0)
+    ('10', '0.25', '1200000')
+    """
+    return f"{point:.12g}"
+
+
+def summarise(
+    result: "Result", axis: statistics.Axis, points: Sequence[float] | None = None
+) -> pl.DataFrame:
+    """A row per variation and policy, with accuracies at these points of the axis.
 
     All p-values of the table are one family of tests, corrected together (Holm): every policy
     against the baseline, at every checkpoint, under every variation.
     """
     rows: list[dict[str, Any]] = []
     baseline = result.baseline
+    if points is None and axis.column is not None:
+        points = cost_points(_every_history(result), axis)
     for variation in result.variations:
         rounds = result.scenario.with_(**variation).run.rounds
+        at = checkpoints(rounds) if points is None else list(points)
         measured = {
-            policy: Measured.of(result.histories(policy, variation)) for policy in result.policies
+            policy: Measured.of(result.histories(policy, variation), axis)
+            for policy in result.policies
         }
         for policy, runs in measured.items():
             if runs.seeds:
                 against = measured[baseline] if baseline and baseline != policy else None
                 failed = {"failed": result.failures(policy, variation)}
-                rows.append(as_columns(variation) | _row(policy, runs, against, rounds) | failed)
+                rows.append(as_columns(variation) | _row(policy, runs, against, at) | failed)
     require_frames()
     table = pl.DataFrame(rows, infer_schema_length=None)
     return corrected_together(table, [name for name in table.columns if name.startswith("p@")])
+
+
+def summarise_targets(result: "Result", target: float, axis: statistics.Axis) -> pl.DataFrame:
+    """A row per variation and policy: what runs spent until their accuracy was the target.
+
+    Runs that did not get there are censored (`agewise.statistics.time_to_target`); restricted
+    means of one variation are up to the same horizon.
+    """
+    rows: list[dict[str, Any]] = []
+    for variation in result.variations:
+        runs = {
+            policy: Measured.of(found, axis)
+            for policy in result.policies
+            if (found := result.histories(policy, variation))
+        }
+        times = {
+            policy: statistics.time_to_target(one.accuracy, target, cost=one.spent)
+            for policy, one in runs.items()
+        }
+        horizon = min((one.horizon for one in times.values()), default=0.0)
+        for policy, one in times.items():
+            limited = statistics.time_to_target(
+                runs[policy].accuracy, target, cost=runs[policy].spent, horizon=horizon
+            )
+            rows.append(
+                as_columns(variation)
+                | {
+                    "policy": str(policy),
+                    "seeds": one.runs,
+                    "reached": one.reached,
+                    "median": one.median,
+                    "low": one.low,
+                    "high": one.high,
+                    "restricted_mean": limited.restricted_mean,
+                    "horizon": horizon,
+                }
+            )
+    require_frames()
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _every_history(result: "Result") -> Iterator[History]:
+    for variation in result.variations:
+        for policy in result.policies:
+            yield from result.histories(policy, variation).values()
 
 
 def corrected_together(table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
@@ -104,7 +193,7 @@ def corrected_together(table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
 
 
 def _row(
-    policy: PolicyKey, runs: Measured, baseline: Measured | None, rounds: int
+    policy: PolicyKey, runs: Measured, baseline: Measured | None, points: Sequence[float]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "policy": str(policy),
@@ -116,18 +205,19 @@ def _row(
         "age_mean_peak": _mean_of_known(runs.age_mean_peak),
         "diversity": _mean_of_known(runs.diversity),
         "spread": _mean_of_known(runs.spread),
+        "spent": float(runs.spent[:, -1].mean()),
     }
-    for point in checkpoints(rounds):
-        interval = statistics.mean_interval(runs.at(point))
-        row[f"accuracy@{point}"] = interval.mean
-        row[f"low@{point}"], row[f"high@{point}"] = interval.low, interval.high
+    for point in points:
+        name, interval = point_name(point), statistics.mean_interval(runs.at(point))
+        row[f"accuracy@{name}"] = interval.mean
+        row[f"low@{name}"], row[f"high@{name}"] = interval.low, interval.high
         paired = _paired(runs, baseline, point)
-        row[f"gain@{point}"] = paired.difference if paired else None
-        row[f"p@{point}"] = paired.p_value if paired else None
+        row[f"gain@{name}"] = paired.difference if paired else None
+        row[f"p@{name}"] = paired.p_value if paired else None
     return row
 
 
-def _paired(runs: Measured, baseline: Measured | None, point: int) -> statistics.Paired | None:
+def _paired(runs: Measured, baseline: Measured | None, point: float) -> statistics.Paired | None:
     """The gain in accuracy over the baseline on the seeds that both finished, if there are any."""
     common = sorted(set(runs.seeds) & set(baseline.seeds)) if baseline else []
     if not (baseline and common):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise import learn
 from agewise.accounting import compute_slots, deadline_slots, offers_everyone
 from agewise.checks import real_number, whole_number
 from agewise.flower.api import FederationError
@@ -230,11 +231,11 @@ class Modelled(Links):
     def __post_init__(self) -> None:
         require_scenario(self.model)
         self._channel = make_channel(self.model, Streams(self.seed))
-        self.rate_threshold = self.model.rate_threshold
+        self.rate_threshold = learn.rate_threshold(self.model)
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        self.deadline_slots = deadline_slots(self.model.timing)
-        self.offer_everyone = offers_everyone(self.model.timing)
+        self.deadline_slots = deadline_slots(self.model)
+        self.offer_everyone = offers_everyone(self.model)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Those of the scenario's round ``t``."""
@@ -244,7 +245,7 @@ class Modelled(Links):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Those of the scenario's UEs."""
         self._require(count)
-        return compute_slots(self.model.timing, self.model.cell.ues, Streams(self.seed))[:count]
+        return compute_slots(self.model, Streams(self.seed))[:count]
 
     def scenario(self) -> Scenario:
         """The scenario that was given."""

@@ -114,6 +114,7 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
         power=of("power"),
         gain=of("gain"),
         rate=of("rate"),
+        outcome=np.where(np.isin(of("scheduled"), of("received")), "received", "late"),
         ages=np.concatenate((of("ages"), np.full(later, t + 1))),
         participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
         gradient_diversity=measured("diversity"),
@@ -124,6 +125,11 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
         weight=None,
         optimum=None,
         optimum_bound=None,
+        seconds=None,
+        energy_j=None,
+        uses=None,
+        bits=None,
+        emptied=np.empty(0, np.int64),
     )
 
 

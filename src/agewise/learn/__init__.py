@@ -1,6 +1,5 @@
 """Local learning on the UEs (Eq. 1, Algorithm 3) and what the access point makes of it."""
 
-from agewise.data import Dataset, Partition
 from agewise.learn.aggregation import (
     Aggregated,
     Aggregator,
@@ -15,53 +14,67 @@ from agewise.learn.aggregation import (
     make_aggregator,
     memory_bytes,
 )
-from agewise.learn.base import Evaluation, Learner, Params
+from agewise.learn.base import Evaluation, Learner, LearnerKind, Params, proximal_weight
+from agewise.learn.compression import (
+    Compressor,
+    Trained,
+    compression_bytes,
+    compression_state,
+    keeps_unsent,
+    make_compressor,
+)
 from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.linear import LinearLearner, outputs_of
+from agewise.learn.linear import LinearLearner
+from agewise.learn.local import (
+    LocalObjective,
+    keeps_variates,
+    make_local_objective,
+    variates_bytes,
+)
+from agewise.learn.makers import add_module, added_maker, source_file
+from agewise.learn.mlp import MlpLearner
+from agewise.learn.registry import make_learner, model_length, rate_threshold
 from agewise.learn.reports import reports, update_reports
 from agewise.learn.threads import set_threads
-from agewise.scenario import Learn, Linear
 
 __all__ = [
     "Aggregated",
     "Aggregator",
     "Average",
+    "Compressor",
     "Evaluation",
     "KMeansLearner",
     "Learner",
+    "LearnerKind",
     "LinearLearner",
+    "LocalObjective",
     "Memory",
+    "MlpLearner",
     "Params",
     "State",
+    "Trained",
     "Updates",
     "VarianceReduced",
+    "add_module",
+    "added_maker",
     "average",
+    "compression_bytes",
+    "compression_state",
     "is_finite",
+    "keeps_unsent",
     "keeps_updates",
+    "keeps_variates",
     "make_aggregator",
+    "make_compressor",
     "make_learner",
+    "make_local_objective",
     "memory_bytes",
     "model_length",
+    "proximal_weight",
+    "rate_threshold",
     "reports",
     "set_threads",
+    "source_file",
     "update_reports",
+    "variates_bytes",
 ]
-
-
-def make_learner(dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
-    """The learner that a scenario describes."""
-    if not partition.sizes.all():
-        empty = int((partition.sizes == 0).argmax())
-        raise ValueError(f"UE {empty} has no samples: every UE needs at least one")
-    model = settings.model
-    if isinstance(model, Linear):
-        return LinearLearner.of(dataset, partition, settings, model)
-    return KMeansLearner.of(dataset, partition, settings, model)
-
-
-def model_length(dataset: Dataset, settings: Learn) -> int:
-    """How many numbers a model of this data set has."""
-    model, features = settings.model, dataset.train.feature_count
-    if isinstance(model, Linear):
-        return (features + 1) * outputs_of(dataset, model)
-    return features * model.clusters

@@ -1,19 +1,23 @@
 """What a learner is, and what its kinds share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.linear import Descent
+from agewise.core.linear import Cohort, Descent
 from agewise.core.samples import Rows, rows_of
-from agewise.data import Samples
+from agewise.data import Dataset, Partition, Samples
+from agewise.learn.threads import in_chunks
 from agewise.random import Streams
-from agewise.scenario import Learn, NoPenalty
+from agewise.scenario import Learn, NoPenalty, Proximal
 
 Params = NDArray[np.float32]
 
+#: Samples whose losses are added up together in evaluation, whichever thread does it.
+_PART: Final = 128
 #: In the order of the kernels' codes.
 PENALTIES: Final = ("none", "l2", "l1")
 
@@ -55,10 +59,20 @@ class Learner(Protocol):
         """The initial model w^0."""
         ...
 
-    def train(self, params: Params, ues: NDArray[np.int64], t: int, streams: Streams) -> Params:
+    def train(
+        self,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None = None,
+    ) -> Params:
         """``[len(ues), len(params)]``: the model of each of these UEs after its local steps.
 
-        What a UE does depends on the model, the round ``t``, the UE and the seed alone.
+        What a UE does depends on the model, the round ``t``, the UE, the seed and its correction
+        alone. A local step of UE k goes against ``gradient + mu (w - params) + corrections[k]``:
+        mu is `proximal_weight` of the settings, and without ``corrections[len(ues),
+        len(params)]`` there are none (`agewise.learn.local`).
         """
         ...
 
@@ -75,12 +89,68 @@ class Learner(Protocol):
         ...
 
 
+class LearnerKind(Protocol):
+    """What makes the learners of one kind of ``learn.model``: a class with these two methods."""
+
+    def of(self, dataset: Dataset, partition: Partition, settings: Learn) -> Learner:
+        """A learner of this data set with these samples on each UE."""
+        ...
+
+    def length(self, dataset: Dataset, settings: Learn) -> int:
+        """How many numbers a model of this data set has."""
+        ...
+
+
+def proximal_weight(settings: Learn) -> float:
+    """mu, the weight of the proximal term; 0 without one."""
+    return settings.local.mu if isinstance(settings.local, Proximal) else 0.0
+
+
 def descent_of(settings: Learn) -> Descent:
     """Local SGD with these settings, as the kernels take it."""
     penalty = settings.penalty
     weight = 0.0 if isinstance(penalty, NoPenalty) else penalty.weight
     code = PENALTIES.index(penalty.kind)
-    return Descent(code, weight, settings.local_steps, settings.batch_size)
+    steps, batch = settings.local_steps, settings.batch_size
+    return Descent(code, weight, steps, batch, proximal_weight(settings))
+
+
+def cohort_of(ues: NDArray[np.int64], corrections: Params | None, chunk: slice) -> Cohort:
+    """A chunk of the UEs that train, with their corrections, as the kernels take it."""
+    if corrections is None:
+        return Cohort(ues[chunk], np.empty((0, 0), np.float32))
+    return Cohort(ues[chunk], np.ascontiguousarray(corrections[chunk], np.float32))
+
+
+def parts_of(rows: Rows) -> NDArray[np.int64]:
+    """``int64[part, (first row, one behind the last)]`` of parts of equal size."""
+    cuts = np.append(np.arange(0, rows.labels.size, _PART), rows.labels.size)
+    return np.stack((cuts[:-1], cuts[1:]), axis=1)
+
+
+def measure_parts(
+    measure: Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]], object],
+    parts: NDArray[np.int64],
+    classes: int,
+    entries: float,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """``float64[part]``: the sum of losses of each part of the samples; rightly classified.
+
+    ``parts[i]`` are the first row of a part and the one behind its last. ``measure`` fills the
+    losses of some parts, and adds to what is classified rightly. The second result is
+    ``int64[class]``, over all parts. A sample costs ``entries``.
+    """
+    losses = np.empty(len(parts))
+    right: list[NDArray[np.int64]] = []
+
+    def work(chunk: slice) -> None:
+        found = np.zeros(classes, np.int64)
+        measure(parts[chunk], losses[chunk], found)
+        right.append(found)
+
+    samples = float((parts[:, 1] - parts[:, 0]).sum())
+    in_chunks(work, len(parts), samples * entries)
+    return losses, np.sum(right, axis=0)
 
 
 def penalty_of(weights: NDArray[np.float64], settings: Learn) -> float:

@@ -33,10 +33,9 @@ class KMeansLearner:
     test_counts: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, dataset: Dataset, partition: Partition, settings: Learn, model: KMeans
-    ) -> "KMeansLearner":
+    def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "KMeansLearner":
         """A learner of this data set with these samples on each UE."""
+        model = _section(settings)
         if model.clusters > len(dataset.train):
             raise ValueError(
                 f"k-means: {model.clusters} clusters, but only {len(dataset.train)} training "
@@ -51,6 +50,11 @@ class KMeansLearner:
             sample_rows(dataset.test),
             np.bincount(dataset.test.labels, minlength=dataset.class_count),
         )
+
+    @classmethod
+    def length(cls, dataset: Dataset, settings: Learn) -> int:
+        """A number for each feature of each centre."""
+        return dataset.train.feature_count * _section(settings).clusters
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -69,8 +73,17 @@ class KMeansLearner:
             centre[rows.features[entries]] += rows.unit * rows.values[entries]
         return centres.ravel()
 
-    def train(self, params: Params, ues: NDArray[np.int64], t: int, streams: Streams) -> Params:
-        """Local SGD of Algorithm 3."""
+    def train(
+        self,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None = None,
+    ) -> Params:
+        """Local SGD of Algorithm 3; there are no gradients to correct."""
+        if corrections is not None:
+            raise ValueError("k-means moves centres: it takes no corrections of gradients")
         centres = self._centres(params)
         trained = np.empty((ues.size, *centres.shape), np.float32)
         now = Round(streams.sgd, t, self.settings.step_of(t))
@@ -126,3 +139,8 @@ class KMeansLearner:
     @functools.cached_property
     def _descent(self) -> Descent:
         return descent_of(self.settings)
+
+
+def _section(settings: Learn) -> KMeans:
+    assert isinstance(settings.model, KMeans)  # noqa: S101 - the registry is by kind
+    return settings.model

@@ -11,15 +11,22 @@ from agewise.core import linear as kernels
 from agewise.core.losses import Scores
 from agewise.core.samples import Rows
 from agewise.data import Dataset, Partition
-from agewise.learn.base import Evaluation, Params, descent_of, penalty_of, sample_rows
+from agewise.learn.base import (
+    Evaluation,
+    Params,
+    cohort_of,
+    descent_of,
+    measure_parts,
+    parts_of,
+    penalty_of,
+    sample_rows,
+)
 from agewise.learn.threads import in_chunks
 from agewise.random import Streams, normal
 from agewise.scenario import Learn, Linear
 
 #: In the order of the kernels' codes.
 LOSSES: Final = ("hinge", "squared-hinge", "logistic", "squared-error", "multinomial")
-#: Samples whose losses are added up together in evaluation, whichever thread does it.
-_PART: Final = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +46,9 @@ class LinearLearner:
     test_counts: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, dataset: Dataset, partition: Partition, settings: Learn, model: Linear
-    ) -> "LinearLearner":
+    def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "LinearLearner":
         """A learner of this data set with these samples on each UE."""
+        model = _section(settings)
         return cls(
             settings,
             model,
@@ -53,6 +59,11 @@ class LinearLearner:
             sample_rows(dataset.test),
             np.bincount(dataset.test.labels, minlength=dataset.class_count),
         )
+
+    @classmethod
+    def length(cls, dataset: Dataset, settings: Learn) -> int:
+        """A weight for each feature and a bias, for each output."""
+        return (dataset.train.feature_count + 1) * outputs_of(dataset, _section(settings))
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -67,7 +78,14 @@ class LinearLearner:
         model[:-1] = np.float32(self.model.initial_deviation) * drawn
         return model.ravel()
 
-    def train(self, params: Params, ues: NDArray[np.int64], t: int, streams: Streams) -> Params:
+    def train(
+        self,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None = None,
+    ) -> Params:
         """Local SGD of Algorithm 3."""
         params = np.ascontiguousarray(params, np.float32)
         trained = np.empty((ues.size, params.size), np.float32)
@@ -76,7 +94,7 @@ class LinearLearner:
         def work(chunk: slice) -> None:
             kernels.train(
                 self.train_rows, self.offsets, self.scores, self._descent, now,
-                ues[chunk], params, trained[chunk],
+                cohort_of(ues, corrections, chunk), params, trained[chunk],
             )  # fmt: skip
 
         in_chunks(work, ues.size, self._entries_per_ue * ues.size)
@@ -95,7 +113,7 @@ class LinearLearner:
 
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
-        losses, _ = self._measure(self.train_rows, params, _parts(self.train_rows))
+        losses, _ = self._measure(self.train_rows, params, parts_of(self.train_rows))
         weights = params[: self.features * self.scores.outputs].astype(np.float64)
         loss = float(losses.sum()) / self.train_rows.labels.size
         return loss + penalty_of(weights, self.settings)
@@ -103,23 +121,10 @@ class LinearLearner:
     def _measure(
         self, rows: Rows, params: Params, parts: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """``float64[part]``: the sum of losses of each part of the samples; rightly classified.
-
-        ``parts[i]`` are the first row of a part and the one behind its last. The second result
-        is ``int64[class]``, over all parts.
-        """
+        """The sum of losses of each part of the samples; rightly classified by class."""
         params = np.ascontiguousarray(params, np.float32)
-        losses = np.empty(len(parts))
-        right: list[NDArray[np.int64]] = []
-
-        def work(chunk: slice) -> None:
-            found = np.zeros(self.test_counts.size, np.int64)
-            kernels.measure(rows, self.scores, params, parts[chunk], losses[chunk], found)
-            right.append(found)
-
-        samples = float((parts[:, 1] - parts[:, 0]).sum())
-        in_chunks(work, len(parts), samples * _entries_per_row(rows))
-        return losses, np.sum(right, axis=0)
+        measure = functools.partial(kernels.measure, rows, self.scores, params)
+        return measure_parts(measure, parts, self.test_counts.size, _entries_per_row(rows))
 
     @functools.cached_property
     def _descent(self) -> kernels.Descent:
@@ -133,19 +138,18 @@ class LinearLearner:
 
     @functools.cached_property
     def _test_parts(self) -> NDArray[np.int64]:
-        return _parts(self.test_rows)
+        return parts_of(self.test_rows)
+
+
+def _section(settings: Learn) -> Linear:
+    assert isinstance(settings.model, Linear)  # noqa: S101 - the registry is by kind
+    return settings.model
 
 
 def outputs_of(dataset: Dataset, model: Linear) -> int:
     """One output per class, or one for two classes."""
     binary = dataset.class_count == 2 and model.loss != "multinomial"
     return 1 if binary else dataset.class_count
-
-
-def _parts(rows: Rows) -> NDArray[np.int64]:
-    """``int64[part, (first row, one behind the last)]`` of parts of equal size."""
-    cuts = np.append(np.arange(0, rows.labels.size, _PART), rows.labels.size)
-    return np.stack((cuts[:-1], cuts[1:]), axis=1)
 
 
 def _entries_per_row(rows: Rows) -> float:

@@ -1,4 +1,4 @@
-"""Gains and ages of one round that a user brings, from CSV or NPZ files."""
+"""Gains, ages and positions that a user brings, from CSV or NPZ files."""
 
 import re
 import zipfile
@@ -23,6 +23,68 @@ def read_ages(path: Path | str) -> NDArray[np.float64]:
     if table.ndim != 1:
         raise ValueError(f"{path}: ages must be one row or one column, not shape {table.shape}")
     return table
+
+
+def read_positions(path: Path | str) -> NDArray[np.float64]:
+    """``[ue, (x, y)]`` from a CSV (a row per UE) or the ``positions_m`` of an NPZ file."""
+    table = _read(path, "positions_m")
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(f"{path}: positions_m must be [ue, (x, y)], not of shape {table.shape}")
+    _require_numbers(table, path, "positions_m")
+    return table
+
+
+def read_tracks(path: Path | str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``times_s[time]`` and ``positions_m[time, ue, (x, y)]`` from an NPZ or a CSV file.
+
+    A CSV has rows of time, UE (from 0), x and y, every UE at every time once, in any order.
+    """
+    path = Path(path)
+    table = _read(path, "positions_m")
+    if zipfile.is_zipfile(path):
+        times, positions = _read_npz(path, "times_s"), table
+    else:
+        times, positions = _tracks_of(table, path)
+    if positions.ndim != 3 or positions.shape[2] != 2 or times.shape != positions.shape[:1]:
+        raise ValueError(
+            f"{path}: positions_m must be [time, ue, (x, y)] and times_s [time], not of shapes "
+            f"{positions.shape} and {times.shape}"
+        )
+    _require_numbers(times, path, "times_s")
+    _require_numbers(positions, path, "positions_m")
+    if (np.diff(times) <= 0).any():
+        where = int(np.argmax(np.diff(times) <= 0))
+        raise ValueError(
+            f"{path}: times_s must rise: {times[where]:g} s is followed by {times[where + 1]:g} s"
+        )
+    return times, positions
+
+
+def _tracks_of(
+    table: NDArray[np.float64], path: Path
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if table.shape[1] != 4:
+        raise ValueError(f"{path}: rows must be time, UE, x and y: 4 values, not {table.shape[1]}")
+    _require_numbers(table, path, "rows")
+    times, at_time = np.unique(table[:, 0], return_inverse=True)
+    ues, of_ue = np.unique(table[:, 1], return_inverse=True)
+    if not np.array_equal(ues, np.arange(ues.size)):
+        raise ValueError(f"{path}: UEs must be whole numbers from 0 on, without gaps")
+    positions = np.full((times.size, ues.size, 2), np.nan)
+    positions[at_time, of_ue] = table[:, 2:]
+    if len(table) != times.size * ues.size or np.isnan(positions).any():
+        raise ValueError(
+            f"{path}: {len(table)} rows for {times.size} times and {ues.size} UEs: every UE must "
+            "be there once at every time"
+        )
+    return times, positions
+
+
+def _require_numbers(table: NDArray[np.float64], path: Path | str, name: str) -> None:
+    if not np.isfinite(table).all():
+        where = np.unravel_index(int(np.argmin(np.isfinite(table))), table.shape)
+        place = ", ".join(map(str, where))
+        raise ValueError(f"{path}: {name}[{place}] is {table[where]}: all must be finite numbers")
 
 
 def _read(path: Path | str, name: str) -> NDArray[np.float64]:

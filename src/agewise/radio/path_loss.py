@@ -1,5 +1,7 @@
 """How the mean gain falls with the distance, and what turns it into SNR."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +9,13 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core.elementary import power_each
+from agewise.core.propagation import decibels_each, ratios_each
+from agewise.radio import sight
 from agewise.units import db_to_linear, dbm_to_watt
+
+_Floats = NDArray[np.float64]
+#: As TR 38.901 has it for the breakpoint.
+_LIGHT_M_S = 3.0e8
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class PowerLawLoss:
     reference_distance_m: float
     reference_loss_db: float = 0.0
 
-    def gain(self, distance_m: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    def gain(self, distance_m: _Floats | float) -> _Floats:
         """Received over transmitted power at these distances, fading averaged out."""
         ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
         lost = db_to_linear(self.reference_loss_db)
@@ -33,19 +41,76 @@ class PowerLawLoss:
 
 
 @dataclass(frozen=True)
+class Slope:
+    """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
+
+    constant_db: float
+    per_decade_db: float
+
+    def loss_db(self, lg_distance: _Floats) -> _Floats:
+        """The loss where lg d is this."""
+        return self.constant_db + self.per_decade_db * lg_distance
+
+
+@dataclass(frozen=True)
+class BySight:
+    """One value in line of sight, without it, and inside buildings."""
+
+    seen: float
+    hidden: float
+    indoor: float
+
+
+@dataclass(frozen=True)
+class StandardLoss:
+    """A path loss of 3GPP TR 38.901, tables 7.4.1-1 and 7.5-6: in line of sight and without it.
+
+    In sight the loss follows ``near`` up to the breakpoint and ``far`` beyond; out of sight it is
+    the largest of that and the ``hidden`` slopes. UEs nearer than the model's least distances have
+    its loss there. ``chance(distance_m)`` is the probability of line of sight.
+    """
+
+    height_m: float
+    least_ground_m: float
+    near: Slope
+    far: Slope
+    breakpoint_m: float
+    hidden: tuple[Slope, ...]
+    chance: Callable[[_Floats], _Floats]
+    sight_decorrelation_m: float
+    sigma_db: BySight
+    decorrelation_m: BySight
+
+    def loss_db(self, distance_m: _Floats, line_of_sight: NDArray[np.bool_]) -> _Floats:
+        """Path loss at these distances on the ground, shadowing and fading averaged out."""
+        ground = np.maximum(distance_m, self.least_ground_m)
+        square = ground * ground + self.height_m * self.height_m
+        lg_distance = 0.05 * decibels_each(np.maximum(square, 1.0))
+        loss = self.near.loss_db(lg_distance)
+        if self.breakpoint_m < math.inf:
+            beyond = ground > self.breakpoint_m
+            loss = np.where(beyond, self.far.loss_db(lg_distance), loss)
+        hidden = loss
+        for slope in self.hidden:
+            hidden = np.maximum(hidden, slope.loss_db(lg_distance))
+        return np.where(line_of_sight, loss, hidden)
+
+    def gain(self, distance_m: _Floats, line_of_sight: NDArray[np.bool_]) -> _Floats:
+        """Received over transmitted power at these distances."""
+        return np.asarray(ratios_each(-self.loss_db(distance_m, line_of_sight)))
+
+
+@dataclass(frozen=True)
 class EdgeScale:
     """Scales gains so that a UE at the edge has this mean SNR with all power on one subchannel."""
 
     edge_snr_db: float
-    edge_distance_m: float
+    edge_gain: float
     power_budget = 1.0
 
-    def snr_per_power(
-        self, loss: PowerLawLoss, distance_m: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Mean SNR of UEs at these distances per unit of the power budget."""
-        scale = db_to_linear(self.edge_snr_db) / loss.gain(self.edge_distance_m)
-        return np.asarray(loss.gain(distance_m) * scale)
+    def snr_per_power(self, gains: _Floats) -> _Floats:
+        """Mean SNR of UEs with these gains per unit of the power budget."""
+        return gains * (db_to_linear(self.edge_snr_db) / self.edge_gain)
 
 
 @dataclass(frozen=True)
@@ -55,24 +120,136 @@ class NoiseScale:
     power_budget: float
     noise_w: float
 
-    def snr_per_power(
-        self, loss: PowerLawLoss, distance_m: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Mean SNR of UEs at these distances per watt."""
-        return np.asarray(loss.gain(distance_m) / self.noise_w)
+    def snr_per_power(self, gains: _Floats) -> _Floats:
+        """Mean SNR of UEs with these gains per watt."""
+        return gains / self.noise_w
 
 
-def make_path_loss(settings: scenario.PowerLaw | scenario.LogDistance) -> PowerLawLoss:
+PathLoss = PowerLawLoss | StandardLoss
+
+
+def make_path_loss(settings: scenario.PathLossKind) -> PathLoss:
     """The path loss that a scenario describes."""
-    loss_db = settings.reference_loss_db if isinstance(settings, scenario.LogDistance) else 0.0
-    return PowerLawLoss(settings.exponent, settings.reference_distance_m, loss_db)
+    if isinstance(settings, scenario.PowerLaw):
+        return PowerLawLoss(settings.exponent, settings.reference_distance_m)
+    if isinstance(settings, scenario.LogDistance):
+        loss_db = settings.reference_loss_db
+        return PowerLawLoss(settings.exponent, settings.reference_distance_m, loss_db)
+    if isinstance(settings, scenario.FreeSpace):
+        metre_db = 2.0 * _db(4.0 * math.pi * settings.carrier_ghz * 1e9 / _LIGHT_M_S)
+        return PowerLawLoss(2.0, 1.0, metre_db)
+    if isinstance(settings, scenario.UrbanMacro):
+        return _urban_macro(settings)
+    if isinstance(settings, scenario.UrbanMicro):
+        return _urban_micro(settings)
+    if isinstance(settings, scenario.IndoorHotspot):
+        return _indoor_hotspot(settings)
+    return _indoor_factory(settings)
 
 
 def make_scale(
-    settings: scenario.EdgeSnr | scenario.LinkBudget, edge_distance_m: float, bandwidth_hz: float
+    settings: scenario.EdgeSnr | scenario.LinkBudget,
+    loss: PathLoss,
+    edge_distance_m: float,
+    bandwidth_hz: float,
 ) -> EdgeScale | NoiseScale:
     """What turns path loss into SNR: an SNR at the edge, or transmit power and noise."""
-    if isinstance(settings, scenario.EdgeSnr):
-        return EdgeScale(settings.edge_snr_db, edge_distance_m)
-    density_w_hz = dbm_to_watt(settings.noise_density_dbm_hz + settings.noise_figure_db)
-    return NoiseScale(dbm_to_watt(settings.transmit_power_dbm), bandwidth_hz * density_w_hz)
+    if isinstance(settings, scenario.LinkBudget):
+        density_w_hz = dbm_to_watt(settings.noise_density_dbm_hz + settings.noise_figure_db)
+        return NoiseScale(dbm_to_watt(settings.transmit_power_dbm), bandwidth_hz * density_w_hz)
+    if isinstance(loss, StandardLoss):
+        raise TypeError("a path loss of TR 38.901 has a scale of its own: it needs a link budget")
+    return EdgeScale(settings.edge_snr_db, float(loss.gain(edge_distance_m)))
+
+
+def _db(ratio: float) -> float:
+    """10 lg of a ratio, the same to the bit on every machine."""
+    return float(decibels_each(np.array([ratio]))[0])
+
+
+def _urban_macro(settings: scenario.UrbanMacro) -> StandardLoss:
+    carrier_db, height = 2.0 * _db(settings.carrier_ghz), _height_m(settings)
+    breakpoint_m = _breakpoint_m(settings)
+    turn_db = 0.9 * _db(breakpoint_m * breakpoint_m + height * height)
+    ue_db = 0.6 * (settings.ue_height_m - 1.5)
+    return StandardLoss(
+        height_m=height,
+        least_ground_m=10.0,
+        near=Slope(28.0 + carrier_db, 22.0),
+        far=Slope(28.0 + carrier_db - turn_db, 40.0),
+        breakpoint_m=breakpoint_m,
+        hidden=(Slope(13.54 + carrier_db - ue_db, 39.08),),
+        chance=sight.urban(63.0),
+        sight_decorrelation_m=50.0,
+        sigma_db=BySight(4.0, 6.0, 7.0),
+        decorrelation_m=BySight(37.0, 50.0, 7.0),
+    )
+
+
+def _urban_micro(settings: scenario.UrbanMicro) -> StandardLoss:
+    carrier_db, height = 2.0 * _db(settings.carrier_ghz), _height_m(settings)
+    breakpoint_m = _breakpoint_m(settings)
+    turn_db = 0.95 * _db(breakpoint_m * breakpoint_m + height * height)
+    hidden_db = 22.4 + 2.13 * _db(settings.carrier_ghz) - 0.3 * (settings.ue_height_m - 1.5)
+    return StandardLoss(
+        height_m=height,
+        least_ground_m=10.0,
+        near=Slope(32.4 + carrier_db, 21.0),
+        far=Slope(32.4 + carrier_db - turn_db, 40.0),
+        breakpoint_m=breakpoint_m,
+        hidden=(Slope(hidden_db, 35.3),),
+        chance=sight.urban(36.0),
+        sight_decorrelation_m=50.0,
+        sigma_db=BySight(4.0, 7.82, 7.0),
+        decorrelation_m=BySight(10.0, 13.0, 7.0),
+    )
+
+
+def _indoor_hotspot(settings: scenario.IndoorHotspot) -> StandardLoss:
+    seen = Slope(32.4 + 2.0 * _db(settings.carrier_ghz), 17.3)
+    return StandardLoss(
+        height_m=_height_m(settings),
+        least_ground_m=0.0,
+        near=seen,
+        far=seen,
+        breakpoint_m=math.inf,
+        hidden=(Slope(17.3 + 2.49 * _db(settings.carrier_ghz), 38.3),),
+        chance=sight.open_office if settings.office == "open" else sight.mixed_office,
+        sight_decorrelation_m=10.0,
+        sigma_db=BySight(3.0, 8.03, 8.03),
+        decorrelation_m=BySight(10.0, 6.0, 6.0),
+    )
+
+
+#: Out of sight in a hall: constant and slope of the loss, and shadowing.
+_HALLS = {"sl": (33.0, 25.5, 5.7), "dl": (18.6, 35.7, 7.2)}
+_HALLS |= {"sh": (32.4, 23.0, 5.9), "dh": (33.63, 21.9, 4.0)}
+
+
+def _indoor_factory(settings: scenario.IndoorFactory) -> StandardLoss:
+    carrier_db = 2.0 * _db(settings.carrier_ghz)
+    seen = Slope(31.84 + 0.95 * carrier_db, 21.5)
+    halls = ("sl", "dl") if settings.hall == "dl" else (settings.hall,)
+    sigma_db = _HALLS[settings.hall][2]
+    return StandardLoss(
+        height_m=_height_m(settings),
+        least_ground_m=0.0,
+        near=seen,
+        far=seen,
+        breakpoint_m=math.inf,
+        hidden=tuple(Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls),
+        chance=sight.factory(sight.clear_distance_m(settings)),
+        sight_decorrelation_m=settings.clutter_size_m / 2.0,
+        sigma_db=BySight(4.3, sigma_db, sigma_db),
+        decorrelation_m=BySight(10.0, 10.0, 10.0),
+    )
+
+
+def _height_m(settings: scenario.StandardPathLoss) -> float:
+    return settings.access_point_height_m - settings.ue_height_m
+
+
+def _breakpoint_m(settings: scenario.UrbanMacro | scenario.UrbanMicro) -> float:
+    """Where the ray from the ground takes over, the environment being 1 m high."""
+    heights = (settings.access_point_height_m - 1.0) * (settings.ue_height_m - 1.0)
+    return 4.0 * heights * settings.carrier_ghz * 1e9 / _LIGHT_M_S

@@ -1,12 +1,14 @@
 """What explains the gain, as a part of the page: from the files of the results folder."""
 
-import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from agewise.files import read_sealed
+from agewise.report.draw.comparison import explanation_chart
+from agewise.report.style import CARD_IN, new_figure, page_style
+from agewise.report.svg import inline_svg
 from agewise.report.text import p_text, with_interval
 
 _HEAD = (
@@ -17,6 +19,7 @@ _NOTE = (
     "standard deviation of the difference, within rounds over the seeds, of each measure alone and "
     "of all together; intervals are 95%, and p-values are corrected (Holm) for all of the table."
 )
+_ALT = "How the two policies differ in each measure, and how each goes with the gain"
 
 
 def explained_section(folder: Path) -> str:
@@ -25,13 +28,14 @@ def explained_section(folder: Path) -> str:
     if found is None:
         return ""
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])
-    head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in _HEAD)
     rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])
     return (
-        '<section aria-labelledby="explained-title"><h2 id="explained-title">What explains the '
-        f'gain</h2>{sentences}{_picture(folder / "explanation.png")}<div class="scroll"><table>'
+        '<h3 class="part">What goes with the gain, measured side by side</h3>'
+        f'{sentences}{_picture(found["rows"])}<div class="scroll" tabindex="0" '
+        f'role="region" aria-label="{escape(_ALT)}"><table>'
         f'<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p class="note">'
-        f"{escape(_NOTE)}</p></section>"
+        f"{escape(_NOTE)}</p>"
     )
 
 
@@ -58,11 +62,10 @@ def _with_p(row: Mapping[str, Any], name: str, scale: float) -> str:
     )
 
 
-def _picture(file: Path) -> str:
-    if not file.exists():
-        return ""
-    data = base64.b64encode(file.read_bytes()).decode()
-    return (
-        f'<img src="data:image/png;base64,{data}" style="max-width:100%" alt="How the two policies '
-        'differ in each measure, and how each goes with the gain">'
-    )
+def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The chart of the folder's explanation.pdf, from its numbers."""
+    with page_style():
+        figure = new_figure(2 * CARD_IN, 3.4)
+        explanation_chart(rows, figure.subplots(1, 2, sharey=True))
+        picture = inline_svg(figure, "explained", _ALT)
+    return f'<div class="scroll wide" tabindex="0" role="region" aria-label="Chart">{picture}</div>'

@@ -1,292 +1,40 @@
-"""Figures for papers: one IEEE column, vector, colours that everybody can tell apart."""
+"""Figures for papers: the pictures of the page, of a column's width, with embedded fonts."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
+from agewise import statistics
 from agewise.experiment import Result
-from agewise.extras import require
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import numbers
-from agewise.report.charts import colour, dash_index
-from agewise.report.numbers import Curves, Numbers, Variation
-from agewise.report.text import (
-    FEWEST_SEEDS,
-    last_part,
-    percent_text,
-    points_text,
-    stars,
-    value_text,
-    variation_text,
+from agewise.report.claims import EARLY
+from agewise.report.draw.ages import age_colours, age_distribution, age_heat_map
+from agewise.report.draw.comparison import class_gains, forest, trade_off
+from agewise.report.draw.curves import (
+    accuracy_curves,
+    gain_curve,
+    label_distribution,
+    over_rounds,
+    policy_lines,
 )
-from agewise.statistics import Interval
+from agewise.report.draw.maps import gain_map
+from agewise.report.figure_data import figure_csv
+from agewise.report.numbers import Variation
+from agewise.report.setting import Setting
+from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
+from agewise.report.text import last_part, value_text, variation_text
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-COLUMN_IN = 3.5
-PAGE_IN = 7.16
-#: Matplotlib's words for `agewise.report.charts.DASHES`.
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-_STYLE = {
-    "font.size": 8,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "grid.linewidth": 0.4,
-    "grid.alpha": 0.4,
-    "lines.linewidth": 1.2,
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "agewise",  # names of elements that do not change from file to file
-}
-
-
-@contextlib.contextmanager
-def paper_style() -> Iterator[Any]:
-    """Fonts and lines of the size that a column needs, fonts embedded in PDF; gives pyplot."""
-    plt = _pyplot()
-    with plt.rc_context(_STYLE):
-        yield plt
-
-
-def save(figure: "Figure | SubFigure", path: Path) -> None:
-    """Write the figure whole; dates are left out, so that the same figure is the same file."""
-    kind = path.suffix.removeprefix(".") or "png"
-    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with write_whole(path) as temporary:
-        figure.savefig(temporary, format=kind, metadata=dateless.get(kind))  # type: ignore[union-attr]
-
-
-def _pyplot() -> Any:
-    return require("matplotlib.pyplot", "plot")
-
-
-def _new_axis(width_in: float, height_in: float) -> "Axes":
-    """An axis that fills a new figure."""
-    _, axis = _pyplot().subplots(figsize=(width_in, height_in), layout="constrained")
-    return axis  # type: ignore[no-any-return]
-
-
-# Functions that draw numbers on an axis
-
-
-def accuracy_curves(
-    curves: Mapping[str, Interval],
-    axis: "Axes | None" = None,
-    *,
-    runs: Mapping[str, Numbers] | None = None,
-) -> "Axes":
-    """Draw the mean and the interval of each policy's accuracy, ``[round]`` each.
-
-    Rounds that were not evaluated are NaN and are bridged. ``runs[policy][seed, round]`` are drawn
-    as thin lines in the place of the interval where there are fewer than five seeds.
-    """
-    axis = axis or _new_axis(COLUMN_IN, 2.6)
-    for index, (name, curve) in enumerate(curves.items()):
-        _line_with_band(axis, curve, index, label=name, runs=None if runs is None else runs[name])
-    axis.set_xlabel("communication round")
-    axis.set_ylabel("test accuracy")
-    axis.set_xlim(1, max((2, *(np.size(curve.mean) for curve in curves.values()))))
-    axis.legend(loc="lower right")
-    return axis
-
-
-def gain_curve(
-    gain: Interval, early: int, axis: "Axes | None" = None, *, runs: Numbers | None = None
-) -> "Axes":
-    """Draw a paired gain in accuracy over rounds, ``[round]``, with its interval.
-
-    A line marks the end of the early rounds in which the gain is said to be largest. Of fewer
-    than five seeds ``runs[seed, round]`` are drawn in the place of the interval.
-    """
-    axis = axis or _new_axis(COLUMN_IN, 2.6)
-    axis.axhline(0.0, color="black", linewidth=0.8)
-    axis.axvline(early, color="black", linewidth=0.8, linestyle=":")
-    points = Interval(*(100 * x for x in (gain.mean, gain.low, gain.high)))
-    _line_with_band(axis, points, 0, runs=None if runs is None else 100 * runs)
-    axis.set_xlim(1, max(2, np.size(gain.mean)))
-    axis.set_xlabel("communication round")
-    axis.set_ylabel("gain (percentage points)")
-    return axis
-
-
-def _line_with_band(
-    axis: "Axes",
-    curve: Interval,
-    index: int,
-    label: str | None = None,
-    runs: Numbers | None = None,
-) -> None:
-    """The mean, with its interval or, of few runs, with each of them as a thin line."""
-    mean, low, high = (np.asarray(part) for part in (curve.mean, curve.low, curve.high))
-    known = ~np.isnan(mean)
-    rounds = np.arange(1, mean.size + 1)[known]
-    dash = _DASHES[dash_index(index)]
-    axis.plot(rounds, mean[known], color=colour(index), linestyle=dash, label=label)
-    if runs is None or len(runs) >= FEWEST_SEEDS:
-        low, high, ink = low[known], high[known], colour(index)
-        axis.fill_between(rounds, low, high, color=ink, alpha=0.18, linewidth=0)
-        return
-    for run in runs:
-        axis.plot(rounds, run[known], color=colour(index), linewidth=0.4, alpha=0.6)
-
-
-def policy_lines(
-    lines: Mapping[str, tuple[Numbers, Numbers]],
-    x_label: str,
-    y_label: str,
-    axis: "Axes | None" = None,
-    *,
-    markers: bool = False,
-) -> "Axes":
-    """Draw the points ``(x, y)`` of each policy, joined; those without a number are left out."""
-    axis = axis or _new_axis(COLUMN_IN, 2.6)
-    for index, (name, (x, y)) in enumerate(lines.items()):
-        known = ~(np.isnan(x) | np.isnan(y))
-        axis.plot(
-            x[known], y[known], color=colour(index), label=name,
-            linestyle=_DASHES[dash_index(index)], marker="osd^vx*"[index % 7] if markers else "",
-            markersize=3,
-        )  # fmt: skip
-    axis.set_xlabel(x_label)
-    axis.set_ylabel(y_label)
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    return axis
-
-
-def label_distribution(
-    counts: NDArray[np.int64], class_names: tuple[str, ...], axis: "Axes | None" = None
-) -> "Axes":
-    """Draw ``counts[ue, class]`` (of `agewise.data.Partition.label_counts`), a bar per UE.
-
-    Each bar shows what shares of the classes a UE holds; its height is its number of samples.
-    """
-    axis = axis or _new_axis(PAGE_IN, 2.4)
-    colours: Any = _pyplot().get_cmap("tab20" if len(class_names) > 10 else "tab10")
-    floor = np.zeros(len(counts))
-    for label, name in enumerate(class_names):
-        axis.bar(
-            np.arange(len(counts)), counts[:, label], bottom=floor, width=1.0, label=name,
-            color=colours(label % colours.N), linewidth=0,
-        )  # fmt: skip
-        floor += counts[:, label]
-    axis.set_xlim(-0.5, len(counts) - 0.5)
-    axis.set_xlabel("UE")
-    axis.set_ylabel("samples")
-    axis.legend(
-        title="class", ncols=2 if len(class_names) > 5 else 1, loc="center left", frameon=False,
-        bbox_to_anchor=(1.0, 0.5), fontsize="small", title_fontsize="small",
-    )  # fmt: skip
-    return axis
-
-
-def gain_map(
-    gains: Numbers,
-    p_values: Numbers,
-    columns: list[str],
-    rows: list[str],
-    limit: float,
-    axis: "Axes | None" = None,
-) -> "Axes":
-    """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
-
-    Blue squares are wins, red ones losses, darkest at a gain of ``limit``; a square without a
-    star is a tie at the 5% level (* p < 0.05, ** p < 0.01, *** p < 0.001).
-    """
-    axis = axis or _new_axis(COLUMN_IN, 0.9 + 0.42 * len(rows))
-    axis.imshow(100 * gains, cmap="RdBu", vmin=-100 * limit, vmax=100 * limit, aspect="auto")
-    for (row, column), gain in np.ndenumerate(gains):
-        text = "-" if np.isnan(gain) else points_text(gain) + stars(float(p_values[row, column]))
-        dark = abs(gain) > 0.6 * limit
-        axis.text(
-            column, row, text, ha="center", va="center", fontsize=7,
-            color="white" if dark else "black",
-        )  # fmt: skip
-    _name_squares(axis, columns, rows)
-    return axis
-
-
-def loss_map(
-    losses: Numbers, columns: list[str], rows: list[str], across: str, files: list[Path]
-) -> None:
-    """Draw ``losses[row, column]``, shares of an optimum, in percent; darker is worse."""
-    with paper_style() as plt:
-        height = 0.9 + 0.22 * len(rows)
-        figure, axis = plt.subplots(figsize=(PAGE_IN, height), layout="constrained")
-        worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
-        axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
-        for (row, column), loss in np.ndenumerate(losses):
-            text = "-" if np.isnan(loss) else percent_text(loss)
-            ink = "white" if loss > 0.6 * worst else "black"
-            axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=ink)
-        _name_squares(axis, columns, rows)
-        axis.set_xlabel(across)
-        axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
-        for file in files:
-            save(figure, file)
-        plt.close(figure)
-
-
-def explanation_chart(rows: Sequence[Mapping[str, Any]], axes: "Sequence[Axes]") -> None:
-    """Draw, for each measure, how two policies differ in it and how it goes with the gain.
-
-    On the left the paired difference in standard deviations, on the right the slope of the gain in
-    percentage points per standard deviation, alone and with all measures together; with intervals.
-    """
-    left, right = axes
-    places = np.arange(len(rows), dtype=np.float64)
-    scales = np.array([row["deviation"] for row in rows], dtype=np.float64)
-    scales = np.where(scales > 1e-9, 1.0 / np.maximum(scales, 1e-9), np.nan)
-    _intervals(left, rows, "difference", scales, places, 0)
-    for index, (name, label) in enumerate((("slope", "alone"), ("joint", "all together"))):
-        hundred = np.full(places.size, 100.0)
-        _intervals(right, rows, name, hundred, places + 0.24 * index - 0.12, index, label)
-    for axis in axes:
-        axis.axvline(0.0, color="black", linewidth=0.8)
-        axis.set_ylim(len(rows) - 0.5, -0.5)
-    left.set_yticks(places, [str(row["label"]) for row in rows])
-    left.set_xlabel("age-based less max-pack (standard deviations)")
-    right.set_xlabel("gain (points per standard deviation)")
-    right.legend(loc="best")
-
-
-def _intervals(
-    axis: "Axes",
-    rows: Sequence[Mapping[str, Any]],
-    name: str,
-    scales: Numbers,
-    places: Numbers,
-    index: int,
-    label: str | None = None,
-) -> None:
-    """A point with its interval for each row that has one."""
-    middle, low, high = (
-        scales * np.array([row[name + end] for row in rows], dtype=np.float64)
-        for end in ("", "_low", "_high")
-    )
-    axis.errorbar(
-        middle, places, xerr=[middle - low, high - middle], fmt="os"[index], markersize=3,
-        color=colour(index), elinewidth=1.0, label=label,
-    )  # fmt: skip
-
-
-def _name_squares(axis: "Axes", columns: list[str], rows: list[str]) -> None:
-    axis.set_xticks(range(len(columns)), columns)
-    axis.set_yticks(range(len(rows)), rows)
-    axis.grid(visible=False)
-
-
-# Figures of a result
+#: Widths by name.
+WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
+_HEIGHT_IN = 2.6
 
 
 def draw_figure(
@@ -296,12 +44,21 @@ def draw_figure(
     at: Variation | None = None,
     *,
     baseline: Policy | PolicyKey | str | None = None,
+    policies: Iterable[Policy | PolicyKey | str] | None = None,
+    width: str | float | None = None,
+    ylim: tuple[float, float] | None = None,
+    style: str = "paper",
+    over: str = "rounds",
 ) -> Path:
-    """Draw a chart of the page for a paper; the ending of ``output`` says the format.
+    """Draw a picture of the page for a paper; the ending of ``output`` says the format.
 
     The result is one, or its folder. Of a sweep the figure shows the first variation with the
-    values ``at``. One column wide; a map of several policies takes both. ``baseline`` is used in
-    the place of the one of the result.
+    values ``at``. ``width`` is "column" (3.5 inches), "page" (7.16) or a number of inches: left
+    out, it is a column, or both for a figure of several parts. ``policies`` are those to show,
+    ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
+    Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
+    the place of the one of the result. The accuracy can be drawn ``over`` seconds, joules, uses or
+    bits as well as rounds.
     """
     if kind not in KINDS:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
@@ -310,14 +67,49 @@ def draw_figure(
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     if kind == "map" and at:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
-    variation = _find_variation(opened, at or {})
-    with paper_style() as plt:
-        figure = KINDS[kind](opened, variation)
-        try:
-            save(figure, Path(output))
-        finally:
-            plt.close(figure)
-    return Path(output)
+    axis = statistics.axis_of(over)
+    if axis.column is not None and kind != "accuracy":
+        raise ValueError(f"the figure {kind} is not drawn over {over}: accuracy is")
+    chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
+    setting = Setting(opened, _find_variation(opened, at or {}), chosen)
+    if not setting.runs:
+        raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
+    path = Path(output)
+    with paper_style(style), mpl.rc_context({"text.parse_math": False}):
+        inches = None if width is None else _inches(width)
+        if axis.column is None:
+            figure = KINDS[kind](setting, inches)
+        else:
+            figure = _accuracy_over(setting, inches, axis)
+        if ylim is not None:
+            for part in figure.axes:
+                part.set_ylim(*ylim)
+        _write(figure, path)
+    return path
+
+
+def _write(figure: Figure, path: Path) -> None:
+    if path.suffix == ".csv":
+        with write_whole(path) as temporary:
+            temporary.write_text(figure_csv(figure), encoding="utf-8", newline="\n")
+        return
+    try:
+        save(figure, path)
+    except RuntimeError as error:
+        if path.suffix != ".pgf":
+            raise
+        raise ValueError(
+            f"{path.name}: a .pgf needs LaTeX to measure its text (xelatex); .csv has the numbers"
+        ) from error
+
+
+def _inches(width: str | float) -> float:
+    text = str(width)
+    if text in WIDTHS:
+        return WIDTHS[text]
+    if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 20:
+        return float(text)
+    raise ValueError(f"the width is column, page, or inches from 1 to 20, not {text!r}")
 
 
 def _find_variation(result: Result, at: Variation) -> Variation:
@@ -338,97 +130,179 @@ def _has(variation: Variation, name: str, value: Any) -> bool:
     )
 
 
-def _accuracy(result: Result, variation: Variation) -> "Figure":
-    curves = numbers.curves(result, variation)
-    runs = {name: each.runs for name, each in curves.items()}
-    means = {name: each.accuracy for name, each in curves.items()}
-    return _figure(accuracy_curves(means, runs=runs))
+# The kinds: each makes a figure of this width in inches, or of the one that suits it
 
 
-def _reached(result: Result, variation: Variation) -> "Figure":
-    curves = numbers.curves(result, variation)
-    lines = {name: (each.reached, np.asarray(each.accuracy.mean)) for name, each in curves.items()}
-    return _figure(policy_lines(lines, "distinct UEs reached", "test accuracy"))
+def _accuracy(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    accuracy_curves(
+        {name: each.accuracy for name, each in setting.curves.items()}, figure.subplots(),
+        runs={name: each.runs for name, each in setting.curves.items()}, indices=setting.indices,
+    )  # fmt: skip
+    return figure
 
 
-def _ages(result: Result, variation: Variation) -> "Figure":
-    curves = numbers.curves(result, variation)
-    plots: dict[str, Callable[[Curves], Numbers]] = {
-        "mean age": lambda each: each.age_mean,
-        "95th percentile": lambda each: each.age_95,
-        "largest age": lambda each: each.age_largest,
-    }
-    figure, axes = _pyplot().subplots(
-        3, 1, figsize=(COLUMN_IN, 4.6), layout="constrained", sharex=True
+def _accuracy_over(setting: Setting, width: float | None, axis: statistics.Axis) -> Figure:
+    points, runs = setting.over(axis)
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
+    accuracy_curves(
+        curves, figure.subplots(), runs=runs, indices=setting.indices, over=(axis.label, points)
     )
-    for axis, (label, values) in zip(axes, plots.items(), strict=True):
-        lines = {name: _over_rounds(values(each)) for name, each in curves.items()}
-        policy_lines(lines, "communication round", label, axis)
+    return figure
+
+
+def _gain(setting: Setting, width: float | None) -> Figure:
+    gains = setting.gains
+    if gains is None:
+        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    axis = gain_curve(statistics.mean_interval(gains), EARLY, figure.subplots(), runs=gains)
+    axis.set_title(f"{setting.rival} over {setting.baseline}", fontsize="medium")
+    return figure
+
+
+def _heat(setting: Setting, width: float | None) -> Figure:
+    """The compared policies side by side, or those that were chosen."""
+    names = list(setting.runs) if setting.policies is not None else setting.pair
+    figure = new_figure(width or (PAGE_IN if len(names) > 1 else COLUMN_IN), 2.4)
+    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axis, name in zip(axes, names, strict=True):
+        ages, where = setting.history(name).ages, setting.distances_m(name)
+        age_heat_map(ages, where, setting.oldest, axis)
+        axis.set_title(name, fontsize="medium")
+        axis.label_outer()
+    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, setting.oldest), age_colours())
+    figure.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
+    return figure
+
+
+def _forest(setting: Setting, width: float | None) -> Figure:
+    against = setting.against_baseline()
+    if not against:
+        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
+    rows = setting.rows(setting.result.table().to_dicts())
+    figure = new_figure(width or COLUMN_IN, 0.6 + 0.3 * len(against))
+    p_values = {name: rows[name][f"p@{setting.rounds}"] for name in against}
+    forest(against, figure.subplots(), p_values=p_values, indices=setting.indices)
+    return figure
+
+
+def _trade_off(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    points = {
+        name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
+        for name, each in setting.measured.items()
+    }
+    labels = "updates a round", "mean age (rounds)"
+    trade_off(points, *labels, figure.subplots(), indices=setting.indices)
+    return figure
+
+
+def _reached(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    lines = {
+        n: (each.reached, np.asarray(each.accuracy.mean)) for n, each in setting.curves.items()
+    }
+    labels = "distinct UEs reached", "test accuracy"
+    policy_lines(lines, *labels, figure.subplots(), indices=setting.indices)
+    return figure
+
+
+def _ages(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, 4.6)
+    axes = figure.subplots(3, 1, sharex=True)
+    names = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
+    for axis, (name, label) in zip(axes, names.items(), strict=True):
+        values = {policy: getattr(each, name) for policy, each in setting.curves.items()}
+        over_rounds(values, f"{label} (rounds)", axis, indices=setting.indices)
         axis.get_legend().remove()
         axis.label_outer()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
-def _distance(result: Result, variation: Variation) -> "Figure":
-    centres_m = numbers.ring_centres_m(result.scenario.with_(**variation))
+def _distribution(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    ages = {name: setting.last_ages(name) for name in setting.runs}
+    age_distribution(ages, figure.subplots(), indices=setting.indices)
+    return figure
+
+
+def _distance(setting: Setting, width: float | None) -> Figure:
+    centres_m = numbers.ring_centres_m(setting.scenario)
     lines = {
         name: (centres_m, each.served)
-        for name, each in numbers.curves(result, variation).items()
+        for name, each in setting.curves.items()
         if centres_m is not None and each.served is not None
     }
     if not lines:
-        raise ValueError(f"{result.path}: the runs do not say where the UEs are: no distances")
-    label = "share of rounds served"
-    return _figure(policy_lines(lines, "distance from the AP (m)", label, markers=True))
+        path = setting.result.path
+        raise ValueError(f"{path}: the runs do not say where the UEs are: no distances")
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    labels = "distance from the AP (m)", "share of rounds heard"
+    policy_lines(lines, *labels, figure.subplots(), markers=True, indices=setting.indices)
+    return figure
 
 
-def _diversity(result: Result, variation: Variation) -> "Figure":
-    curves = numbers.curves(result, variation)
-    lines = {name: _over_rounds(each.diversity) for name, each in curves.items()}
-    return _figure(policy_lines(lines, "communication round", "gradient diversity"))
+def _classes(setting: Setting, width: float | None) -> Figure:
+    found = setting.class_gains()
+    if found is None:
+        raise ValueError(
+            f"{setting.result.path}: needs two policies, where the UEs are and classes measured"
+        )
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    class_gains(*found, figure.subplots(), index=setting.indices[setting.rival])
+    return figure
 
 
-def _labels(result: Result, variation: Variation) -> "Figure":
-    held = numbers.labels(result, variation)
+def _diversity(setting: Setting, width: float | None) -> Figure:
+    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
+    values = {name: each.diversity for name, each in setting.curves.items()}
+    over_rounds(values, "gradient diversity", figure.subplots(), indices=setting.indices)
+    return figure
+
+
+def _labels(setting: Setting, width: float | None) -> Figure:
+    held = numbers.labels(setting.result, setting.variation)
     if held is None:
-        raise ValueError(f"{result.path}: the runs do not say which classes the UEs hold")
-    return _figure(label_distribution(held.counts, held.class_names, _new_axis(COLUMN_IN, 2.2)))
+        raise ValueError(f"{setting.result.path}: the runs do not say which classes the UEs hold")
+    figure = new_figure(width or COLUMN_IN, 2.2)
+    label_distribution(held.counts, held.class_names, figure.subplots())
+    return figure
 
 
-def _map(result: Result, _: Variation) -> "Figure":
-    squares = numbers.sweep_map(result)
+def _map(setting: Setting, width: float | None) -> Figure:
+    squares = numbers.sweep_map(setting.result)
     if squares is None:
-        raise ValueError(f"{result.path}: a map needs a sweep with at least two policies")
-    count = len(squares.policies)
-    figure, axes = _pyplot().subplots(
-        1, count, figsize=(COLUMN_IN if count == 1 else PAGE_IN, 0.9 + 0.42 * len(squares.rows)),
-        layout="constrained", sharey=True, squeeze=False,
-    )  # fmt: skip
+        raise ValueError(f"{setting.result.path}: a map needs a sweep with at least two policies")
+    shown = [each for each in squares.policies if each in setting.runs] or squares.policies
+    usual = COLUMN_IN if len(shown) == 1 else PAGE_IN
+    figure = new_figure(width or usual, 0.9 + 0.42 * len(squares.rows))
+    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     rows = [row.replace(", ", "\n") for row in squares.rows]
-    for layer, axis in enumerate(axes[0]):
+    for axis, name in zip(axes, shown, strict=True):
+        layer = squares.policies.index(name)
         gains, p_values = squares.gains[layer], squares.p_values[layer]
         gain_map(gains, p_values, squares.columns, rows, squares.limit, axis)
-        axis.set_title(f"{squares.policies[layer]} over {squares.baseline}", fontsize=7)
+        axis.set_title(f"{name} over {squares.baseline} (points)", fontsize="medium")
         axis.set_xlabel(last_part(squares.column_name))
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 #: The figures by name.
-KINDS: dict[str, "Callable[[Result, Variation], Figure]"] = {
+KINDS: dict[str, Callable[[Setting, float | None], Figure]] = {
     "accuracy": _accuracy,
+    "gain": _gain,
+    "heat": _heat,
+    "forest": _forest,
+    "trade-off": _trade_off,
     "reached": _reached,
     "ages": _ages,
+    "distribution": _distribution,
     "distance": _distance,
+    "classes": _classes,
     "diversity": _diversity,
     "labels": _labels,
     "map": _map,
 }
-
-
-def _over_rounds(values: Numbers) -> tuple[Numbers, Numbers]:
-    return np.arange(1.0, values.size + 1), values
-
-
-def _figure(axis: Any) -> "Figure":
-    return axis.figure  # type: ignore[no-any-return]

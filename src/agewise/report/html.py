@@ -1,144 +1,58 @@
 """Parts of the page as HTML. Every text is escaped here, where it becomes HTML."""
 
-import math
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from agewise.experiment import Folder, Result
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.charts import COLOURS, colour, dash
+from agewise.report.cards import Card
 from agewise.report.claims import CLAIMS_NOTE, Claim
+from agewise.report.draw.maps import gain_map
 from agewise.report.numbers import SweepMap, Variation
+from agewise.report.style import new_figure, page_style
+from agewise.report.svg import inline_svg
 from agewise.report.text import (
     HOLDS,
     IN_PART,
     REFUTED,
     STARS_NOTE,
     command_text,
-    is_sure,
     last_part,
-    p_text,
-    percent_text,
-    points_text,
-    short_names,
-    table_family,
+    squares_text,
     value_text,
     variation_text,
 )
-from agewise.report.verdict import Row, checkpoints_of
 
-_SERVICE = (
-    ("ues_per_round", "UEs a round", "{:.1f}"),
-    ("distinct_ues", "distinct UEs reached", "{:.1f}"),
-    ("age_mean", "mean age", "{:.1f}"),
-    ("age_mean_peak", "mean peak age", "{:.1f}"),
-    ("age_largest", "largest age", "{:.1f}"),
-    ("diversity", "gradient diversity", "{:.2f}"),
+#: Class and mark of verdicts; one that leaves a claim open has another.
+_BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
+_OPEN = ("open", "?")
+#: What the three pictures of the idea tell.
+IDEA = (
+    "A phone that uploads must be fast enough, and its <b>subchannels</b>, slices of the spectrum, "
+    "decide how fast it is. One with a weak channel needs more of them. So whoever wants many "
+    "uploads in a round hears the phones nearby, and the <b>age</b> of the others, the number of "
+    "rounds since the last update of a phone arrived, grows. Age-based scheduling ranks phones by "
+    "age per subchannel that they need."
 )
-#: SVG dashes of a swatch, by the names of `agewise.report.charts.DASHES`.
-_SWATCH = {"solid": "", "dash": "7 4", "dashdot": "7 3 2 3", "dot": "2 3", "longdash": "12 4"}
-#: Of verdicts; one that leaves a claim open has another.
-_BADGES = {HOLDS: "yes", IN_PART: "part", REFUTED: "no"}
-_NOTHING = "–"
-
-
-def tables(result: Result, rows: list[Row]) -> str:
-    """Accuracies and service; folded away for a sweep, whose map says more."""
-    both = _accuracy_table(result, rows) + _service_table(result, rows)
-    if len(result.variations) == 1:
-        return both
-    return f"<details><summary>All {len(rows)} rows of the tables</summary>{both}</details>"
-
-
-def _accuracy_table(result: Result, rows: list[Row]) -> str:
-    """Accuracies with intervals, and the paired gains over the baseline with p-values."""
-    points = sorted({at for row in rows for at in checkpoints_of(row)})
-    caption = "Test accuracy in % with its 95% interval"
-    if result.baseline is not None:
-        caption += f"; under it the gain over {short_names(result.policies)[result.baseline]}"
-    heads = [f"after {at} rounds" for at in points]
-    body = [[_accuracy(row, at) for at in points] for row in rows]
-    return _table(caption, result, rows, heads, body) + _family(result, rows)
-
-
-def _family(result: Result, rows: list[Row]) -> str:
-    """The sentence on the tests behind the p-values of the table."""
-    if result.baseline is None:
-        return ""
-    baseline = short_names(result.policies)[result.baseline]
-    sentence = table_family(rows, baseline, swept=len(result.variations) > 1)
-    return f'<p class="family"><small>{escape(sentence)}</small></p>' if sentence else ""
-
-
-def _service_table(result: Result, rows: list[Row]) -> str:
-    """Who was served, and how old updates became."""
-    heads = ["seeds", *(head for _, head, _ in _SERVICE)]
-    body = [
-        [str(row["seeds"]), *(_number(row[name], form) for name, _, form in _SERVICE)]
-        for row in rows
-    ]
-    return _table("Who was served, and how old updates became", result, rows, heads, body)
-
-
-def _table(
-    caption: str, result: Result, rows: list[Row], heads: list[str], body: list[list[str]]
-) -> str:
-    """A row per variation and policy; the cells of ``body`` are HTML already."""
-    policies = {str(policy): policy for policy in result.policies}
-    names = short_names(result.policies)
-    varied = list(dict.fromkeys(name for variation in result.variations for name in variation))
-    columns = [*map(last_part, varied), "policy", *heads]
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    lines = []
-    for row, cells in zip(rows, body, strict=True):
-        settings = "".join(
-            f"<td>{escape(value_text(row[name]) or _NOTHING)}</td>" for name in varied
-        )
-        policy = policies[row["policy"]]
-        head = (
-            f'<th scope="row" title="{escape(str(policy))}">'
-            f"{_swatch(result.policies.index(policy))}{escape(names[policy])}</th>"
-        )
-        lines.append(f"<tr>{settings}{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
-def _accuracy(row: Row, at: int) -> str:
-    mean = row.get(f"accuracy@{at}")
-    if mean is None or math.isnan(mean):
-        return _NOTHING
-    low, high = row[f"low@{at}"], row[f"high@{at}"]
-    text = percent_text(mean)
-    if not math.isnan(low):
-        text += f' <span class="interval">[{percent_text(low)}, {percent_text(high)}]</span>'
-    gain, p = row[f"gain@{at}"], row[f"p@{at}"]
-    if gain is None:
-        return text
-    kind = "gain sure" if is_sure(p) else "gain"
-    said = ", ".join(filter(None, (points_text(gain), p_text(p))))
-    return f'{text}<br><span class="{kind}">{escape(said)}</span>'
-
-
-def _number(value: float | None, form: str) -> str:
-    return _NOTHING if value is None or math.isnan(value) else form.format(value)
+NO_PLACES = "The runs do not say where the phones are, so there is no picture of the cell."
 
 
 def claims_list(claims: Iterable[Claim]) -> str:
     """The claims, each with its verdict and evidence."""
     items = "".join(
-        f'<li><span class="badge {_BADGES.get(each.verdict, "open")}">{escape(each.verdict)}'
-        f"</span> <strong>{escape(each.claim)}</strong><br>"
-        f"<small>{escape(each.evidence)}</small></li>"
+        f'<li><span class="badge {kind}">{mark} {escape(each.verdict)}</span> '
+        f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
         for each in claims
+        for kind, mark in (_BADGES.get(each.verdict, _OPEN),)
     )
     if not items:
         return ""
     return (
-        f'<h3>What the paper says, and what holds here</h3><ol class="claims">{items}</ol>'
+        '<h3 class="claims-title">What the paper says, and what holds here</h3>'
+        f'<ol class="claims">{items}</ol>'
         f"<p><small>{escape(CLAIMS_NOTE)}</small></p>"
     )
 
@@ -154,25 +68,6 @@ def missing_list(sentences: Sequence[str]) -> str:
     )
 
 
-def legend(result: Result) -> str:
-    """A check box for each policy, with the colour and dash that it has in every chart."""
-    return "".join(
-        f'<label title="{escape(str(policy))}"><input type="checkbox" checked '
-        f'data-policy="{escape(name)}">{_swatch(index)}{escape(name)}</label>'
-        for index, (policy, name) in enumerate(short_names(result.policies).items())
-    )
-
-
-def _swatch(index: int) -> str:
-    """A short line as the curves of the policy with this index are drawn."""
-    dashes = _SWATCH.get(dash(index), "12 3 2 3")
-    kind = "swatch ink" if colour(index) == COLOURS[-1] else "swatch"
-    return (
-        f'<svg class="{kind}" viewBox="0 0 34 10" aria-hidden="true"><line x1="1" x2="33" y1="5" '
-        f'y2="5" stroke="{colour(index)}" stroke-width="3" stroke-dasharray="{dashes}"/></svg>'
-    )
-
-
 def choice(shown: Sequence[Variation], most: int) -> str:
     """A select box for the settings of a sweep; nothing if there is only one."""
     if len(shown) < 2:
@@ -185,29 +80,114 @@ def choice(shown: Sequence[Variation], most: int) -> str:
     note = (
         f" <small>The other {rest} are in the tables and the map only.</small>" if rest > 0 else ""
     )
-    return f'<p><label>Setting <select id="variation">{options}</select></label>{note}</p>'
+    select = f'<select id="variation">{options}</select>'
+    return f'<p class="chooser" hidden><label>Setting {select}</label>{note}</p>'
 
 
-def maps(squares: SweepMap | None) -> str:
-    """Where the maps of a sweep are drawn."""
+def card(each: Card, prefix: str) -> str:
+    """A picture under its finding; a sentence in its place if it cannot be made."""
+    try:
+        with page_style():
+            figure = new_figure(each.width_in, each.height_in)
+            each.draw(figure)
+            picture = inline_svg(figure, f"{prefix}-{each.name}", each.finding, each.linked)
+    except Exception as error:  # the numbers are there, whatever keeps Matplotlib from drawing
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        picture = f'<p class="missing">This picture could not be made: {escape(reason)}</p>'
+    return (
+        f'<figure class="card {each.kind}" data-picture="{escape(each.name)}"><figcaption><h3>'
+        f"{_unbroken(escape(each.finding))}</h3><p>{escape(each.measured)}</p></figcaption>{picture}</figure>"
+    )
+
+
+def _unbroken(text: str) -> str:
+    """Names with hyphens, such as age-based, stay on one line."""
+    return re.sub(r"\w+(?:-\w+)+", r'<span class="name">\g<0></span>', text)
+
+
+def section(name: str, title: str, lead: str, inside: str) -> str:
+    """A section of the page; ``lead`` and ``inside`` are HTML already."""
+    return (
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(title)}</h2>'
+        f'<p class="lead">{lead}</p>{inside}</section>'
+    )
+
+
+def age_key(oldest: float) -> str:
+    """The scale of the ages."""
+    return (
+        '<p class="key">Age, rounds since the last update arrived: <span class="ends">0 '
+        f'<span class="ramp" aria-hidden="true"></span> {oldest:g} and more</span></p>'
+    )
+
+
+def where(squares: SweepMap | None, shown: Sequence[Variation]) -> str:
+    """The maps of a sweep; a square that is clicked sets the page."""
     if squares is None:
         return ""
-    shown = "".join(
-        f'<figure class="card"><figcaption><h3>{escape(name)} over {escape(squares.baseline)}</h3>'
-        f'</figcaption><div class="chart map" data-map="{layer}" role="img" '
-        f'data-rows="{len(squares.rows)}" '
-        f'aria-label="Map of gains of {escape(name)} in percentage points"></div></figure>'
-        for layer, name in enumerate(squares.policies)
-    )
+    rows = [row.replace(", ", "\n").replace("(", "\n(") for row in squares.rows]
+    column = last_part(squares.column_name)
+    pictures = []
+    for layer, name in enumerate(squares.policies):
+        gains, p_values = squares.gains[layer], squares.p_values[layer]
+        seeds = int(squares.pairs[layer].max(initial=0))
+        picture = Card(
+            f"map-{layer}",
+            squares_text(name, squares.counts(layer), "settings", seeds),
+            f"Gain in test accuracy over {squares.baseline}, the mean over the rounds, in "
+            "percentage points. Blue is a win, red a loss, pale is not sure.",
+            lambda figure, g=gains, p=p_values: gain_map(  # type: ignore[misc]
+                g, p, squares.columns, rows, squares.limit, figure.subplots()
+            ).set_xlabel(column),
+            1.0 + 0.55 * len(rows),
+            kind="map",
+        )
+        pictures.append(card(picture, "map"))
+    places = escape(json.dumps(_squares(squares, shown)))
+    limit = f"{100 * squares.limit:.1f}"
     return (
-        "<section aria-labelledby='map'><h2 id='map'>Where which policy wins</h2><p>Gain in test "
-        "accuracy (mean over the rounds, percentage points); blue wins, red loses. Stars say how "
-        f"sure it is: {escape(STARS_NOTE)}; without a star a difference is not shown. "
-        f"{escape(squares.family)}</p><div class='grid maps'>{shown}</div></section>"
+        '<section aria-labelledby="where"><h2 id="where">Where?</h2><p class="lead">Each square is '
+        "a setting; its number says how much better the policy learns there. "
+        f"Stars say how sure that is: {escape(STARS_NOTE)}; without a star a difference is not "
+        f"shown. {escape(squares.family)} A click on a square shows its pictures below.</p>"
+        f'<div class="grid maps" data-squares="{places}">{"".join(pictures)}</div><p class="key">'
+        f'Gain: <span class="ends">−{limit} <span class="ramp gains" aria-hidden="true"></span> '
+        f"+{limit} points</span></p></section>"
     )
 
 
-def idea(result: Result) -> str:
+def _squares(squares: SweepMap, shown: Sequence[Variation]) -> dict[str, int]:
+    """Which setting of the page each square of a map stands for."""
+    places = {}
+    for index, variation in enumerate(shown):
+        column = variation.get(squares.column_name) if squares.column_name else None
+        rest = {name: value for name, value in variation.items() if name != squares.column_name}
+        row = squares.rows.index(variation_text(rest))
+        places[f"{row}-{squares.columns.index(value_text(column))}"] = index
+    return places
+
+
+def watch(result: Result, pictures: str, replay: Mapping[str, Any] | None) -> str:
+    """The replay, with pictures of the last round for those who see the page without script."""
+    seed = "" if replay is None else (
+        f" Shown is seed {replay['seed']}, the one with the median gain."
+    )  # fmt: skip
+    lead = (
+        "Each dot is a phone; the access point (the triangle) trains one model from all of them. "
+        'In a round only the <b class="lit">ringed</b> phones upload: each needs enough '
+        "subchannels (the bars) to be fast enough. The more a dot stands out, the longer the "
+        f"access point has not heard from it. {_idea(result)}All policies meet the same channels."
+        f"{seed}"
+    )
+    inside = (
+        '<div id="replay" role="group" aria-label="Replay. Space plays and pauses, the arrows step,'
+        ' Home and End go to the first and last round."></div><p class="note" id="replay-note"></p>'
+        f'<div class="still">{pictures or f"<p>{NO_PLACES}</p>"}</div>'
+    )
+    return section("watch", "Watch it", lead, inside)
+
+
+def _idea(result: Result) -> str:
     """What age-based and max-pack do, where both are there to be watched."""
     names = {policy.name for policy in result.policies}
     if not {AgeBased.name, MaxPack.name} <= names:
@@ -216,7 +196,7 @@ def idea(result: Result) -> str:
         f"<b>{MaxPack.name}</b> takes whoever needs the fewest subchannels: it fits in the most "
         "phones, but hears the same well-placed ones again and again while the others go stale. "
         f"<b>{AgeBased.name}</b> (ABS in the paper) weighs how stale a phone is against the "
-        "subchannels it needs, so that nobody is forgotten."
+        "subchannels it needs, so that nobody is forgotten. "
     )
 
 
@@ -232,6 +212,6 @@ def origin(result: Result) -> str:
     }
     return "".join(
         f"<dt>{name}</dt><dd><code>{escape(value)}</code> "
-        f'<button type="button" class="copy" aria-label="Copy: {name}">Copy</button></dd>'
+        f'<button type="button" class="copy" aria-label="Copy: {name}" hidden>Copy</button></dd>'
         for name, value in facts.items()
     )

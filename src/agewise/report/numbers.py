@@ -1,6 +1,5 @@
 """The numbers behind charts, maps and the replay, from the records of finished runs alone."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +24,6 @@ from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
-#: A cell with more UEs cannot be drawn so that one could tell them apart.
-MOST_UES = 2_000
-#: So many ages (policies x rounds x UEs) are embedded for the replay of one setting.
-MOST_AGES = 8_000_000
 Numbers = NDArray[np.float64]
 Variation = Mapping[str, Any]
 
@@ -174,7 +169,7 @@ def distances_m(history: History) -> Numbers | None:
 def cell_radius_m(scenario: Scenario) -> float | None:
     """The radius of the cell; ``None`` for a trace, which does not say."""
     channel = scenario.channel
-    return channel.placement.radius_m if isinstance(channel, ModelledChannel) else None
+    return channel.placement.reach_m if isinstance(channel, ModelledChannel) else None
 
 
 def ring_centres_m(scenario: Scenario) -> Numbers | None:
@@ -251,80 +246,6 @@ def _mean_gain(runs: Mapping[int, History], reference: Mapping[int, History]) ->
         for histories in (runs, reference)
     )
     return statistics.paired_difference(first, second)
-
-
-def replay(result: Result, variation: Variation) -> dict[str, Any] | None:
-    """What replay.js draws: all policies on the lowest seed that most of them finished.
-
-    Nothing where there are too many UEs or ages to draw. Positions are in decimetres, ``null``
-    where they are not known.
-    """
-    runs = histories(result, variation)
-    scenario = result.scenario.with_(**variation)
-    finished = sorted({seed for by_seed in runs.values() for seed in by_seed})
-    ages = len(runs) * scenario.run.rounds * scenario.cell.ues
-    if not finished or scenario.cell.ues > MOST_UES or ages > MOST_AGES:
-        return None
-    seed = max(finished, key=lambda seed: (sum(seed in each for each in runs.values()), -seed))
-    names = short_names(result.policies)
-    shown = {policy: by_seed[seed] for policy, by_seed in runs.items() if seed in by_seed}
-    return {
-        "seed": seed,
-        "ues": scenario.cell.ues,
-        "subchannels": scenario.cell.subchannels,
-        "rounds": scenario.run.rounds,
-        **_places(scenario, next(iter(shown.values()))),
-        "policies": [
-            {"name": names[policy], "index": result.policies.index(policy)} | _packed(history)
-            for policy, history in shown.items()
-        ],
-    }
-
-
-def _places(scenario: Scenario, history: History) -> dict[str, Any]:
-    """The radius of the cell and the positions in it, in decimetres, as far as they are known."""
-    radius_m, positions_m = cell_radius_m(scenario), history.info.positions_m
-    if radius_m is None or positions_m is None:
-        return {"radius": None, "positions": None}
-    whole = np.round(10 * positions_m).astype(int).tolist()
-    return {"radius": round(10 * radius_m), "positions": whole}
-
-
-def _packed(history: History) -> dict[str, Any]:
-    """The rounds of one run in few bytes.
-
-    ``owner[round, subchannel]`` is int16 (-1 is nobody), ``power[round, subchannel]`` the share
-    of what its owner spends in the round in 255ths, uint8, and ``ages[round, ue]`` are those with
-    which a round begins, in ``age_bytes`` each: all three in base64. ``reached[round]`` counts
-    the distinct UEs that arrived by its end; ``accuracy`` is in percent, null where it was not
-    measured.
-    """
-    after = history.ages
-    ages = np.concatenate([np.zeros_like(after[:1]), after[:-1]])
-    ages = ages.astype(np.min_scalar_type(int(ages.max())).newbyteorder("<"))
-    accuracy = [None if np.isnan(x) else round(100 * x, 2) for x in history.accuracy.tolist()]
-    return {
-        "owner": _base64(history.owner.astype("<i2")),
-        "power": _base64(np.round(255 * _power_shares(history)).astype(np.uint8)),
-        "ages": _base64(ages),
-        "age_bytes": ages.itemsize,
-        "reached": history.frame["reached"].to_list(),
-        "accuracy": accuracy,
-    }
-
-
-def _power_shares(history: History) -> Numbers:
-    """``[round, subchannel]``: the part of its owner's power in the round; 0 without an owner."""
-    owner, power = history.owner, history.power
-    spent = np.zeros((len(owner), history.info.ue_count + 1))  # the last is nobody's
-    rounds = np.arange(len(owner))[:, None]
-    np.add.at(spent, (rounds, owner), power)
-    total = spent[rounds, owner]
-    return np.divide(power, total, out=np.zeros_like(power), where=(owner >= 0) & (total > 0))
-
-
-def _base64(array: NDArray[Any]) -> str:
-    return base64.b64encode(array.tobytes()).decode("ascii")
 
 
 def _mean(total: NDArray[Any], count: NDArray[Any]) -> Numbers:

@@ -3,35 +3,36 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from string import Template
 from typing import Any
-
-from plotly.offline import get_plotlyjs
 
 from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import charts, html, numbers
+from agewise.report import cards, findings, html, numbers, tables
+from agewise.report.cards import Card
+from agewise.report.channel import channel_section
 from agewise.report.claims import claims_of
 from agewise.report.explained import explained_section
-from agewise.report.numbers import SweepMap, Variation
-from agewise.report.text import short_names
-from agewise.report.verdict import compared, missing, verdict
+from agewise.report.numbers import Variation
+from agewise.report.replay import replay
+from agewise.report.setting import Setting
+from agewise.report.style import DARK, INKS, LIGHT
+from agewise.report.text import short_names, variation_text
+from agewise.report.verdict import Row, missing, verdict
 from agewise.version import __version__
 
 #: Of a larger sweep only so many variations are drawn; its tables and its map hold all.
-MOST_VARIATIONS = 24
-_SCRIPTS = ("page.js", "replay-view.js", "replay.js", "charts.js")
-_TO_SCALE = "The cell is drawn to scale, with the access point (AP) in the middle."
-_IN_ROWS = "The runs do not say where the UEs are, so the phones stand in rows by their number."
-_NO_DISTANCES = "The runs do not say where the UEs are, so there are no distances to show."
-_NO_LABELS = "The runs do not say which classes the UEs hold."
-_NO_REPLAY = "There are too many UEs, rounds or policies to replay them here."
+MOST_VARIATIONS = 12
+#: So many pictures say why in each setting of a sweep: near and far, and the ages.
+_WHY_OF_MANY = 2
+_SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 
 
 def write_page(
@@ -60,35 +61,84 @@ def make_page(result: Result) -> str:
         raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
     squares = numbers.sweep_map(result)
     shown = _shown(result)
+    drawn = [Setting(result, variation) for variation in shown[:MOST_VARIATIONS]]
+    replays = [replay(setting, all_seeds=len(drawn) == 1) for setting in drawn]
     found = verdict(result, rows, squares)
-    scripts, plotly = [_static(name) for name in _SCRIPTS], str(get_plotlyjs())
+    most = None if len(drawn) == 1 else _WHY_OF_MANY
+    scripts = [_static(name) for name in _SCRIPTS]
     name = result.path.resolve().name
     content = {
         "title": escape(f"Agewise: {name}"),
         "name": escape(name),
         "question": escape(found.question),
         "answer": escape(found.answer),
-        "claims": html.claims_list(claims_of(result)),
+        "effect": _effect(drawn, rows),
         "missing": html.missing_list(missing(result)),
-        "tables": html.tables(result, rows),
+        "where": html.where(squares, shown[:MOST_VARIATIONS]),
         "choice": html.choice(shown, MOST_VARIATIONS),
-        "legend": html.legend(result),
-        "maps": html.maps(squares),
+        "hero": _each(drawn, _hero),
+        "idea": html.section("idea", "The idea in three pictures", html.IDEA, _idea(drawn)),
+        "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
+        "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
+        "claims": html.claims_list(claims_of(result)),
+        "why": _each(drawn, lambda s, p: _grid(islice(findings.why(s), most), p)),
         "explained": explained_section(result.path),
-        "idea": html.idea(result),
+        "radio": channel_section(result.path),
+        "tables": tables.tables(result, rows),
+        "csv": tables.csv_link(result, name),
         "origin": html.origin(result),
         "toml": escape(result.scenario.to_toml()),
-        "data": _json(_embedded(result, shown[:MOST_VARIATIONS], squares)),
+        "data": _json(_embedded(result, replays)),
     }
     short = _short_paths(result)
     return Template(_static("page.html")).substitute(
         {part: _replaced(text, short) for part, text in content.items()},
-        policy=escape(_content_security([*scripts, plotly])),
-        style=_static("page.css"),
+        policy=escape(_content_security(scripts)),
+        style=_colours() + _static("page.css"),
         version=escape(__version__),
-        plotly=plotly,
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+
+
+def _each(drawn: list[Setting], part: Callable[[Setting, str], str]) -> str:
+    """The part of every setting; the page's script hides those that are not chosen."""
+    if len(drawn) == 1:
+        return part(drawn[0], "s0")
+    named = [escape(variation_text(setting.variation)) for setting in drawn]
+    return "".join(
+        f'<div data-setting="{index}"><p class="setting">{named[index]}</p>'
+        f"{part(setting, f's{index}')}</div>"
+        for index, setting in enumerate(drawn)
+    )
+
+
+def _hero(setting: Setting, prefix: str) -> str:
+    """The compared policies in the open, the others folded away."""
+    maps = list(cards.heat_maps(setting))
+    if len(setting.result.variations) > 1:
+        maps = maps[: len(setting.pair)]
+    pair, others = maps[: len(setting.pair)], maps[len(setting.pair) :]
+    text = _grid(pair, prefix) + html.age_key(setting.oldest)
+    if others:
+        said = f"The same of {len(others)} other policies"
+        text += f"<details><summary>{said}</summary>{_grid(others, prefix)}</details>"
+    return text
+
+
+def _idea(drawn: list[Setting]) -> str:
+    """Of the first setting: the idea is the same in all."""
+    return _grid(cards.idea(drawn[0]), "idea")
+
+
+def _effect(drawn: list[Setting], rows: list[Row]) -> str:
+    """The size of the effect, where there is one question and not a map of them."""
+    text = findings.effect(drawn[0], drawn[0].rows(rows)) if len(drawn) == 1 else ""
+    return f'<p class="effect">{escape(text)}</p>' if text else ""
+
+
+def _grid(pictures: Iterable[Card], prefix: str) -> str:
+    inside = "".join(html.card(each, prefix) for each in pictures)
+    return f'<div class="grid">{inside}</div>' if inside else ""
 
 
 def _short_paths(result: Result) -> dict[str, str]:
@@ -124,7 +174,8 @@ def _replaced(text: str, short: Mapping[str, str]) -> str:
         in_json = (path, escape(path), escape(path, quote=False))
         forms = {_json(each)[1:-1]: _json(name)[1:-1] for each in in_json}
         in_toml = json.dumps(path, ensure_ascii=False)[1:-1]
-        for form, said in (forms | {escape(in_toml): name, escape(path): name}).items():
+        plain = {escape(in_toml): name, escape(path): name, escape(path, quote=False): name}
+        for form, said in (forms | plain).items():
             text = text.replace(form, said)
     return text
 
@@ -138,49 +189,25 @@ def _shown(result: Result) -> list[Variation]:
     )
 
 
-def _embedded(result: Result, shown: list[Variation], squares: SweepMap | None) -> dict[str, Any]:
+def _embedded(result: Result, replays: list[dict[str, Any] | None]) -> dict[str, Any]:
     """What the scripts of the page draw."""
-    names = short_names(result.policies)
-    layers = range(len(squares.policies)) if squares else ()
-    return {
-        "policies": [
-            {"name": name, "colour": charts.colour(index)}
-            for index, name in enumerate(names.values())
-        ],
-        "compared": [names[policy] for policy in compared(result)],
-        "variations": [_variation(result, variation) for variation in shown],
-        "maps": [charts.gain_map(squares, layer) for layer in layers] if squares else [],
-    }
+    return {"policies": list(short_names(result.policies).values()), "replays": replays}
 
 
-def _variation(result: Result, variation: Variation) -> dict[str, Any]:
-    """The charts and the replay of one setting, with a sentence for each that cannot be."""
-    curves = numbers.curves(result, variation)
-    centres_m = numbers.ring_centres_m(result.scenario.with_(**variation))
-    held = numbers.labels(result, variation)
-    replay = numbers.replay(result, variation)
-    made = {
-        "accuracy": charts.accuracy(curves),
-        "reached": charts.reached(curves),
-        "age_mean": charts.ages(curves, "age_mean"),
-        "age_95": charts.ages(curves, "age_95"),
-        "age_largest": charts.ages(curves, "age_largest"),
-        "distance": charts.distance(curves, centres_m),
-        "diversity": charts.diversity(curves),
-        "labels": charts.labels(held) if held else None,
-    }
-    notes = {
-        "distance": "" if made["distance"] else _NO_DISTANCES,
-        "labels": "" if held else _NO_LABELS,
-        "replay": _replay_note(replay),
-    }
-    return {"charts": made, "notes": notes, "replay": replay}
-
-
-def _replay_note(replay: dict[str, Any] | None) -> str:
-    if replay is None:
-        return _NO_REPLAY
-    return _TO_SCALE if replay["positions"] else _IN_ROWS
+def _colours() -> str:
+    """The colours of the pictures as variables of the style sheet."""
+    both = []
+    for shade, policies in enumerate((LIGHT, DARK)):
+        inks = {name: pair[shade] for name, pair in INKS.items()}
+        inks |= {f"p{index}": each for index, each in enumerate(policies)}
+        both.append(" ".join(f"--{name}: {each};" for name, each in inks.items()))
+    light, dark = both
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) { "
+        f':root:not([data-theme="light"]) {{ color-scheme: dark; {dark} }} }}\n'
+        f'@media screen {{ :root[data-theme="dark"] {{ color-scheme: dark; {dark} }} }}\n'
+    )
 
 
 def _content_security(scripts: list[str]) -> str:
@@ -189,7 +216,7 @@ def _content_security(scripts: list[str]) -> str:
     allowed = " ".join(f"'sha256-{mark}'" for mark in marks)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from agewise.records import PolicyKey
+from agewise.statistics import Axis
 
 #: The levels of one, two and three stars; the first is also what counts as a sure difference.
 LEVELS = (0.05, 0.01, 0.001)
@@ -89,15 +90,27 @@ together (Holm).'
     )
 
 
-def table_family(rows: Sequence[Mapping[str, Any]], baseline: str, *, swept: bool) -> str:
+def point_text(point: float | str, axis: Axis) -> str:
+    """A point of an axis as the head of a column.
+
+    >>> from agewise.statistics import AXES
+    >>> point_text("10", AXES["rounds"]), point_text(1234567.0, AXES["bits"])
+    ('round 10', '1.23457e+06 bit')
+    """
+    return f"round {point}" if axis.column is None else f"{float(point):g} {axis.unit}"
+
+
+def table_family(
+    rows: Sequence[Mapping[str, Any]], baseline: str, *, swept: bool, over: str = "rounds"
+) -> str:
     """The family of the p-values in the table of a result: one test per gain that it shows.
 
     >>> table_family([{"p@10": 0.2, "p@20": 0.4}], "max-pack", swept=True)
     'p-values: paired t tests against max-pack, all 2 of them (policies, rounds and settings) \
 corrected together (Holm).'
     """
-    over = "policies, rounds and settings" if swept else "policies and rounds"
-    return family_text(count_tests(rows), baseline, over)
+    tested = f"policies, {over} and settings" if swept else f"policies and {over}"
+    return family_text(count_tests(rows), baseline, tested)
 
 
 def stars(p: float | None) -> str:

@@ -47,10 +47,13 @@ def verdict(result: Result, rows: list[Row], squares: SweepMap | None) -> Verdic
         question = f"Where does a policy learn better than {squares.baseline}?"
         return Verdict(question, _over_squares(squares))
     cell = result.scenario.cell
-    where = f"when {cell.ues} UEs share {cell.subchannels} subchannels"
-    names = {str(policy): name for policy, name in short_names(result.policies).items()}
+    where = f"when {cell.ues} phones share {cell.subchannels} subchannels"
     by_policy = {row["policy"]: row for row in rows}
-    pair = [str(policy) for policy in compared(result)]
+    both = compared(result)
+    pair = [str(policy) for policy in both]
+    names = {str(policy): name for policy, name in short_names(result.policies).items()}
+    if len({policy.name for policy in both}) == len(both):  # the bare names tell them apart
+        names |= {str(policy): policy.name for policy in both}
     row = by_policy.get(pair[0], rows[0])
     other = by_policy.get(pair[-1], row)
     name, baseline = names[row["policy"]], names[other["policy"]]
@@ -118,7 +121,7 @@ def _pair(row: Row, other: Row, name: str, baseline: str) -> str:
 def _alone(row: Row, name: str, ues: int) -> str:
     last = checkpoints_of(row)[-1]
     accuracy = row[f"accuracy@{last}"]
-    reached = f"having heard {row['distinct_ues']:.0f} of {ues} UEs ({_seeds(row)})."
+    reached = f"having heard from {row['distinct_ues']:.0f} of {ues} phones ({_seeds(row)})."
     if accuracy is None or math.isnan(accuracy):
         return f"{name} ran {last} rounds, {reached}"
     return f"{name} reaches {percent_text(accuracy)}% after {last} rounds, {reached}"

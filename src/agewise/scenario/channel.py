@@ -1,13 +1,19 @@
-"""The radio side of a scenario: the cell, its channel, and the rate that an upload needs."""
+"""The radio side of a scenario: the cell and its channel."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
+from agewise.scenario.geometry import Mobility, NoMobility, Placement
+from agewise.scenario.propagation import (
+    Interference,
+    NoInterference,
+    NoShadowing,
+    PathLoss,
+    Shadowing,
+)
 from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
-
-#: The highest rate threshold in bits: beyond it no SNR that is a number would do.
-MOST_RATE = 1000.0
 
 
 class Cell(Section):
@@ -19,54 +25,9 @@ class Cell(Section):
         default=None,
         ge=1e-3,
         le=1e15,
-        description="bandwidth of one subchannel in Hz; needed by a link budget and by a payload",
+        description="bandwidth of one subchannel in Hz; needed by a link budget, by a payload and "
+        "by the taps of a delay profile",
     )
-
-
-class Disc(Section):
-    """UEs uniform by area in a disc around the access point."""
-
-    kind: Literal["disc"] = "disc"
-    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
-
-
-class PowerLaw(Section):
-    """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
-
-    kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-
-
-class LogDistance(Section):
-    """A power law that starts from a known loss at the reference distance."""
-
-    kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-    reference_loss_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
-    )
-
-
-class Rayleigh(Section):
-    """Rayleigh block fading, independent over rounds, UEs and subchannels."""
-
-    kind: Literal["rayleigh"] = "rayleigh"
-
-
-class NoFading(Section):
-    """Gains stay at their means."""
-
-    kind: Literal["none"] = "none"
 
 
 class EdgeSnr(Section):
@@ -96,79 +57,29 @@ class LinkBudget(Section):
 
 
 class ModelledChannel(Section):
-    """A channel made of parts: where UEs are, path loss, fading, and the scale of the gains."""
+    """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
 
     kind: Literal["model"] = "model"
-    placement: Annotated[Disc, ByName] = Field(description="where the UEs are")
-    path_loss: Annotated[PowerLaw | LogDistance, Field(discriminator="kind"), ByName] = Field(
-        description="how the mean gain falls with the distance"
-    )
-    fading: Annotated[Rayleigh | NoFading, Field(discriminator="kind"), ByName] = Field(
-        description="how gains vary around their means"
-    )
+    placement: Placement = Field(description="where the UEs are")
+    path_loss: PathLoss = Field(description="how the mean gain falls with the distance")
+    fading: Fading = Field(description="how gains vary around their means")
     link: Annotated[EdgeSnr | LinkBudget, Field(discriminator="kind"), ByName] = Field(
         description="what turns path loss into SNR"
     )
-
-
-class TraceChannel(Section):
-    """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
-
-    kind: Literal["trace"] = "trace"
-    path: str = Field(description="an .npz with an array gains[round, ue, subchannel], or .parquet")
-    power_budget: float = Field(
-        default=1.0,
-        ge=1e-100,
-        le=1e100,
-        description="P_TX in the unit that makes gain times power an SNR; 1 if the gains are SNRs "
-        "with all power on one subchannel",
+    mobility: Mobility = Field(default=NoMobility(), description="how the UEs move")
+    shadowing: Shadowing = Field(
+        default=NoShadowing(), description="how mean gains vary between places"
     )
-
-
-class RateThreshold(Section):
-    """The rate that a scheduled UE must reach, as a number."""
-
-    kind: Literal["rate"] = "rate"
-    rate: float = Field(ge=0, le=MOST_RATE, description="R_s in bits per real channel use")
-
-
-class PayloadThreshold(Section):
-    """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
-
-    kind: Literal["payload"] = "payload"
-    payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
-    deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
-
-
-class NoTiming(Section):
-    """Local learning takes no time, and every upload of a scheduled UE arrives."""
-
-    kind: Literal["none"] = "none"
-
-
-class SlotTiming(Section):
-    """An update counts if it was computed and uploaded by a deadline; times are in slots.
-
-    An upload at exactly the rate threshold takes one slot.
-    """
-
-    kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(
-        ge=0, le=LARGE, description="median time of local learning, in slots"
+    interference: Interference = Field(
+        default=NoInterference(), description="what neighbouring cells add to the noise"
     )
-    compute_sigma: float = Field(
-        ge=0,
-        le=20,
-        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
+    round_s: float | None = Field(
+        default=None,
+        ge=1e-6,
+        le=LARGE,
+        description="seconds from one round to the next; needed where UEs move or fading is "
+        "correlated over time",
     )
-    deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
-    offer: Literal["in-time", "everyone"] = Field(
-        default="in-time",
-        description="whom the access point offers to the policy: UEs whose upload at the rate "
-        "threshold would be in time, or everyone",
+    knowledge: Knowledge = Field(
+        default=PerfectKnowledge(), description="what the access point knows of the gains"
     )
-
-
-Channel = Annotated[ModelledChannel | TraceChannel, Field(discriminator="kind"), ByName]
-Threshold = Annotated[RateThreshold | PayloadThreshold, Field(discriminator="kind"), ByName]
-Timing = Annotated[NoTiming | SlotTiming, Field(discriminator="kind"), ByName]

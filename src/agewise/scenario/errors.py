@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agewise.scenario.section import Section, kind_of, sections_of
+from agewise.scenario.section import Options, Section, kind_of, sections_of
 
 #: Fields of the first edition, and what they are called now.
 RENAMED = {
@@ -56,6 +56,8 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
     """Raise `ScenarioError` unless a dotted name is a field; the sections that it may hold."""
     sections = [scenario]
     for step in name.split("."):
+        if Options in sections:
+            return []
         fields = {key: field for section in sections for key, field in section.model_fields.items()}
         if step not in fields:
             if name in RENAMED:

@@ -1,10 +1,15 @@
 """The learning side of a scenario: the data, the model and local learning, what is measured."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Section
+from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
+from agewise.scenario.timing import Compression, NoCompression
+
+#: Units of a layer, and hidden layers, at most.
+MOST_WIDTH = 2**20
+MOST_LAYERS = 64
 
 
 class Mnist(Section):
@@ -42,6 +47,30 @@ class Table(Section):
     test_fraction: float = Field(
         gt=0, lt=1, description="the share of rows, the last ones, kept for testing"
     )
+
+
+class FashionMnist(Section):
+    """70,000 pictures of clothes, 28 by 28 pixels in grey, in the files of their authors."""
+
+    kind: Literal["fashion-mnist"] = "fashion-mnist"
+    path: str = Field(
+        default="/usr/share/datasets/fashion-mnist",
+        description="the folder of the four IDX files, as Debian's package has it",
+    )
+
+
+class Cifar10(Section):
+    """60,000 pictures in colour, 32 by 32 pixels, as its authors' Python batches."""
+
+    kind: Literal["cifar-10"] = "cifar-10"
+    path: str = Field(description="the unpacked folder, cifar-10-batches-py")
+
+
+class Femnist(Section):
+    """Handwritten digits and letters with their writers, as the JSON files of LEAF."""
+
+    kind: Literal["femnist"] = "femnist"
+    path: str = Field(description="the folder with LEAF's folders train and test")
 
 
 class Clients(Section):
@@ -91,6 +120,15 @@ class Dirichlet(Section):
     )
 
 
+class ByWriter(Section):
+    """The samples of one writer stay together; writers are drawn at random."""
+
+    kind: Literal["by-writer"] = "by-writer"
+    writers_per_ue: int = Field(
+        ge=1, le=MOST, description="how many writers each UE has; others are left out"
+    )
+
+
 class EqualSizes(Section):
     """Every UE has as many samples."""
 
@@ -106,23 +144,57 @@ class LogNormalSizes(Section):
     )
 
 
+class NaturalSizes(Section):
+    """Every UE has the samples of its writers, however many."""
+
+    kind: Literal["natural"] = "natural"
+
+
 class Data(Section):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
-        Mnist | Synthetic | IdxFolder | NpzFile | Table | Clients,
+        Mnist
+        | FashionMnist
+        | Cifar10
+        | Femnist
+        | Synthetic
+        | IdxFolder
+        | NpzFile
+        | Table
+        | Clients,
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="where the samples are from")
     task: Annotated[AllClasses | Parity | Pair, Field(discriminator="kind"), ByName] = Field(
         description="what is told apart"
     )
-    partition: Annotated[Iid | Shards | Dirichlet, Field(discriminator="kind"), ByName] = Field(
-        description="which classes lie on which UE"
-    )
-    sizes: Annotated[EqualSizes | LogNormalSizes, Field(discriminator="kind"), ByName] = Field(
-        description="how many samples a UE has"
-    )
+    partition: Annotated[
+        Iid | Shards | Dirichlet | ByWriter, Field(discriminator="kind"), ByName
+    ] = Field(description="which samples lie on which UE")
+    sizes: Annotated[
+        EqualSizes | LogNormalSizes | NaturalSizes, Field(discriminator="kind"), ByName
+    ] = Field(description="how many samples a UE has")
+
+    @model_validator(mode="after")
+    def _writers_are_known(self) -> Self:
+        by_writer = isinstance(self.partition, ByWriter)
+        if by_writer and not isinstance(self.dataset, Femnist):
+            raise ValueError(
+                f"partition = by-writer needs a data set with writers, which {self.dataset.kind} "
+                "is not: set data.dataset to femnist"
+            )
+        if by_writer and not isinstance(self.sizes, NaturalSizes):
+            raise ValueError(
+                f"sizes = {self.sizes.kind} does not go with partition = by-writer, where a UE has "
+                "what its writers wrote: set data.sizes to natural"
+            )
+        if isinstance(self.sizes, NaturalSizes) and not by_writer:
+            raise ValueError(
+                f"sizes = natural does not go with partition = {self.partition.kind}: set "
+                "data.sizes to equal or log-normal"
+            )
+        return self
 
 
 class Linear(Section):
@@ -147,6 +219,64 @@ class KMeans(Section):
     )
 
 
+class Mlp(Section):
+    """A multilayer perceptron: ReLU in its hidden layers, softmax cross-entropy as the loss."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden_widths: tuple[int, ...] = Field(
+        description="units of each hidden layer, from the first to the last"
+    )
+
+    @field_validator("hidden_widths")
+    @classmethod
+    def _are_layers(cls, widths: tuple[int, ...]) -> tuple[int, ...]:
+        if not 1 <= len(widths) <= MOST_LAYERS:
+            raise ValueError(f"{len(widths)} layers: 1 to {MOST_LAYERS} are taken")
+        for width in widths:
+            if not 1 <= width <= MOST_WIDTH:
+                raise ValueError(f"{width} units: each layer has from 1 to {MOST_WIDTH}")
+        return widths
+
+
+class Torch(Section):
+    """A PyTorch module: one of the package's by name, or your own from a file."""
+
+    kind: Literal["torch"] = "torch"
+    name: str | None = Field(
+        default=None, description="a module of the package, such as lenet5, mcmahan-cnn or mlp"
+    )
+    source: str | None = Field(
+        default=None, description="your own: file.py:function, which makes the module"
+    )
+    arguments: Options = Field(
+        default=Options.model_validate({}),
+        description="what the function that makes the module is called with",
+    )
+    loss: str = Field(description="what a sample costs, such as cross-entropy")
+    optimiser: str = Field(description="of torch.optim by name, such as SGD")
+    optimiser_settings: Options = Field(
+        default=Options.model_validate({}),
+        description="of the optimiser, such as momentum; the step size is learn.step_size",
+    )
+
+    @model_validator(mode="after")
+    def _one_module(self) -> Self:
+        if (self.name is None) == (self.source is None):
+            told = "neither is" if self.name is None else "both are"
+            raise ValueError(f"a torch model has either a name or a source, and {told} given")
+        return self
+
+
+class Plugin(Section):
+    """A learner that another package adds (entry point group agewise.learners)."""
+
+    kind: Literal["plugin"] = "plugin"
+    name: str = Field(description="the name of the entry point")
+    settings: Options = Field(
+        default=Options.model_validate({}), description="what the learner is told"
+    )
+
+
 class NoPenalty(Section):
     """The objective has no penalty."""
 
@@ -165,6 +295,25 @@ class L1(Section):
 
     kind: Literal["l1"] = "l1"
     weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
+
+
+class PlainObjective(Section):
+    """A UE goes down the gradient of its own objective, as in the paper."""
+
+    kind: Literal["none"] = "none"
+
+
+class Proximal(Section):
+    """Half mu times the squared distance from the round's model is added: FedProx."""
+
+    kind: Literal["proximal"] = "proximal"
+    mu: float = Field(gt=0, le=LARGE, description="the weight of the proximal term")
+
+
+class ControlVariates(Section):
+    """Gradients are corrected for how a UE's own differ from those of all: SCAFFOLD."""
+
+    kind: Literal["control-variates"] = "control-variates"
 
 
 class WeightedAverage(Section):
@@ -234,9 +383,9 @@ class ServerAdam(Section):
 class Learn(Section):
     """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
 
-    model: Annotated[Linear | KMeans, Field(discriminator="kind"), ByName] = Field(
-        description="what is learned"
-    )
+    model: Annotated[
+        Linear | KMeans | Mlp | Torch | Plugin, Field(discriminator="kind"), ByName
+    ] = Field(description="what is learned")
     penalty: Annotated[NoPenalty | L2 | L1, Field(discriminator="kind"), ByName] = Field(
         description="what large weights cost: r(w)"
     )
@@ -245,6 +394,12 @@ class Learn(Section):
         Field(discriminator="kind"),
         ByName,
     ] = Field(description="what the access point makes of the updates")
+    local: Annotated[
+        PlainObjective | Proximal | ControlVariates, Field(discriminator="kind"), ByName
+    ] = Field(default=PlainObjective(), description="what keeps a UE's local steps from drifting")
+    compression: Compression = Field(
+        default=NoCompression(), description="what becomes of an update before it is sent"
+    )
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
     step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")
@@ -253,6 +408,15 @@ class Learn(Section):
         le=LARGE,
         description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant",
     )
+
+    @model_validator(mode="after")
+    def _has_gradients(self) -> Self:
+        if isinstance(self.model, KMeans) and not isinstance(self.local, PlainObjective):
+            raise ValueError(
+                f"local = {self.local.kind!r} corrects gradients, and k-means moves centres: "
+                'choose another model, or local = "none"'
+            )
+        return self
 
     def step_of(self, t: int) -> float:
         """The step size of round ``t``."""

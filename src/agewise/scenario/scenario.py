@@ -9,17 +9,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from agewise.scenario import toml
-from agewise.scenario.channel import (
-    MOST_RATE,
-    Cell,
-    Channel,
-    LinkBudget,
-    ModelledChannel,
-    PayloadThreshold,
-    PowerLaw,
-    Threshold,
-    Timing,
-)
+from agewise.scenario.channel import Cell, LinkBudget, ModelledChannel
 from agewise.scenario.errors import (
     ScenarioError,
     explain,
@@ -27,8 +17,21 @@ from agewise.scenario.errors import (
     require_known,
     require_present,
 )
+from agewise.scenario.fading import require_fading, require_knowledge
+from agewise.scenario.geometry import NoMobility
 from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
+from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
+from agewise.scenario.timing import (
+    MOST_RATE,
+    ModelThreshold,
+    RateThreshold,
+    Threshold,
+    Timing,
+    require_fitting,
+)
+from agewise.scenario.trace import Channel
 
 
 class Scenario(Section):
@@ -95,11 +98,28 @@ class Scenario(Section):
 
     @property
     def rate_threshold(self) -> float:
-        """R_s in bits per real channel use."""
-        if isinstance(self.threshold, PayloadThreshold):
-            bandwidth_hz = self.cell.subchannel_bandwidth_hz or 0.0  # the validator asks for one
-            return self.threshold.payload_bits / (2.0 * bandwidth_hz * self.threshold.deadline_s)
-        return self.threshold.rate
+        """R_s in bits per real channel use; `agewise.learn.rate_threshold` for any threshold."""
+        if isinstance(self.threshold, ModelThreshold):
+            raise ScenarioError(
+                "threshold.kind = model: the rate follows from the length of the model, which "
+                "agewise.learn.rate_threshold(scenario) looks up"
+            )
+        if isinstance(self.threshold, RateThreshold):
+            return self.threshold.rate
+        return self.rate_for(self.threshold.payload_bits)
+
+    def rate_for(self, payload_bits: float) -> float:
+        """The rate that carries so many bits in the time of the threshold, if it has one."""
+        if isinstance(self.threshold, RateThreshold):
+            return self.threshold.rate
+        bandwidth_hz = self.cell.subchannel_bandwidth_hz or 0.0  # the validator asks for one
+        rate = payload_bits / (2.0 * bandwidth_hz * self.threshold.deadline_s)
+        if rate > MOST_RATE:
+            raise ScenarioError(
+                f"threshold: {payload_bits:g} bits need a rate of {rate:g} bits per real channel "
+                f"use, and at most {MOST_RATE:g} are taken: raise threshold.deadline_s"
+            )
+        return rate
 
     def resolved(self) -> dict[str, Any]:
         """Every value that is set, as plain data."""
@@ -114,22 +134,31 @@ class Scenario(Section):
         budget = False
         if isinstance(self.channel, ModelledChannel):
             budget = isinstance(self.channel.link, LinkBudget)
-            if budget and isinstance(self.channel.path_loss, PowerLaw):
-                raise ValueError(
-                    "channel.link: a budget needs a path loss with a scale, and power-law has only "
-                    'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
-                )
+            require_consistent(self.channel)
+            mobility = self.channel.mobility
+            still = isinstance(mobility, NoMobility)
+            require_fading(
+                self.channel.fading,
+                self.cell.subchannel_bandwidth_hz,
+                self.channel.round_s,
+                0.0 if still else getattr(mobility, "top_speed_m_s", None),
+                knows_sight=not isinstance(
+                    self.channel.path_loss, PowerLaw | LogDistance | FreeSpace
+                ),
+            )
+            require_knowledge(self.channel.knowledge, self.channel.fading)
         for needs, section in (
             (budget, "channel.link.kind = budget"),
-            (isinstance(self.threshold, PayloadThreshold), "threshold.kind = payload"),
+            (
+                not isinstance(self.threshold, RateThreshold),
+                f"threshold.kind = {self.threshold.kind}",
+            ),
         ):
             if needs and self.cell.subchannel_bandwidth_hz is None:
                 raise ValueError(f"{section} needs cell.subchannel_bandwidth_hz")
-        if self.rate_threshold > MOST_RATE:
-            raise ValueError(
-                f"threshold: the payload needs a rate of {self.rate_threshold:g} bits per real "
-                f"channel use, and at most {MOST_RATE:g} are taken"
-            )
+        require_fitting(self.threshold, self.timing, link_budget=budget)
+        if not isinstance(self.threshold, ModelThreshold):
+            _ = self.rate_threshold  # refuses a payload that no rate carries
         return self
 
 

@@ -27,6 +27,17 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Options(Section):
+    """Settings by names that are not ours; whoever they are for checks them."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, bool | int | float | str]
+
+    def values(self) -> dict[str, bool | int | float | str]:
+        """The settings by name."""
+        return dict(self.__pydantic_extra__)
+
+
 def _kind_by_name(value: object) -> object:
     return {"kind": value} if isinstance(value, str) else value
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from agewise.scenario.errors import ScenarioError
-from agewise.scenario.section import Section, kind_of, sections_of
+from agewise.scenario.section import Options, Section, kind_of, sections_of
 
 _WIDTH = 88
 
@@ -43,7 +43,9 @@ def _table(section: Section, path: str, field: FieldInfo | None = None) -> list[
     for name, inner in type(section).model_fields.items():
         here = f"{path}.{name}" if path else name
         current = getattr(section, name)
-        if isinstance(current, Section):
+        if isinstance(current, Options):
+            lines += [*_comment(_meaning(name, inner)), f"{name} = {_inline(current)}"]
+        elif isinstance(current, Section):
             heading = inner.description or _first_line(type(current))
             below += ["", *_comment(heading[0].upper() + heading[1:])]
             below += _table(current, here, inner)
@@ -78,6 +80,12 @@ def _first_line(section: type[Section]) -> str:
 def _comment(text: str) -> list[str]:
     indent = " " * (len(text) - len(text.lstrip()))
     return [f"# {line}" for line in textwrap.wrap(text, _WIDTH, subsequent_indent=indent)]
+
+
+def _inline(options: Options) -> str:
+    """Settings as a table in one line."""
+    pairs = [f"{json.dumps(name)} = {_literal(each)}" for name, each in options.values().items()]
+    return "{" + ", ".join(pairs) + "}"
 
 
 def _literal(current: Any) -> str:

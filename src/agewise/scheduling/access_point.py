@@ -34,7 +34,9 @@ class AccessPoint:
     ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
     back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
     An update that is not there after ``deadline_slots`` is lost, so policies are only offered the
-    UEs that can make it; ``offer_everyone`` leaves that to them.
+    UEs that can make it; ``offer_everyone`` leaves that to them. Where the channel is not known
+    exactly, a ``margin`` in bits per real channel use is added to the rate threshold that policies
+    must reach, so that fewer uploads fall below the threshold itself.
 
     >>> from agewise.policies import AgeBased
     >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
@@ -54,8 +56,9 @@ class AccessPoint:
         *,
         deadline_slots: float = math.inf,
         offer_everyone: bool = False,
+        margin: float = 0.0,
     ) -> None:
-        self.policy, self.streams = policy, streams
+        self.policy, self.streams, self.margin = policy, streams, margin
         self.deadline_slots, self.offer_everyone = deadline_slots, offer_everyone
         self.t = 0
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
@@ -140,8 +143,11 @@ class AccessPoint:
         """What policies are shown of an uplink: those who would be late have gains of 0.
 
         A UE is in time if it has computed one slot before the deadline, for an upload at the rate
-        threshold takes one slot.
+        threshold takes one slot. The threshold that is shown is higher by the margin.
         """
+        if self.margin > 0:
+            threshold = uplink.rate_threshold + self.margin
+            uplink = Uplink(uplink.gains, uplink.power_budget, threshold)
         if self.deadline_slots == math.inf or self.offer_everyone:
             return uplink
         return uplink.only(self._roster.present("compute_slots") + 1.0 <= self.deadline_slots)

@@ -10,6 +10,7 @@ from agewise.core.proof import (
     BELOW_THRESHOLD,
     NO_OWNER,
     OVER_BUDGET,
+    ROUNDING,
     SOUND,
     UNKNOWN_OWNER,
     are_gains_of,
@@ -148,6 +149,17 @@ class Allocation:
         ):
             return self
         return replace(Allocation.of(uplink, self.owner, self.power), aggregation=self.aggregation)
+
+    def meeting(self, gains: NDArray[np.float64]) -> "Allocation":
+        """The same owners and powers on the ``gains[ue, subchannel]`` that the uploads meet.
+
+        Where the scheduler saw others, rates may be below the threshold (`reaches`).
+        """
+        return replace(self, gain=owners_gains(gains, self.owner))
+
+    def reaches(self, rate_threshold: float) -> NDArray[np.bool_]:
+        """``bool[ue]``: whether the rate is at least this, up to rounding."""
+        return np.asarray(self.rate >= rate_threshold * (1.0 - ROUNDING))
 
     def _checked_arrays(
         self,

@@ -1,6 +1,8 @@
-"""The paper's figure and claims, where they hold, the gap to the optimum, the benchmark."""
+"""The paper's figure and claims, where they hold, the optimum, the benchmark, the channel."""
 
 from agewise.studies.advice import Advice, advise
+from agewise.studies.channel_picture import draw_channel, draw_channel_of
+from agewise.studies.channel_view import ChannelView, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
@@ -12,6 +14,7 @@ __all__ = [
     "GAP_POLICIES",
     "Advice",
     "Benchmark",
+    "ChannelView",
     "Explanation",
     "Gap",
     "Losses",
@@ -19,6 +22,8 @@ __all__ = [
     "Reproduction",
     "advise",
     "benchmark",
+    "draw_channel",
+    "draw_channel_of",
     "explain",
     "gap",
     "gap_scenario",
@@ -26,4 +31,6 @@ __all__ = [
     "map_scenario",
     "reproduce",
     "reproduce_map",
+    "view_channel",
+    "view_trace",
 ]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from agewise import data
 from agewise.accounting import compute_slots, deadline_slots, offers_everyone
 from agewise.files import seal_holds
+from agewise.learn import rate_threshold
 from agewise.radio import make_channel
 from agewise.random import Streams
 from agewise.report.text import and_list, is_sure, p_text, percent_text, points_text
@@ -234,13 +235,13 @@ def _look(
     """The needs of the UEs in time, 0 if out of reach; who never is served; the share in time."""
     channel, rounds = make_channel(scenario, streams), scenario.run.rounds
     in_time = np.ones(channel.ue_count, np.bool_)
-    if not offers_everyone(scenario.timing):
-        computing = compute_slots(scenario.timing, channel.ue_count, streams)
-        in_time = computing + 1.0 <= deadline_slots(scenario.timing)
+    if not offers_everyone(scenario):
+        in_time = compute_slots(scenario, streams) + 1.0 <= deadline_slots(scenario)
     free = np.arange(channel.subchannel_count)
+    threshold = rate_threshold(scenario) + scenario.threshold.margin
     found = []
     for t in np.unique(np.linspace(0, rounds - 1, min(BLOCKS, rounds)).astype(int)).tolist():
-        uplink = Uplink(channel.block(t).seen, channel.power_budget, scenario.rate_threshold)
+        uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)
         found.append(needs(uplink, free)[0])
     all_needs = np.array(found)
     reached = (all_needs > 0).any(axis=0)

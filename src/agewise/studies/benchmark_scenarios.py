@@ -9,8 +9,10 @@ from typing import Any, Final
 from agewise.policies import names
 from agewise.scenario import Scenario
 
-VERSION: Final = 2
+VERSION: Final = 3
 ROUNDS: Final = 60
+#: After how many rounds models are evaluated each time; the checkpoints are multiples of it.
+EVALUATE_EVERY: Final = 5
 #: Rounds after which accuracies are compared.
 CHECKPOINTS: Final = (10, 20, 40, 60)
 #: Policies that solve a round exactly, which takes too long for many seeds.
@@ -36,16 +38,18 @@ def benchmark_policies() -> list[str]:
 
 @dataclass(frozen=True)
 class BenchmarkScenario:
-    """The paper's scenario with changes, and an accuracy to be reached."""
+    """A preset, the paper's unless said, with changes; and an accuracy to be reached."""
 
     summary: str
     target: float
     changes: dict[str, Any] = field(default_factory=dict)
+    preset: str = "paper"
 
     @property
     def scenario(self) -> Scenario:
         """The scenario with its changes."""
-        return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS} | self.changes)
+        run = {"run.rounds": ROUNDS, "run.evaluate_every": EVALUATE_EVERY}
+        return Scenario.preset(self.preset).with_(**run | self.changes)
 
 
 SCENARIOS: Final = {
@@ -90,5 +94,30 @@ SCENARIOS: Final = {
                 "offer": "in-time",
             }
         },
+    ),
+    "urban-micro": BenchmarkScenario(
+        "a street cell at 3.5 GHz: walkers, most UEs indoors, knowledge that is 5 ms old",
+        0.80,
+        preset="urban-micro",
+    ),
+    "urban-macro": BenchmarkScenario(
+        "a mast above the roofs at 2 GHz among loaded cells: a third of the UEs is out of reach",
+        0.70,
+        preset="urban-macro",
+    ),
+    "indoor-factory": BenchmarkScenario(
+        "a dense hall at 3.5 GHz: devices of 0 dBm on the move, most need several subchannels",
+        0.80,
+        preset="indoor-factory",
+    ),
+    "office": BenchmarkScenario(
+        "rooms and corridors at 3.5 GHz: UEs in clusters, gains known in 4 bits",
+        0.80,
+        preset="office",
+    ),
+    "vehicular": BenchmarkScenario(
+        "cars around a roadside unit at 5.9 GHz: the channel moves on before they upload",
+        0.80,
+        preset="vehicular",
     ),
 }

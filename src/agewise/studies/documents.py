@@ -18,7 +18,9 @@ PARTS: dict[str, str] = {
     "reproduce-paper/explanation.md": "agewise reproduce --explain",
     "map-paper/map.md": "agewise reproduce --map",
     "gap-paper/gap.md": "agewise gap",
+    "radio-paper/radio.md": "make radio",
     "benchmark/headline.md": "agewise benchmark",
+    "neural-mlp-mnist/neural.md": "make neural",
 }
 
 

@@ -157,23 +157,26 @@ def _follow_one(
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
     streams, rounds = Streams(task.seed), len(task.received[own])
     aggregator, params = learn.make_aggregator(task.scenario.learn), learner.init(streams)
-    state = aggregator.start(learner.sizes.size, params.size)
+    local = learn.make_local_objective(task.scenario.learn)
+    state = tuple(rule.start(learner.sizes.size, params.size) for rule in (aggregator, local))
     gains, values = [], []
 
     def step(
-        params: learn.Params, state: learn.State, ues: NDArray[np.int64], t: int
-    ) -> tuple[learn.Params, learn.State]:
-        models = learner.train(params, ues, t, streams)
+        params: learn.Params, state: tuple[learn.State, ...], ues: NDArray[np.int64], t: int
+    ) -> tuple[learn.Params, tuple[learn.State, ...]]:
+        memory, variates = state
+        models = learner.train(params, ues, t, streams, local.corrections(variates, ues))
         updates = learn.Updates(params, models, ues)
-        made = aggregator.combine(state, updates, learner.sizes)
-        return made.params, made.state
+        made = aggregator.combine(memory, updates, learner.sizes)
+        return made.params, (made.state, local.receive(variates, updates, learner.sizes, t))
 
     last = 0
     for start in task.starts().tolist():
         block = range(start, min(start + task.every, rounds))
         for t in range(last, start):
             params, state = step(params, state, task.received[own][t], t)
-        values.append(_compare(task, learner, counts, params, block))
+        corrections = local.corrections(state[1], np.arange(learner.sizes.size))
+        values.append(_compare(task, learner, counts, params, block, corrections))
         reached: list[list[float]] = [[], []]
         other, other_state = params, copy.deepcopy(state)
         for t in block:
@@ -204,11 +207,12 @@ def _compare(
     counts: NDArray[np.int64],
     params: learn.Params,
     block: range,
+    corrections: learn.Params | None,
 ) -> Floats:
     """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
     sizes, everyone = learner.sizes, np.arange(learner.sizes.size)
     draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(task.draws)]
-    models = [learner.train(params, everyone, block.start, draw) for draw in draws]
+    models = [learner.train(params, everyone, block.start, draw, corrections) for draw in draws]
     found = np.empty((2, len(MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]

@@ -11,8 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.report import explanation_chart, paper_style, save
-from agewise.report.figures import PAGE_IN
+from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
 from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text, with_interval
 from agewise.studies.documents import markdown_table
 
@@ -280,9 +279,9 @@ def _entry(row: _Row, name: str, scale: float) -> str:
 
 def draw(made: Summary, files: Sequence[Path]) -> None:
     """Draw the table into these files."""
-    with paper_style() as plt:
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE_IN, 2.6), layout="constrained", sharey=True)
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.6)
+        axes = figure.subplots(1, 2, sharey=True)
         explanation_chart(made.table.to_dicts(), axes)
         for file in files:
             save(figure, file)
-        plt.close(figure)

@@ -12,8 +12,7 @@ from agewise import statistics
 from agewise.engines import Engine, make_engine
 from agewise.experiment import Plan, Result, execute
 from agewise.policies import AgeBased, MaxPack
-from agewise.report import gain_map, paper_style, save
-from agewise.report.figures import PAGE_IN
+from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
 from agewise.report.numbers import count_squares
 from agewise.report.text import STARS_NOTE, family_text, points_text, squares_text, stars
 from agewise.scenario import Scenario
@@ -139,10 +138,9 @@ def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64])
     columns, rows = [f"{threshold:g}" for threshold in THRESHOLDS], list(LIKENESS)
     limit = max(0.01, float(np.nanmax(np.abs(gains))))
     files = [path / f"map.{kind}" for kind in ("png", "pdf")]
-    with paper_style() as plt:
-        figure, axes = plt.subplots(
-            1, len(ALPHAS), figsize=(PAGE_IN, 2.3), layout="constrained", sharey=True
-        )
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.3)
+        axes = figure.subplots(1, len(ALPHAS), sharey=True)
         for layer, axis in enumerate(axes):
             gain_map(gains[layer], p_values[layer], columns, rows, limit, axis)
             axis.set_title(rf"$\alpha$ = {ALPHAS[layer]:g}", fontsize=8)
@@ -152,5 +150,4 @@ def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64])
         figure.suptitle(title, fontsize=8)
         for file in files:
             save(figure, file)
-        plt.close(figure)
     return files

@@ -14,13 +14,14 @@ import polars as pl
 from agewise import statistics
 from agewise.engines import Engine, make_engine
 from agewise.experiment import Result, compare
+from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import accuracy_curves, gain_curve, paper_style, save
+from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
 from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
-from agewise.report.figures import PAGE_IN
 from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
-from agewise.scenario import Scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
+from agewise.statistics import Axis, axis_of
 from agewise.studies.documents import markdown_table, write_part
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
@@ -56,10 +57,11 @@ class Reproduction:
     claims: list[Claim]
     figures: list[Path]
     explanation: Explanation | None = None
+    over: str | Axis = "rounds"
 
     def table(self) -> pl.DataFrame:
-        """The numbers behind the verdict."""
-        return self.result.table()
+        """The numbers behind the verdict, over the axis that was asked for."""
+        return self.result.table(self.over)
 
 
 def reproduce(
@@ -68,6 +70,7 @@ def reproduce(
     out: Path | str = "runs/reproduce-paper",
     *,
     explain: bool = False,
+    over: str | Axis = "rounds",
     engine: str | Engine = "local",
     workers: int | None = None,
     address: str | None = None,
@@ -76,10 +79,15 @@ def reproduce(
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
     The scenario is the preset ``paper`` by default. ``explain`` also measures what explains the
-    gain: both policies on the same models. The other options are those of `agewise.compare`.
+    gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table shows
+    accuracies at equal costs, where the scenario has them; the claims stay those of the paper, over
+    rounds. The other options are those of `agewise.compare`.
     """
+    scenario = Scenario.preset("paper") if scenario is None else scenario
+    require_scenario(scenario)
+    axis_of(over).require(scenario.resolved())
     result = compare(
-        Scenario.preset("paper") if scenario is None else scenario,
+        scenario,
         POLICIES,
         seeds,
         out,
@@ -94,14 +102,14 @@ def reproduce(
     if explain:
         runner = make_engine(engine, workers, address)
         explanation = explain_gain(result, runner, quiet=quiet)
-    made = Reproduction(result, claims_of(result), draw(result), explanation)
+    made = Reproduction(result, claims_of(result), draw(result), explanation, over)
     write_part(result.path, "claims.md", claims_markdown(made))
     return made
 
 
 def claims_markdown(study: Reproduction) -> str:
     """The table and the claims as a part of docs/results.md."""
-    result, rows = study.result, study.table().to_dicts()
+    result, rows = study.result, study.result.table().to_dicts()
     names = {str(policy): name for policy, name in short_names(result.policies).items()}
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     lines = [
@@ -137,6 +145,16 @@ def _accuracy(row: dict[str, Any], point: str) -> str:
     return f"{with_interval(values, 'at')}<br>{said}"
 
 
+def _drawn(result: Result) -> list[Path]:
+    """The files of the figure; what was computed is worth saying even if none can be drawn."""
+    try:
+        return draw(result)
+    except Exception as error:  # fonts, disks and Matplotlib fail in many ways
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
+        return []
+
+
 def draw(result: Result) -> list[Path]:
     """The figure, as PNG and PDF in the results folder.
 
@@ -151,12 +169,12 @@ def draw(result: Result) -> list[Path]:
     gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
     gain = statistics.mean_interval(gains)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
-    with paper_style() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE_IN, 2.7), layout="constrained")
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.7)
+        left, right = figure.subplots(1, 2)
         accuracy_curves(curves, left, runs=runs)
         gain_curve(gain, EARLY, right, runs=gains)
         right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
-        plt.close(figure)
     return files

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise import learn
 from agewise.age import f_alpha
 from agewise.checks import whole_number
 from agewise.core import traffic as kernels
 from agewise.core.traffic import NOTHING, Ledger, TrafficCell, TrafficKeys
 from agewise.memory import require_memory
 from agewise.policies import AgeBased, MaxPack, make_policy
-from agewise.radio import Channel, ModelledChannel, RayleighFading, make_channel
+from agewise.radio import (
+    Channel,
+    LargeScale,
+    ModelledChannel,
+    PerfectKnowledge,
+    RayleighFading,
+    make_channel,
+)
 from agewise.random import Streams
 from agewise.scenario import NoTiming, Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
@@ -34,11 +42,15 @@ Weigh = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """A channel, the rate that a scheduled UE must reach, and ``chances[ue]`` of an arrival."""
+    """A channel, the rate that an upload must reach, and ``chances[ue]`` of an arrival.
+
+    UEs are scheduled for a rate that is higher by the ``margin``.
+    """
 
     channel: Channel
     rate_threshold: float
     chances: NDArray[np.float64]
+    margin: float = 0.0
 
 
 def schedule_traffic(
@@ -103,27 +115,41 @@ def schedule_traffic(
 def _slot_by_slot(setting: _Setting, policy: Policy, streams: Streams) -> Serve:
     """Any policy on any channel: asked in every slot, and its answer proven."""
     channel = setting.channel
-    access_point = AccessPoint(policy, channel.ue_count, streams)
+    access_point = AccessPoint(policy, channel.ue_count, streams, margin=setting.margin)
 
     def serve(first: int, end: int, ledger: Ledger) -> None:
         for t in range(first, end):
             kernels.arrive(streams.arrivals, t, setting.chances, ledger)
             has_update = ledger.waiting != NOTHING
-            gains = _gains(channel, t)
+            block = channel.block(t)
+            gains = _checked(block.seen, channel, t)
             if not has_update.all():
                 gains = np.where(has_update[:, np.newaxis], gains, 0.0)
             uplink = Uplink(gains, channel.power_budget, setting.rate_threshold)
             allocation = access_point.plan(uplink)
-            delivered = np.flatnonzero(allocation.scheduled)
-            _require_updates(delivered, has_update, f"{policy} in slot {t}")
+            scheduled, owner = allocation.scheduled, allocation.owner
+            _require_updates(np.flatnonzero(scheduled), has_update, f"{policy} in slot {t}")
+            if block.true is not block.seen:
+                arrived = allocation.meeting(block.true).reaches(setting.rate_threshold)
+                owner = np.where((owner >= 0) & arrived[owner], owner, -1)
+                _count_lost(allocation.owner, owner, ledger)
+                scheduled = scheduled & arrived
+            delivered = np.flatnonzero(scheduled)
             access_point.receive(delivered, update_ages=t - ledger.waiting[delivered])
-            kernels.receive(t, allocation.owner, ledger)
+            kernels.receive(t, owner, ledger)
 
     return serve
 
 
+def _count_lost(owner: NDArray[np.int64], delivering: NDArray[np.int64], ledger: Ledger) -> None:
+    """Count the subchannels on which uploads are lost as used, as they are."""
+    used, successful = (int((held >= 0).sum()) for held in (owner, delivering))
+    ledger.totals[kernels.SUBCHANNELS_USED] += used - successful
+    ledger.totals[kernels.EMPTY_SLOTS] -= used > 0 and successful == 0
+
+
 def _compiled(setting: _Setting, policy: Policy, streams: Streams) -> Serve | None:
-    """Age-based scheduling or MaxPack under Rayleigh fading, a run of slots in one kernel.
+    """Age-based scheduling or MaxPack, Rayleigh fading, still UEs: many slots in one kernel.
 
     ``None`` for other policies and channels, and for a channel in which something is wrong or
     missing: going slot by slot, the error names its place.
@@ -131,13 +157,18 @@ def _compiled(setting: _Setting, policy: Policy, streams: Streams) -> Serve | No
     channel, weigh = setting.channel, _weigh(policy)
     if weigh is None or type(channel) is not ModelledChannel:
         return None
-    if not isinstance(channel.fading, RayleighFading) or not _is_sound(channel):
+    large = channel.places
+    if not isinstance(channel.fading, RayleighFading) or not isinstance(large, LargeScale):
+        return None
+    if not isinstance(channel.knowledge, PerfectKnowledge):
+        return None
+    if not _is_sound(channel, large.mean_gains):
         return None
     keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
-    means = np.ascontiguousarray(channel.mean_gains, dtype=np.float64)
+    means = np.ascontiguousarray(large.mean_gains, dtype=np.float64)
     cell = TrafficCell(
         means, setting.chances, channel.subchannel_count, channel.power_budget,
-        setting.rate_threshold,
+        setting.rate_threshold + setting.margin,
     )  # fmt: skip
     random_ties = policy.parameters["ties"] == "random"
     weight_of = np.empty(0)  # by age: ages are whole numbers, and few
@@ -158,9 +189,8 @@ def _weigh(policy: Policy) -> Weigh | None:
     return np.ones_like if type(policy) is MaxPack else None
 
 
-def _is_sound(channel: ModelledChannel) -> bool:
+def _is_sound(channel: ModelledChannel, means: NDArray[np.float64]) -> bool:
     """Whether every gain that can be drawn is one that `Uplink` would accept, and there is one."""
-    means = channel.mean_gains
     if not means.size or not channel.subchannel_count:
         return False
     return bool(
@@ -176,6 +206,7 @@ def _setting(
     streams: Streams,
 ) -> _Setting:
     """From what the caller gave; ``ValueError`` says what is missing or wrong."""
+    margin = 0.0
     if isinstance(channel, Scenario):
         if rate_threshold is not None:
             raise ValueError(
@@ -187,17 +218,18 @@ def _setting(
                 "traffic has no local learning that could miss a deadline: take the timing out "
                 'with scenario.with_(timing="none")'
             )
-        rate_threshold = channel.rate_threshold
+        rate_threshold, margin = learn.rate_threshold(channel), channel.threshold.margin
         channel = make_channel(channel.with_(**{"run.rounds": rounds}), streams)
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")
-    first = Uplink(_gains(channel, 0), channel.power_budget, rate_threshold)
-    return _Setting(channel, first.rate_threshold, _chances(arrivals, first.ue_count))
+    seen = _checked(channel.block(0).seen, channel, 0)
+    first = Uplink(seen, channel.power_budget, rate_threshold)
+    return _Setting(channel, first.rate_threshold, _chances(arrivals, first.ue_count), margin)
 
 
-def _gains(channel: Channel, t: int) -> NDArray[np.float64]:
-    """``float64[ue, subchannel]`` of slot ``t``; ``ValueError`` if it is not the channel's size."""
-    gains = np.asarray(channel.block(t).seen)
+def _checked(seen: ArrayLike, channel: Channel, t: int) -> NDArray[np.float64]:
+    """The gains seen in slot ``t``; ``ValueError`` if they are not of the channel's size."""
+    gains = np.asarray(seen)
     size = (channel.ue_count, channel.subchannel_count)
     if gains.shape != size:
         raise ValueError(

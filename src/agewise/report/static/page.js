@@ -1,32 +1,46 @@
-// The data of the page, its theme, the copy buttons and the choice of a setting.
+// The data of the page, its theme, the copy buttons, sorting and the choice of a setting.
 "use strict";
 const PAGE = JSON.parse(document.getElementById("data").textContent);
 
 const Theme = {
+  button: document.getElementById("theme"),
   get dark() {
     const chosen = document.documentElement.dataset.theme;
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   },
   label() {
-    document.getElementById("theme").textContent = Theme.dark ? "Light" : "Dark";
-  },
-  changed() {
-    Theme.label();
-    document.dispatchEvent(new Event("theme"));
+    Theme.button.textContent = Theme.dark ? "Light" : "Dark";
   },
 };
-
-document.getElementById("theme").addEventListener("click", () => {
+Theme.button.hidden = false;
+Theme.button.addEventListener("click", () => {
   document.documentElement.dataset.theme = Theme.dark ? "light" : "dark";
-  Theme.changed();
+  Theme.label();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", Theme.changed);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", Theme.label);
 Theme.label();
 
+// Settings of a sweep: all are in the page, one is shown.
 const chooser = document.getElementById("variation");
-const currentVariation = () => PAGE.variations[chooser ? Number(chooser.value) : 0];
+const currentSetting = () => (chooser ? Number(chooser.value) : 0);
+function showSetting() {
+  for (const part of document.querySelectorAll("[data-setting]")) {
+    part.hidden = Number(part.dataset.setting) !== currentSetting();
+  }
+  document.dispatchEvent(new Event("setting"));
+}
 if (chooser) {
-  chooser.addEventListener("change", () => document.dispatchEvent(new Event("variation")));
+  chooser.closest("p").hidden = false;
+  chooser.addEventListener("change", showSetting);
+  for (const maps of document.querySelectorAll("[data-squares]")) {
+    for (const [place, index] of Object.entries(JSON.parse(maps.dataset.squares))) {
+      for (const square of maps.querySelectorAll(`[id$="-square-${place}"]`)) {
+        square.classList.add("clickable");
+        square.addEventListener("click", () => { chooser.value = index; showSetting(); });
+      }
+    }
+  }
+  addEventListener("load", showSetting);
 }
 
 async function copyText(element) {
@@ -39,10 +53,37 @@ async function copyText(element) {
 }
 
 for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = false;
   button.addEventListener("click", async () => {
     const source = button.dataset.copy;
     await copyText(source ? document.getElementById(source) : button.previousElementSibling);
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}
+
+// Tables: a click on the head of a column sorts by it, numbers by size, then the other way.
+const sortKey = (cell) => {
+  const text = cell.textContent.trim();
+  const number = parseFloat(text.replace("−", "-"));
+  return Number.isNaN(number) ? text : number;
+};
+function compareKeys(a, b) {
+  if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
+  return typeof a === "number" ? 1 : -1;
+}
+for (const head of document.querySelectorAll("table thead th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...head.childNodes);
+  head.append(button);
+  button.addEventListener("click", () => {
+    const falling = head.getAttribute("aria-sort") !== "descending";
+    for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+    const body = head.closest("table").tBodies[0];
+    const rows = [...body.rows].map((row) => [sortKey(row.cells[head.cellIndex]), row]);
+    rows.sort(([a], [b]) => (falling ? compareKeys(b, a) : compareKeys(a, b)));
+    body.append(...rows.map(([, row]) => row));
   });
 }

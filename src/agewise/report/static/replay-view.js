@@ -43,12 +43,13 @@ class PolicyView {
       for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: 26 * part }, this.map);
     }
     this.links = svg("g", {}, this.map);
+    this.phones = svg("g", {}, this.map);
     const size = Math.max(1.2, Math.min(4.4, 36 / Math.sqrt(ues)));
     const places = positions ? positions.map(([x, y]) => [104 * x / radius, -104 * y / radius])
       : inRows(ues);
     this.dots = places.map(([cx, cy], ue) => {
       const link = positions ? svg("line", { x2: cx, y2: cy, "data-owner": ue }, this.links) : null;
-      const dot = svg("circle", { cx, cy, r: size, "data-ue": ue, "data-owner": ue }, this.map);
+      const dot = svg("circle", { cx, cy, r: size, "data-ue": ue, "data-owner": ue }, this.phones);
       const where = positions ? `, ${(Math.hypot(...positions[ue]) / 10).toFixed(0)} m away` : "";
       return { dot, link, size, title: svg("title", {}, dot), name: `UE ${ue}${where}` };
     });
@@ -79,7 +80,7 @@ class PolicyView {
   #drawStrip() {
     const count = this.cell.subchannels;
     const label = "Subchannels with their owners; the height of a bar is the share of the owner's power";
-    this.strip = svg("svg", { class: "strip", viewBox: `0 0 ${20 * count} 46`, role: "img",
+    this.strip = svg("svg", { class: count > 40 ? "strip many" : "strip", viewBox: `0 0 ${20 * count} 46`, role: "img",
                               "aria-label": label }, this.panel);
     this.slots = Array.from({ length: count }, (_, n) => {
       const slot = svg("g", { "data-subchannel": n, transform: `translate(${20 * n} 0)` },
@@ -93,10 +94,7 @@ class PolicyView {
 
   show(t, rivals, range) {
     const { run, cell } = this;
-    const ages = run.ages.subarray(t * cell.ues, (t + 1) * cell.ues);
-    const count = cell.subchannels;
-    const owners = run.owner.subarray(t * count, (t + 1) * count);
-    const powers = run.power.subarray(t * count, (t + 1) * count);
+    const ages = run.ages[t], owners = run.owner[t], powers = run.power[t];
     const on = new Set(owners.filter((ue) => ue >= 0));
     this.panel.dataset.round = t + 1;
     this.dots.forEach((each, ue) => this.#showDot(each, ages[ue], on.has(ue)));
@@ -113,7 +111,8 @@ class PolicyView {
 
   #showDot({ dot, link, size, title, name }, age, on) {
     dot.setAttribute("class", `ue age${ageClass(age)}${on ? " on" : ""}`);
-    dot.setAttribute("r", on ? size * 1.45 : size);
+    dot.setAttribute("r", on ? Math.max(size * 1.45, 2.6) : size);
+    if (on) this.phones.append(dot); // over those that wait
     dot.dataset.age = age;
     dot.dataset.on = Number(on);
     if (link) link.setAttribute("class", on ? "link on" : "link");
@@ -121,7 +120,7 @@ class PolicyView {
   }
 
   #showSlot({ slot, bar, text, title }, n, owner, power, ages) {
-    const height = owner < 0 ? 0 : Math.max(1.5, 32 * power / 255);
+    const height = owner < 0 ? 0 : Math.max(1.5, 32 * power / 100);
     slot.dataset.owner = owner;
     slot.dataset.power = power;
     bar.setAttribute("class", owner < 0 ? "bar" : `bar age${ageClass(ages[owner])}`);
@@ -129,7 +128,7 @@ class PolicyView {
     bar.setAttribute("height", height);
     text.textContent = owner < 0 ? "" : owner;
     title.textContent = owner < 0 ? `subchannel ${n}: free`
-      : `subchannel ${n}: UE ${owner} with ${Math.round(power / 2.55)} % of its power`;
+      : `subchannel ${n}: UE ${owner} with ${power} % of its power`;
   }
 
   #showAccuracy(t, rivals, [low, high]) {

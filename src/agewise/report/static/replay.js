@@ -2,20 +2,33 @@
 "use strict";
 (() => {
   const root = document.getElementById("replay");
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const note = document.getElementById("replay-note");
+  const still = document.querySelector(".still");
   const SPEEDS = [1, 2, 4, 8, 16];
-  const state = { t: 0, timer: null, views: [], cell: null, runs: [], started: false };
+  const PLACES = "The cell is drawn to scale.";
+  const ROWS = "The runs do not say where the phones are, so they stand in rows by their number.";
+  const NONE = "There are too many phones, rounds or policies to replay them here.";
+  const state = { t: 0, timer: null, views: [], cell: null, runs: [], shown: null };
 
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(plain).text());
+  }
 
-  const AGES = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
-
-  function unpack(packed) {
-    const owner = new Int16Array(bytes(packed.owner).buffer);
-    const ages = new AGES[packed.age_bytes](bytes(packed.ages).buffer);
-    const { colour } = PAGE.policies[packed.index];
-    const visible = colour === "#000000" ? "currentColor" : colour; // black cannot be seen on dark
-    return { ...packed, owner, power: bytes(packed.power), ages, colour: visible };
+  // Ages at the start of each round, by Eq. 2: one more, or 0 for those whose update arrived.
+  function agesOf(run, ues) {
+    const lost = new Set(run.lost.map(([t, ue]) => t * ues + ue));
+    let now = new Array(ues).fill(0), reached = new Set();
+    run.ages = [];
+    run.reached = [];
+    run.owner.forEach((owners, t) => {
+      run.ages.push(now);
+      const arrived = new Set(owners.filter((ue) => ue >= 0 && !lost.has(t * ues + ue)));
+      now = now.map((age, ue) => (arrived.has(ue) ? 0 : age + 1));
+      reached = reached.union ? reached.union(arrived) : new Set([...reached, ...arrived]);
+      run.reached.push(reached.size);
+    });
   }
 
   const controls = html("div", { class: "controls" }, root);
@@ -33,15 +46,17 @@
   const slider = html("input", { type: "range", min: 1, step: 1, "aria-label": "Round" }, controls);
   slider.addEventListener("input", () => go(Number(slider.value) - 1));
   const output = html("output", { id: "round", "aria-live": "polite" }, controls);
-  const speedLabel = html("label", {}, controls, "Speed ");
-  const speed = html("select", { id: "speed" }, speedLabel);
+  const speed = html("select", { id: "speed" }, html("label", {}, controls, "Speed "));
   for (const each of SPEEDS) html("option", { value: each }, speed, `${each} rounds/s`);
   speed.value = "4";
   speed.addEventListener("change", () => { if (state.timer) { pause(); start(); } });
+  const seedLabel = html("label", {}, controls, "Seed ");
+  const seed = html("select", { id: "seed" }, seedLabel);
+  seed.addEventListener("change", () => { pause(); chooseSeed(Number(seed.value)); });
   const choice = html("fieldset", { class: "legend", id: "replay-policies" }, root);
   const panels = html("div", { class: "panels" }, root);
   const key = html("div", { class: "key" }, root);
-  html("span", {}, key, "Rounds since last heard:");
+  html("span", {}, key, "Rounds since last heard from:");
   AGE_CLASSES.forEach((first, i) => {
     const end = AGE_CLASSES[i + 1];
     const range = end === undefined ? `${first}+` : end - first === 1 ? `${first}` : `${first}–${end - 1}`;
@@ -50,27 +65,52 @@
         svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, item));
     item.append(range);
   });
-  html("p", { class: "note" }, root, "Space plays and pauses; ← and → step; Home and End go to the " +
-    "first and last round. Colours show the ages with which the round begins. Point at a phone or a " +
-    "bar to see who has what.");
+  html("p", { class: "note" }, root, "With the focus in here, space plays and pauses, ← and → step, " +
+    "Home and End go to the first and last round. Colours show the ages with which the round begins. " +
+    "Point at a phone or a bar to see who has what.");
 
-  function load() {
+  async function load() {
     pause();
-    state.cell = currentVariation().replay;
-    root.hidden = !state.cell;
-    document.getElementById("replay-note").textContent = currentVariation().notes.replay;
-    if (!state.cell) return;
-    state.runs = state.cell.policies.map(unpack);
-    slider.max = state.cell.rounds;
+    const packed = PAGE.replays[currentSetting()];
+    root.hidden = !packed;
+    if (!packed) { note.textContent = NONE; return; }
+    const [first] = await unpack(packed.first);
+    state.cell = { ...packed, loaded: new Map([[first.seed, first]]) };
+    slider.max = packed.rounds;
+    const seeds = [packed.seed, ...packed.seeds].sort((a, b) => a - b);
+    seed.replaceChildren(...seeds.map((each) => html("option", { value: each }, null,
+      each === packed.seed ? `${each} (median)` : `${each}`)));
+    seed.value = packed.seed;
+    seedLabel.hidden = seeds.length < 2;
+    still.hidden = true;
+    await chooseSeed(packed.seed);
+    document.documentElement.dataset.replay = "ready";
+  }
+
+  async function chooseSeed(number) {
+    const { cell } = state;
+    if (!cell.loaded.has(number)) {
+      for (const each of await unpack(cell.rest)) cell.loaded.set(each.seed, each);
+    }
+    const chosen = cell.loaded.get(number);
+    Object.assign(cell, { positions: chosen.positions, radius: chosen.radius, seed: number });
+    for (const run of chosen.runs) {
+      if (!run.ages) agesOf(run, cell.ues);
+      run.name = PAGE.policies[run.policy];
+      run.colour = `var(--p${run.policy % 7})`;
+    }
+    state.runs = chosen.runs;
+    note.textContent = chosen.positions ? PLACES : ROWS;
     const known = state.runs.map((run) => run.name);
-    const wanted = PAGE.compared.filter((name) => known.includes(name));
-    choose(new Set(wanted.length ? wanted : known.slice(0, 2)));
-    state.t = 0;
-    show();
+    const wanted = [...(state.shown ?? cell.compared.map((index) => PAGE.policies[index]))];
+    const found = wanted.filter((name) => known.includes(name));
+    choose(new Set(found.length ? found : known.slice(0, 2)));
+    move(state.shown === null ? Infinity : state.t);
+    state.shown = found;
   }
 
   function choose(shown) {
-    choice.replaceChildren(html("legend", {}, null, `Side by side (seed ${state.cell.seed})`));
+    choice.replaceChildren(html("legend", {}, null, "Side by side"));
     for (const run of state.runs) {
       const label = html("label", {}, choice);
       const box = html("input", { type: "checkbox", value: run.name }, label);
@@ -87,12 +127,13 @@
     panels.dataset.count = names.length;
     state.views = state.runs.filter((run) => names.includes(run.name))
       .map((run) => new PolicyView(run, state.cell, panels));
+    state.shown = state.shown === null ? null : names;
   }
 
   function show() {
     const shown = state.views.map((view) => view.run);
     const values = state.runs.flatMap((run) => run.accuracy).filter((value) => value !== null);
-    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const [low, high] = values.length ? [Math.min(...values), Math.max(...values)] : [0, 1];
     for (const view of state.views) view.show(state.t, shown, [low, Math.max(high, low + 1)]);
     slider.value = state.t + 1;
     slider.setAttribute("aria-valuetext", `round ${state.t + 1} of ${state.cell.rounds}`);
@@ -104,13 +145,22 @@
     show();
   }
 
-  function go(t) { pause(); move(t); }
+  function go(t) {
+    pause();
+    move(t);
+    tell();
+  }
+
+  function tell() {
+    document.dispatchEvent(new CustomEvent("round", { detail: state.t + 1 }));
+  }
 
   function start() {
     if (state.t + 1 >= state.cell.rounds) move(0);
     output.setAttribute("aria-live", "off");
     state.timer = setInterval(() => {
       move(state.t + 1);
+      tell();
       if (state.t + 1 >= state.cell.rounds) pause();
     }, 1000 / Number(speed.value));
     label();
@@ -131,29 +181,21 @@
     play.title = state.timer ? "Pause" : "Play";
   }
 
-  const inView = () => {
-    const box = panels.getBoundingClientRect();
-    return box.top < innerHeight && box.bottom > 0;
-  };
   const keys = { " ": toggle, ArrowLeft: () => go(state.t - 1), ArrowRight: () => go(state.t + 1),
                  Home: () => go(0), End: () => go(Infinity) };
-  document.addEventListener("keydown", (event) => {
+  root.addEventListener("keydown", (event) => {
     const { target } = event;
-    const ours = root.contains(target) || (target === document.body && inView());
     const taken = target.matches("select, input[type=checkbox]")
       || (event.key === " " && target.matches("button"));
-    if (!ours || taken || !state.cell || !(event.key in keys)) return;
+    if (taken || !state.cell || !(event.key in keys)) return;
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     keys[event.key]();
   });
+  root.tabIndex = 0;
 
   choice.addEventListener("change", () => { arrange(); show(); });
-  document.addEventListener("variation", load);
-  new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting) || state.started) return;
-    state.started = true;
-    if (!still.matches && state.cell && !state.timer && state.t === 0) start();
-  }, { threshold: 0.6 }).observe(controls);
-  load();
+  document.addEventListener("goto", ({ detail: round }) => { if (state.cell) go(round - 1); });
+  document.addEventListener("setting", () => { state.shown = null; load(); });
+  if (!chooser) load();
 })();

@@ -1,0 +1,420 @@
+"""Kernels of multilayer perceptrons: minibatch SGD (Algorithm 3) and evaluation.
+
+Hidden layers have ReLU, the loss is softmax cross-entropy. Weights are in panels of 16 outputs
+(`agewise.core.panels`), units of a batch are ``[sample][unit]``.
+
+The first layer reads samples as (feature, value) pairs, so that zeros (four fifths of MNIST) cost
+nothing; it goes through a batch panel by panel, because the rows of a panel that a batch touches
+fit into the nearest cache and those of all panels do not. Its L2 penalty is kept as one number
+(``weights = scale * kept``), so that a step touches only what its samples touch. The other layers
+are dense: sums over inputs run in registers, for five samples at a time.
+
+What a UE does follows from (key, UE), the start model and its correction, and every sum has a
+fixed order: nothing depends on how UEs and samples are divided among threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from agewise.core.jit import inlined, kernel, njit
+from agewise.core.lanes import (
+    LANES,
+    any_nonzero,
+    entry,
+    fused,
+    load,
+    spread,
+    store,
+    sums_across,
+    where_positive,
+)
+from agewise.core.linear import AHEAD, L1, L2, LEAST_SCALE, draw_rows, pull_to_zero, shrink
+from agewise.core.losses import MULTINOMIAL, Scores, find_loss, find_slopes, predict, stride_of
+from agewise.core.panels import aligned, empty_net, inputs_of, pull_all, put, take
+from agewise.core.random import subkey
+from agewise.core.samples import ask_for_row
+
+#: Samples whose sums a dense layer keeps in registers together.
+TILE = 5
+#: Samples that evaluation sends through the net together.
+TOGETHER = 40
+
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+
+
+class Batch(NamedTuple):
+    """Samples on their way through a net.
+
+    Sample j has the entries from ``ends[j]`` to ``ends[j + 1]``: a place (16 times the feature)
+    and a value each. Layer l gives ``units[starts[l]:]``, ``[sample][unit]``, and ``slopes`` are
+    the derivatives there.
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+    ends: np.ndarray
+    starts: np.ndarray
+    units: np.ndarray
+    slopes: np.ndarray
+
+
+@njit
+def empty_batch(widths, size, longest):
+    """Memory for so many samples of at most ``longest`` entries."""
+    padded = (size + TILE - 1) // TILE * TILE
+    starts = np.zeros(widths.size, np.int64)
+    for layer in range(widths.size - 1):
+        starts[layer + 1] = starts[layer] + padded * stride_of(widths[layer + 1])
+    length = starts[widths.size - 1]
+    return Batch(
+        np.empty(size * longest, np.int64),
+        np.empty(size * longest, np.float32),
+        np.zeros(size + 1, np.int64),
+        starts,
+        aligned(length),
+        aligned(length),
+    )
+
+
+@njit
+def longest_row(rows, first, stop):
+    """The most entries of a row among these."""
+    longest = 0
+    for row in range(first, stop):
+        longest = max(longest, rows.starts[row + 1] - rows.starts[row])
+    return longest
+
+
+@inlined
+def gather(rows, row, j, batch):
+    """Put the entries of a row in place as sample ``j``."""
+    at = batch.ends[j]
+    for i in range(rows.starts[row], rows.starts[row + 1]):
+        batch.places[at] = np.int64(rows.features[i]) * LANES
+        batch.values[at] = rows.unit * np.float32(rows.values[i])
+        at += 1
+    batch.ends[j + 1] = at
+
+
+# --------------------------------------------------------------------------------------- forwards
+@inlined
+def dot(weights, base, places, values, start, stop):
+    """16 sums of value * weights over the entries of one sample."""
+    # Four sums at a time, because each has to wait for its own last addition.
+    a = spread(0.0)
+    b = spread(0.0)
+    c = spread(0.0)
+    d = spread(0.0)
+    at = start
+    while at + 4 <= stop:
+        a = fused(entry(values, at), load(weights, base + entry(places, at)), a)
+        b = fused(entry(values, at + 1), load(weights, base + entry(places, at + 1)), b)
+        c = fused(entry(values, at + 2), load(weights, base + entry(places, at + 2)), c)
+        d = fused(entry(values, at + 3), load(weights, base + entry(places, at + 3)), d)
+        at += 4
+    while at < stop:
+        a = fused(entry(values, at), load(weights, base + entry(places, at)), a)
+        at += 1
+    return (a + b) + (c + d)
+
+
+@njit
+def first_layer(net, batch, count, scale):
+    """The units of the first layer for ``count`` samples."""
+    weights, biases, units = net.weights, net.biases, batch.units
+    places, values, ends = batch.places, batch.values, batch.ends
+    inputs, stride = net.widths[0], stride_of(net.widths[1])
+    for panel in range(0, stride, LANES):
+        for j in range(count):
+            sums = dot(weights, panel * inputs, places, values, ends[j], ends[j + 1])
+            given = scale * sums + load(biases, panel)
+            store(units, j * stride + panel, where_positive(given, given))
+
+
+@njit
+def dense_layer(net, batch, count, layer, hidden):
+    """The units of a later layer; a hidden one has ReLU."""
+    weights, units = net.weights, batch.units
+    width, inputs = net.widths[layer], inputs_of(net.widths, layer)
+    stride = stride_of(net.widths[layer + 1])
+    for panel in range(0, stride, LANES):
+        base = net.starts[layer] + panel * inputs
+        bias = load(net.biases, net.bias_starts[layer] + panel)
+        for j in range(0, count, TILE):
+            at = batch.starts[layer - 1] + j * inputs
+            a = bias
+            b = bias
+            c = bias
+            d = bias
+            e = bias
+            for i in range(width):
+                row = load(weights, base + i * LANES)
+                a = fused(entry(units, at + i), row, a)
+                b = fused(entry(units, at + inputs + i), row, b)
+                c = fused(entry(units, at + 2 * inputs + i), row, c)
+                d = fused(entry(units, at + 3 * inputs + i), row, d)
+                e = fused(entry(units, at + 4 * inputs + i), row, e)
+            to = batch.starts[layer] + j * stride + panel
+            if hidden:
+                a = where_positive(a, a)
+                b = where_positive(b, b)
+                c = where_positive(c, c)
+                d = where_positive(d, d)
+                e = where_positive(e, e)
+            store(units, to, a)
+            store(units, to + stride, b)
+            store(units, to + 2 * stride, c)
+            store(units, to + 3 * stride, d)
+            store(units, to + 4 * stride, e)
+
+
+@inlined
+def forwards(net, batch, count, scale):
+    """All layers for ``count`` samples."""
+    last = net.widths.size - 2
+    first_layer(net, batch, count, scale)
+    for layer in range(1, last + 1):
+        dense_layer(net, batch, count, layer, layer < last)
+
+
+# -------------------------------------------------------------------------------------- backwards
+@njit
+def backwards(net, batch, count, layer):
+    """The slopes of the units before a layer, from those behind it."""
+    weights, slopes = net.weights, batch.slopes
+    inputs, stride = inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
+    first, size = net.starts[layer], inputs * LANES
+    for i in range(0, inputs, LANES):  # the weights of 16 inputs stay in the nearest cache
+        for j in range(count):
+            a = b = c = d = e = f = g = h = spread(0.0)
+            k = m = n = o = p = q = r = s = spread(0.0)
+            at, row = first + i * LANES, batch.starts[layer] + j * stride
+            for _ in range(0, stride, LANES):
+                slope = load(slopes, row)
+                a = fused(load(weights, at), slope, a)
+                b = fused(load(weights, at + 16), slope, b)
+                c = fused(load(weights, at + 32), slope, c)
+                d = fused(load(weights, at + 48), slope, d)
+                e = fused(load(weights, at + 64), slope, e)
+                f = fused(load(weights, at + 80), slope, f)
+                g = fused(load(weights, at + 96), slope, g)
+                h = fused(load(weights, at + 112), slope, h)
+                k = fused(load(weights, at + 128), slope, k)
+                m = fused(load(weights, at + 144), slope, m)
+                n = fused(load(weights, at + 160), slope, n)
+                o = fused(load(weights, at + 176), slope, o)
+                p = fused(load(weights, at + 192), slope, p)
+                q = fused(load(weights, at + 208), slope, q)
+                r = fused(load(weights, at + 224), slope, r)
+                s = fused(load(weights, at + 240), slope, s)
+                at += size
+                row += LANES
+            sums = sums_across((a, b, c, d, e, f, g, h, k, m, n, o, p, q, r, s))
+            to = batch.starts[layer - 1] + j * inputs + i
+            store(slopes, to, where_positive(load(batch.units, to), sums))
+
+
+@njit
+def change_dense(net, batch, count, layer, kept):
+    """``kept`` times the weights of a later layer, plus what the slopes say."""
+    weights, units, slopes = net.weights, batch.units, batch.slopes
+    inputs, stride = inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
+    for panel in range(0, stride, LANES):
+        for i in range(0, inputs, 8):
+            at = net.starts[layer] + panel * inputs + i * LANES
+            a = kept * load(weights, at)
+            b = kept * load(weights, at + 16)
+            c = kept * load(weights, at + 32)
+            d = kept * load(weights, at + 48)
+            e = kept * load(weights, at + 64)
+            f = kept * load(weights, at + 80)
+            g = kept * load(weights, at + 96)
+            h = kept * load(weights, at + 112)
+            for j in range(count):
+                slope = load(slopes, batch.starts[layer] + j * stride + panel)
+                unit = batch.starts[layer - 1] + j * inputs + i
+                a = fused(entry(units, unit), slope, a)
+                b = fused(entry(units, unit + 1), slope, b)
+                c = fused(entry(units, unit + 2), slope, c)
+                d = fused(entry(units, unit + 3), slope, d)
+                e = fused(entry(units, unit + 4), slope, e)
+                f = fused(entry(units, unit + 5), slope, f)
+                g = fused(entry(units, unit + 6), slope, g)
+                h = fused(entry(units, unit + 7), slope, h)
+            store(weights, at, a)
+            store(weights, at + 16, b)
+            store(weights, at + 32, c)
+            store(weights, at + 48, d)
+            store(weights, at + 64, e)
+            store(weights, at + 80, f)
+            store(weights, at + 96, g)
+            store(weights, at + 112, h)
+
+
+@njit
+def change_first(net, batch, count, scale):
+    """Add what the slopes say to the weights of the first layer, which are kept over ``scale``."""
+    weights, slopes = net.weights, batch.slopes
+    places, values, ends = batch.places, batch.values, batch.ends
+    inputs, stride = net.widths[0], stride_of(net.widths[1])
+    for panel in range(0, stride, LANES):
+        base = panel * inputs
+        for j in range(count):
+            change = load(slopes, j * stride + panel) / scale
+            if not any_nonzero(change):
+                continue
+            at, stop = ends[j], ends[j + 1]
+            while at + 4 <= stop:  # features differ: four loads may go before four stores
+                p = base + entry(places, at)
+                q = base + entry(places, at + 1)
+                r = base + entry(places, at + 2)
+                s = base + entry(places, at + 3)
+                a = fused(entry(values, at), change, load(weights, p))
+                b = fused(entry(values, at + 1), change, load(weights, q))
+                c = fused(entry(values, at + 2), change, load(weights, r))
+                d = fused(entry(values, at + 3), change, load(weights, s))
+                store(weights, p, a)
+                store(weights, q, b)
+                store(weights, r, c)
+                store(weights, s, d)
+                at += 4
+            while at < stop:
+                p = base + entry(places, at)
+                store(weights, p, fused(entry(values, at), change, load(weights, p)))
+                at += 1
+
+
+@njit
+def change_biases(net, batch, count):
+    """Add the slopes of all samples to the biases."""
+    for layer in range(net.widths.size - 1):
+        stride = stride_of(net.widths[layer + 1])
+        for panel in range(0, stride, LANES):
+            to = net.bias_starts[layer] + panel
+            sums = load(net.biases, to)
+            for j in range(count):
+                sums = sums + load(batch.slopes, batch.starts[layer] + j * stride + panel)
+            store(net.biases, to, sums)
+
+
+@inlined
+def read_scores(batch, layer, j, given):
+    """The scores of sample ``j``."""
+    at = batch.starts[layer] + j * given.size
+    for i in range(0, given.size, LANES):
+        store(given, i, load(batch.units, at + i))
+
+
+# ---------------------------------------------------------------------------------------- one UE
+@njit
+def train_one(rows, drawn, descent, step_size, pulls, net, batch):
+    """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
+
+    ``pulls`` is a net of what every step adds besides; with it nothing is scaled.
+    """
+    penalty, count, last = descent.penalty, descent.batch, net.widths.size - 2
+    scores = Scores(net.widths[last + 1], MULTINOMIAL)
+    given = np.zeros(stride_of(scores.outputs), np.float32)
+    pulled = pulls.weights.size > 0
+    proximal, shrinking = step_size * descent.proximal_weight, step_size * descent.penalty_weight
+    kept = np.float32(1.0 - shrinking) if penalty == L2 and not pulled else _ONE
+    rest = np.float32(1.0 - proximal - (shrinking if penalty == L2 else 0.0))
+    amount = np.float32(shrinking if penalty == L1 else 0.0)
+    step = np.float32(-step_size / count)
+    scale = _ONE
+    for first in range(0, drawn.size, count):
+        for j in range(count):
+            if first + j + AHEAD < drawn.size:
+                ask_for_row(rows, drawn[first + j + AHEAD])
+            gather(rows, drawn[first + j], j, batch)
+        forwards(net, batch, count, scale)
+        for j in range(count):
+            read_scores(batch, last, j, given)
+            at = batch.starts[last] + j * given.size
+            find_slopes(scores, given, rows.labels[drawn[first + j]], given, batch.slopes, at)
+            for i in range(at, at + given.size, LANES):
+                store(batch.slopes, i, step * load(batch.slopes, i))
+        for layer in range(last, 0, -1):
+            backwards(net, batch, count, layer)
+        if pulled:
+            pull_all(net.weights, pulls.weights, rest, amount)
+            pull_all(net.biases, pulls.biases, np.float32(1.0 - proximal), _ZERO)
+        elif penalty == L1:
+            pull_to_zero(net.weights, net.weights.size, amount)
+        elif penalty == L2:
+            scale *= kept
+            if abs(scale) < LEAST_SCALE:
+                shrink(net.weights, 0, net.starts[1], scale)
+                scale = _ONE
+        change_first(net, batch, count, scale)
+        for layer in range(1, last + 1):
+            change_dense(net, batch, count, layer, kept)
+        change_biases(net, batch, count)
+    return scale
+
+
+@njit
+def find_pulls(model, cohort, i, descent, step_size, pulls):
+    """What a step against the proximal term and the correction adds to ``(1 - step mu) w``."""
+    flat = np.float32(step_size * descent.proximal_weight) * model
+    if cohort.corrections.size > 0:
+        flat = flat - np.float32(step_size) * cohort.corrections[i]
+    put(flat, pulls)
+
+
+# ----------------------------------------------------------------------------- what Python calls
+@kernel(nogil=True)
+def train(rows, offsets, widths, descent, now, cohort, model, trained):
+    """``trained[i]``: the flat model of the cohort's UE i after its local steps from ``model``.
+
+    The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
+    """
+    net = empty_net(widths)
+    pulled = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
+    pulls = empty_net(widths if pulled else widths[:1])
+    longest = 0
+    for ue in cohort.ues:
+        longest = max(longest, longest_row(rows, offsets[ue], offsets[ue + 1]))
+    batch = empty_batch(widths, descent.batch, longest)
+    round_key = subkey(now.key, now.t)
+    for i in range(cohort.ues.size):
+        ue = cohort.ues[i]
+        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        if pulled:
+            find_pulls(model, cohort, i, descent, now.step_size, pulls)
+        put(model, net)
+        scale = train_one(rows, drawn, descent, now.step_size, pulls, net, batch)
+        take(net, scale, trained[i])
+
+
+@kernel(nogil=True)
+def measure(rows, widths, model, parts, losses, right):
+    """``losses[i]``: the sum over the rows from ``parts[i, 0]`` to ``parts[i, 1]``.
+
+    Adds to ``right[label]`` the samples of each class in these parts that are classified rightly.
+    """
+    net = empty_net(widths)
+    put(model, net)
+    last = widths.size - 2
+    scores = Scores(widths[last + 1], MULTINOMIAL)
+    given = np.zeros(stride_of(scores.outputs), np.float32)
+    terms = np.zeros(given.size, np.float32)
+    longest = 0
+    for part in range(losses.size):
+        longest = max(longest, longest_row(rows, parts[part, 0], parts[part, 1]))
+    batch = empty_batch(widths, TOGETHER, longest)
+    for part in range(losses.size):
+        loss = 0.0
+        for first in range(parts[part, 0], parts[part, 1], TOGETHER):
+            count = min(TOGETHER, parts[part, 1] - first)
+            for j in range(count):
+                gather(rows, first + j, j, batch)
+            forwards(net, batch, count, _ONE)
+            for j in range(count):
+                label = rows.labels[first + j]
+                read_scores(batch, last, j, given)
+                loss += find_loss(scores, given, label, given, terms)
+                right[label] += predict(given, scores.outputs) == label
+        losses[part] = loss

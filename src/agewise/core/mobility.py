@@ -1,0 +1,260 @@
+"""UEs on the move inside an area: random waypoints, and Gauss-Markov."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from agewise.core.elementary import circle, log1p, power
+from agewise.core.jit import inlined, kernel, njit
+from agewise.core.random import bits, subkey, unit
+
+#: A path may come as much nearer than the least distance as rounding takes it.
+_NEARLY = 1.0 - 1e-9
+_HALF_ROOT = math.sqrt(3.0) / 2.0
+_MOST_BOUNCES = 64
+_FIRST = np.uint64(0)
+_SECOND = np.uint64(1)
+
+
+class Area(NamedTuple):
+    """Between two circles around (0, 0) and, if the apothem is finite, in a hexagon as well.
+
+    The hexagon has two sides across the x-axis.
+    """
+
+    least_m: float
+    reach_m: float
+    apothem_m: float
+
+
+class Walk(NamedTuple):
+    """The law of a random waypoint walk: uniform speeds, and a pause before each leg."""
+
+    slowest_m_s: float
+    fastest_m_s: float
+    pause_s: float
+
+
+@inlined
+def _in_hexagon(x, y, apothem):
+    across, up = 0.5 * x, _HALF_ROOT * y
+    return abs(x) <= apothem and abs(across + up) <= apothem and abs(across - up) <= apothem
+
+
+@njit
+def _is_inside(x, y, area):
+    square = x * x + y * y
+    if square < area.least_m * area.least_m or square > area.reach_m * area.reach_m:
+        return False
+    return _in_hexagon(x, y, area.apothem_m)
+
+
+@njit
+def draw_point(key, count, area):
+    """(x, y, next count): uniform in the area."""
+    inner = area.least_m * area.least_m
+    while True:
+        share = unit(bits(key, count))
+        cosine, sine = circle(unit(bits(key, count + 1)))
+        count += 2
+        distance = math.sqrt(inner + share * (area.reach_m * area.reach_m - inner))
+        x, y = distance * cosine, distance * sine
+        if _in_hexagon(x, y, area.apothem_m):
+            return x, y, count
+
+
+@kernel
+def draw_points(key, count, area):
+    """``[point, (x, y)]``: uniform in an area, each from its own stream."""
+    points = np.empty((count, 2))
+    for i in range(count):
+        points[i, 0], points[i, 1], _ = draw_point(subkey(key, i), 0, area)
+    return points
+
+
+@njit
+def _is_clear(x, y, to_x, to_y, least_m):
+    """Whether the straight way between two points keeps the least distance from (0, 0)."""
+    along_x, along_y = to_x - x, to_y - y
+    square = along_x * along_x + along_y * along_y
+    share = 0.0
+    if square > 0.0:
+        share = min(max(-(x * along_x + y * along_y) / square, 0.0), 1.0)
+    near_x, near_y = x + share * along_x, y + share * along_y
+    return near_x * near_x + near_y * near_y >= least_m * least_m * _NEARLY
+
+
+@inlined
+def _length(leg):
+    across, up = leg[2] - leg[0], leg[3] - leg[1]
+    return math.sqrt(across * across + up * up)
+
+
+@njit
+def _start(key, area, walk, leg):
+    """Fill a leg in which time 0 lies as it does in the walk's steady state; the next count.
+
+    A leg lies over time 0 with a chance proportional to its duration, a sum of pause and travel
+    (Navidi and Camp 2004; Le Boudec and Vojnovic 2005). Travelling is proposed as if each leg were
+    as long as the area allows, and accepted by the leg's length; then the speed's density falls
+    as 1/v. Pairs of points with a clear way between them are uniform among such pairs.
+    """
+    longest = 2.0 * area.reach_m
+    slowness = 1.0 / walk.slowest_m_s
+    if walk.fastest_m_s > walk.slowest_m_s:
+        ratio = walk.fastest_m_s / walk.slowest_m_s
+        slowness = log1p(ratio - 1.0) / (walk.fastest_m_s - walk.slowest_m_s)
+    travelling = longest * slowness / (longest * slowness + walk.pause_s)
+    count = 0
+    while True:
+        moves = unit(bits(key, count)) < travelling
+        share, speed = unit(bits(key, count + 1)), unit(bits(key, count + 2))
+        accepted = unit(bits(key, count + 3)) * longest
+        leg[0], leg[1], count = draw_point(key, count + 4, area)
+        leg[2], leg[3], count = draw_point(key, count, area)
+        if not _is_clear(leg[0], leg[1], leg[2], leg[3], area.least_m):
+            continue
+        if not moves:
+            leg[4] = walk.slowest_m_s + speed * (walk.fastest_m_s - walk.slowest_m_s)
+            leg[5] = -share * walk.pause_s
+            return count
+        if accepted < _length(leg):
+            leg[4] = walk.slowest_m_s * power(walk.fastest_m_s / walk.slowest_m_s, speed)
+            leg[5] = -walk.pause_s - share * _length(leg) / leg[4]
+            return count
+
+
+@njit
+def _next_leg(key, count, area, walk, leg):
+    """Replace a leg by the one that follows; the next count."""
+    leg[5] += walk.pause_s + _length(leg) / leg[4]
+    leg[0], leg[1] = leg[2], leg[3]
+    speed = unit(bits(key, count))
+    leg[4] = walk.slowest_m_s + speed * (walk.fastest_m_s - walk.slowest_m_s)
+    count += 1
+    while True:
+        leg[2], leg[3], count = draw_point(key, count, area)
+        if _is_clear(leg[0], leg[1], leg[2], leg[3], area.least_m):
+            return count
+
+
+@kernel(nogil=True)
+def start_walks(key, ues, area, walk):
+    """``legs[ue, (x, y, to_x, to_y, speed, since)]`` at time 0, and numbers drawn ``[ue]``."""
+    legs, counts = np.empty((ues, 6)), np.empty(ues, np.int64)
+    for ue in range(ues):
+        counts[ue] = _start(subkey(key, ue), area, walk, legs[ue])
+    return legs, counts
+
+
+@kernel(nogil=True)
+def go_on(key, time_s, area, walk, legs, counts):
+    """Bring legs on to a later time; ``positions[ue, (x, y)]`` and ``speeds[ue]`` at it."""
+    ues = legs.shape[0]
+    positions, speeds = np.empty((ues, 2)), np.zeros(ues)
+    for ue in range(ues):
+        leg, ue_key = legs[ue], subkey(key, ue)
+        length = _length(leg)
+        while time_s >= leg[5] + walk.pause_s + length / leg[4]:
+            counts[ue] = _next_leg(ue_key, counts[ue], area, walk, leg)
+            length = _length(leg)
+        gone_m = (time_s - leg[5] - walk.pause_s) * leg[4]
+        share = 0.0
+        if gone_m >= 0.0:
+            speeds[ue] = leg[4]
+            share = min(gone_m / length, 1.0)
+        positions[ue, 0] = leg[0] + share * (leg[2] - leg[0])
+        positions[ue, 1] = leg[1] + share * (leg[3] - leg[1])
+    return positions, speeds
+
+
+# ------------------------------------------------------------------------------------ Gauss-Markov
+@inlined
+def _normal_pair(key):
+    """Two independent standard normal numbers of a key (Box and Muller)."""
+    radius = math.sqrt(-2.0 * log1p(-unit(bits(key, _FIRST))))
+    cosine, sine = circle(unit(bits(key, _SECOND)))
+    return radius * cosine, radius * sine
+
+
+@inlined
+def _mirror(state, at, along_x, along_y):
+    """Turn the part of a velocity back that goes along a unit vector."""
+    along = state[at] * along_x + state[at + 1] * along_y
+    if along > 0.0:
+        state[at] -= 2.0 * along * along_x
+        state[at + 1] -= 2.0 * along * along_y
+
+
+@inlined
+def _bounce_off(state, along_x, along_y, beyond_m):
+    """Mirror a place that is this far beyond a wall, and the velocity and its mean with it."""
+    state[0] -= 2.0 * beyond_m * along_x
+    state[1] -= 2.0 * beyond_m * along_y
+    _mirror(state, 2, along_x, along_y)
+    _mirror(state, 4, along_x, along_y)
+
+
+@njit
+def _bounce_once(state, area):
+    """Bounce off one wall that the UE is beyond."""
+    for side in range(6):
+        across = (1.0, 0.5, -0.5, -1.0, -0.5, 0.5)[side]
+        up = (0.0, _HALF_ROOT, _HALF_ROOT, 0.0, -_HALF_ROOT, -_HALF_ROOT)[side]
+        beyond = state[0] * across + state[1] * up - area.apothem_m
+        if beyond > 0.0:
+            _bounce_off(state, across, up, beyond)
+            return
+    distance = math.sqrt(state[0] * state[0] + state[1] * state[1])
+    if distance == 0.0:
+        return
+    out_x, out_y = state[0] / distance, state[1] / distance
+    if distance > area.reach_m:
+        _bounce_off(state, out_x, out_y, distance - area.reach_m)
+    elif distance < area.least_m:
+        _bounce_off(state, -out_x, -out_y, area.least_m - distance)
+
+
+@njit
+def _move(state, step_s, area):
+    """One step along the velocity, mirrored at the walls; back where that finds no way."""
+    old_x, old_y = state[0], state[1]
+    state[0] += state[2] * step_s
+    state[1] += state[3] * step_s
+    for _ in range(_MOST_BOUNCES):
+        if _is_inside(state[0], state[1], area):
+            return
+        _bounce_once(state, area)
+    if not _is_inside(state[0], state[1], area):
+        state[0], state[1] = old_x, old_y
+        for i in range(2, 6):
+            state[i] = -state[i]
+
+
+@kernel(nogil=True)
+def start_drifts(key, positions, mean_speed, deviation):
+    """``[ue, (x, y, vx, vy, mean vx, mean vy)]`` at time 0, in the steady state of the speeds."""
+    states = np.empty((positions.shape[0], 6))
+    for ue in range(positions.shape[0]):
+        ue_key = subkey(key, ue)
+        cosine, sine = circle(unit(bits(ue_key, _FIRST)))
+        across, up = _normal_pair(subkey(ue_key, 0))
+        states[ue, 0], states[ue, 1] = positions[ue, 0], positions[ue, 1]
+        states[ue, 4], states[ue, 5] = mean_speed * cosine, mean_speed * sine
+        states[ue, 2] = states[ue, 4] + deviation * across
+        states[ue, 3] = states[ue, 5] + deviation * up
+    return states
+
+
+@kernel(nogil=True)
+def drift(key, steps, step_s, area, law, states):
+    """Bring states on by the steps ``steps[0] < n <= steps[1]``; law is (memory, deviation)."""
+    memory, fresh = law[0], law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
+    for ue in range(states.shape[0]):
+        state, ue_key = states[ue], subkey(key, ue)
+        for step in range(steps[0] + 1, steps[1] + 1):
+            across, up = _normal_pair(subkey(ue_key, step))
+            state[2] = state[4] + memory * (state[2] - state[4]) + fresh * across
+            state[3] = state[5] + memory * (state[3] - state[5]) + fresh * up
+            _move(state, step_s, area)

@@ -1,0 +1,268 @@
+"""Any PyTorch module as a learner.
+
+Every UE trains on a copy of the module with one PyTorch thread; UEs run side by side in Python
+threads, which PyTorch's operations do not keep waiting. On the CPU a run gives the same bytes each
+time on one kind of processor with one version of PyTorch, whatever the number of threads; on
+another kind, PyTorch may choose other kernels, whose last bits differ. On a GPU, where UEs are
+trained together (`agewise.learn.batched`), two runs agree to the last bits only as far as
+PyTorch's kernels for that GPU do.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.core.neural import draw_rows, seed_of
+from agewise.data import Dataset, Partition, Samples
+from agewise.extras import require
+from agewise.learn.base import Evaluation, Params, penalty_of
+from agewise.learn.batched import Batched, can_batch
+from agewise.learn.makers import maker_of
+from agewise.learn.randomness import Watched, seeded
+from agewise.learn.replica import Replica
+from agewise.learn.training import Descent, Loss, find_loss, image_shape, require_fit
+from agewise.random import Streams
+from agewise.scenario import Learn, Torch
+
+torch: Any = require("torch", "torch")
+
+#: Samples whose losses are added up together in evaluation, whichever thread does it.
+_PART = 250
+
+
+class Source(NamedTuple):
+    """Samples as tensors: ``inputs[sample, feature]`` as they are stored, and their labels."""
+
+    inputs: Any
+    labels: Any
+    unit: float
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, samples: Samples, shape: tuple[int, ...], device: str) -> "Source":
+        """The samples in the shape that modules get, channels first."""
+        features = torch.from_numpy(np.ascontiguousarray(samples.features)).to(device)
+        labels = torch.from_numpy(samples.labels).to(device)
+        return cls(features, labels, samples.unit, shape)
+
+    def batch(self, chosen: Any) -> tuple[Any, Any]:
+        """``float32[sample, *shape]`` and labels of the chosen samples."""
+        taken = self.inputs.index_select(0, chosen).to(torch.float32)
+        if self.unit != 1.0:
+            taken.mul_(self.unit)
+        return taken.view(-1, *self.shape), self.labels.index_select(0, chosen)
+
+
+class TorchLearner:
+    """The module that ``make_model()`` gives, trained on the samples of each UE.
+
+    A model is the flat vector of its parameters and floating buffers (`agewise.learn.replica`).
+    ``loss`` is the name of a loss or a function of outputs and labels that gives the mean over the
+    samples. ``optimiser`` is a name of ``torch.optim``; it starts afresh in every round.
+    """
+
+    def __init__(
+        self,
+        make_model: Callable[[], Any],
+        dataset: Dataset,
+        partition: Partition,
+        settings: Learn,
+        loss: str | Loss = "cross-entropy",
+        optimiser: str = "SGD",
+        optimiser_settings: dict[str, Any] | None = None,
+        device: str | None = None,
+    ) -> None:
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.settings = settings
+        self.loss = find_loss(loss)
+        self._make = functools.partial(require_fit, make_model, dataset)
+        self._order, self._offsets = partition.order, partition.offsets
+        shape = image_shape(dataset.shape)
+        self._train = Source.of(dataset.train, shape, self.device)
+        self._test = Source.of(dataset.test, shape, self.device)
+        self._test_counts = np.bincount(dataset.test.labels, minlength=dataset.class_count)
+        alone = self.device != "cpu"  # threads would only wait for one another there
+        self._watched_training, self._watched_evaluation = Watched(alone), Watched(alone)
+        self._prototype = self._make()
+        self._idle: list[Replica] = []
+        with self._replica() as replica:
+            self._penalised = replica.penalised()
+        self._descent = Descent.of(
+            settings, self._penalised, optimiser, optimiser_settings or {}, self.device
+        )
+        self._descent.try_out(self._prototype)
+        self._batched: Batched | None = None
+        if self.device != "cpu" and can_batch(self._prototype, self._descent):
+            self._batched = Batched(self._prototype, self.device, self.loss)
+
+    @classmethod
+    def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "TorchLearner":
+        """A learner of this data set with these samples on each UE."""
+        model = _section(settings)
+        maker = maker_of(model, image_shape(dataset.shape), dataset.class_count)
+        chosen = model.optimiser_settings.values()
+        return cls(maker, dataset, partition, settings, model.loss, model.optimiser, chosen)
+
+    @classmethod
+    def length(cls, dataset: Dataset, settings: Learn) -> int:
+        """The numbers of parameters and floating buffers."""
+        maker = maker_of(_section(settings), image_shape(dataset.shape), dataset.class_count)
+        length: int = Replica(require_fit(maker, dataset)).flat.numel()
+        return length
+
+    @functools.cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """|D_k|: the number of samples of each UE."""
+        return np.diff(self._offsets)
+
+    def init(self, streams: Streams) -> Params:
+        """The module's own initial numbers, drawn by PyTorch from a seed of the run."""
+        with seeded(int(streams.model().integers(2**63))):
+            return Replica(self._make()).numbers()
+
+    def train(
+        self,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None = None,
+    ) -> Params:
+        """Local learning of Algorithm 3 with the scenario's optimiser."""
+        params = np.ascontiguousarray(params, np.float32)
+        if self._batched is not None and ues.size:
+            try:
+                return self._train_together(self._batched, params, ues, t, streams, corrections)
+            except RuntimeError:  # random numbers, or an operation that vmap does not know
+                self._batched = None
+        trained = np.empty((ues.size, params.size), np.float32)
+        step_size = self.settings.step_of(t)
+
+        def work(part: slice) -> None:
+            with self._replica() as replica:
+                replica.module.train()
+                for i in range(part.start, part.stop):
+                    replica.load(params)
+                    correction = None if corrections is None else corrections[i]
+                    batches = self._batches(int(ues[i]), t, streams)
+                    self._descent.go(replica, batches, self.loss, step_size, correction)
+                    trained[i] = replica.numbers()
+
+        key = streams.sgd
+        with _one_thread():
+            self._watched_training.run(work, ues.size, lambda i: int(seed_of(key, t, ues[i])))
+        return trained
+
+    def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean loss (without the penalty) of this model on the samples of each UE."""
+        pieces = [_pieces(self._order[self._offsets[ue] : self._offsets[ue + 1]]) for ue in ues]
+        losses, _ = self._measure(self._train, params, [piece for own in pieces for piece in own])
+        first = np.cumsum([0, *(len(own) for own in pieces)])[:-1]
+        return np.asarray(np.add.reduceat(losses, first) / self.sizes[ues])
+
+    def evaluate(self, params: Params) -> Evaluation:
+        """Accuracy and mean loss (without the penalty) on the test samples."""
+        pieces = _pieces(np.arange(len(self._test.labels)))
+        losses, right = self._measure(self._test, params, pieces)
+        return Evaluation.of(right, self._test_counts, float(losses.sum()))
+
+    def objective(self, params: Params) -> float:
+        """P(w): the mean loss over all training samples plus xi times the penalty."""
+        losses, _ = self._measure(self._train, params, _pieces(self._order))
+        learned = params[: self._penalised.size]
+        weights = learned[self._penalised].astype(np.float64)
+        return float(losses.sum()) / self._order.size + penalty_of(weights, self.settings)
+
+    def _train_together(
+        self,
+        batched: Batched,
+        params: Params,
+        ues: NDArray[np.int64],
+        t: int,
+        streams: Streams,
+        corrections: Params | None,
+    ) -> Params:
+        """`train` for all UEs at once."""
+        each = [self._batches(int(ue), t, streams) for ue in ues]
+        steps = (
+            (torch.stack(inputs), torch.stack(labels))
+            for inputs, labels in (zip(*step, strict=True) for step in zip(*each, strict=True))
+        )
+        flat = torch.from_numpy(params).to(self.device).expand(ues.size, -1)
+        added = None
+        if corrections is not None:
+            added = torch.from_numpy(corrections[:, : batched.trainable]).to(self.device)
+        trained = batched.train(flat, steps, self._descent, self.settings.step_of(t), added)
+        models: Params = trained.cpu().numpy()
+        return models
+
+    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Any, Any]]:
+        """The batch of each local step of a UE."""
+        steps, batch = self.settings.local_steps, self.settings.batch_size
+        first, size = self._offsets[ue], self.sizes[ue]
+        drawn = draw_rows(streams.sgd, t, ue, first, size, steps * batch)
+        chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)
+        for step in range(steps):
+            yield self._train.batch(chosen[step])
+
+    def _measure(
+        self, source: Source, params: Params, pieces: Sequence[NDArray[np.int64]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """``float64[piece]``: the sum of losses of each; ``int64[class]``: rightly classified."""
+        params = np.ascontiguousarray(params, np.float32)
+        losses = np.empty(len(pieces))
+        right = np.zeros((len(pieces), self._test_counts.size), np.int64)
+
+        def work(part: slice) -> None:
+            with self._replica() as replica, torch.inference_mode():
+                replica.load(params)
+                replica.module.eval()
+                for i in range(part.start, part.stop):
+                    chosen = torch.from_numpy(pieces[i]).to(self.device)
+                    inputs, labels = source.batch(chosen)
+                    outputs = replica.module(inputs)
+                    losses[i] = float(self.loss(outputs, labels)) * len(labels)
+                    found = labels[outputs.argmax(1) == labels]
+                    right[i] = torch.bincount(found, minlength=right.shape[1]).cpu().numpy()
+
+        with _one_thread():
+            self._watched_evaluation.run(work, len(pieces), lambda i: i)
+        return losses, right.sum(axis=0)
+
+    @contextlib.contextmanager
+    def _replica(self) -> Iterator[Replica]:
+        """A copy of the module that nobody else uses now."""
+        try:
+            replica = self._idle.pop()
+        except IndexError:
+            replica = Replica(self._prototype, self.device)
+        torch.set_num_threads(1)  # in the thread that works
+        try:
+            yield replica
+        finally:
+            self._idle.append(replica)
+
+
+def _pieces(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The rows in pieces of equal size, in order."""
+    return [rows[start : start + _PART] for start in range(0, rows.size, _PART)]
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """PyTorch's number of threads is set to one, and put back at the end."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _section(settings: Learn) -> Torch:
+    assert isinstance(settings.model, Torch)  # noqa: S101 - the registry is by kind
+    return settings.model

@@ -1,0 +1,151 @@
+"""The pictures of the page: each with its finding as a title, and below it what was measured."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from agewise.report.draw.ages import age_heat_map, cell_map
+from agewise.report.draw.curves import over_rounds
+from agewise.report.draw.idea import chosen_ages, water_filling
+from agewise.report.setting import Choice, Need, Setting
+from agewise.report.style import CARD_IN
+
+#: The pictures beside the answer are wider than the others.
+_HERO_IN = 5.2
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """One picture: its name, what it shows to be so, what was measured, and how to draw it.
+
+    ``linked`` is "rounds" if its horizontal axis counts rounds; ``kind`` is a class of the page.
+    """
+
+    name: str
+    finding: str
+    measured: str
+    draw: Callable[[Figure], object]
+    height_in: float = 2.9
+    linked: str = ""
+    kind: str = ""
+    width_in: float = CARD_IN
+
+
+def heat_maps(setting: Setting) -> Iterator[Card]:
+    """The age of every UE over the rounds: the compared policies first."""
+    for name in [*setting.pair, *(name for name in setting.runs if name not in setting.pair)]:
+        ages, where = setting.history(name).ages, setting.distances_m(name)
+        old = int(np.sum(ages[-1] >= setting.oldest))
+        order = "near the access point at the bottom" if where is not None else "in their order"
+        yield Card(
+            f"heat-{setting.indices[name]}",
+            f"{setting.said(name)} leaves {_phones(old, setting.ues)} unheard for "
+            f"{setting.oldest:g} rounds",
+            f"Age of every phone after each round of seed {setting.seed}: a row is a phone, "
+            f"{order}.",
+            partial(_on_axis, age_heat_map, ages, where, setting.oldest),
+            2.6,
+            "rounds",
+            "heat",
+            _HERO_IN,
+        )
+
+
+def idea(setting: Setting) -> Iterator[Card]:
+    """What one UE needs, who is chosen, and what grows stale."""
+    found = setting.needs()
+    t = setting.rounds // 2
+    if found is not None:
+        t, (low, high) = found
+        ues = [(_tick(need), need.gain, need.power) for need in (low, high)]
+        yield Card(
+            "needs",
+            f"{_place(high)} needs {_subchannels(high)}, {_place(low).lower()} "
+            f"{_number(low.gain.size)}",
+            f"Water-filling in round {t + 1} of seed {setting.seed}: power fills the subchannels "
+            "of a phone up to one level, above the inverse of their gains (grey, high where the "
+            f"channel is bad). A phone must reach {setting.scenario.rate_threshold:.3g} bits per "
+            "channel use.",
+            partial(_on_axis, water_filling, ues),
+            3.4,
+        )
+    choices = {name: setting.choice(name, t) for name in setting.pair}
+    waited = [
+        f"{setting.said(name)} {each.ages[each.chosen].mean() if each.chosen.size else 0:.1f}"
+        for name, each in choices.items()
+    ]
+    yield Card(
+        "chosen",
+        f"Rounds that the chosen phones had waited: {', '.join(waited)}",
+        f"Ages at the start of round {t + 1}, the stalest phones on the left. A number over a "
+        "phone that uploads says on how many subchannels, if it is not one.",
+        lambda figure: _draw_choices(figure, setting, choices),
+        1.1 + 1.5 * len(choices),
+    )
+    unheard = {name: setting.unheard(name) for name in setting.pair}
+    said = ", ".join(f"{setting.said(name)} {each[-1]:.0f}" for name, each in unheard.items())
+    yield Card(
+        "unheard",
+        f"Phones never heard from in {setting.rounds} rounds: {said}",
+        f"How many of {setting.ues} phones had sent no update by then, mean over the seeds.",
+        lambda figure: over_rounds(
+            unheard, "UEs never heard from", figure.subplots(), indices=setting.indices
+        ),
+        4.0,
+        "rounds",
+    )
+
+
+def cells(setting: Setting) -> Iterator[Card]:
+    """The cell in the last round, for those who see the page without its script."""
+    for name in setting.pair:
+        positions = setting.history(name).info.positions_m
+        if positions is not None:
+            choice = setting.choice(name, setting.rounds - 1)
+            yield Card(
+                f"cell-{setting.indices[name]}",
+                f"{name} in round {setting.rounds}",
+                "Phones around the access point (the triangle); those that upload are ringed.",
+                partial(_on_axis, cell_map, positions, choice.ages, choice.chosen, setting.oldest),
+                4.4,
+            )
+
+
+def _on_axis(draw: Callable[..., object], *given: object) -> object:
+    """Draw what is given on the only axis of the figure, which comes last."""
+    *values, figure = given
+    return draw(*values, figure.subplots())  # type: ignore[attr-defined]
+
+
+def _draw_choices(figure: Figure, setting: Setting, choices: dict[str, Choice]) -> None:
+    """The choices of the compared policies, one above the other."""
+    axes = figure.subplots(len(choices), 1, sharex=True, squeeze=False)[:, 0]
+    for axis, (name, each) in zip(axes, choices.items(), strict=True):
+        index = setting.indices[name]
+        chosen_ages(each.ages, each.chosen, each.subchannels, axis, index=index)
+        axis.set_title(name, fontsize="medium", loc="left")
+        axis.label_outer()
+
+
+def _phones(count: int, ues: int) -> str:
+    return f"{count} of {ues} phones" if count else "no phone"
+
+
+def _number(count: int) -> str:
+    return "one" if count == 1 else str(count)
+
+
+def _subchannels(need: Need) -> str:
+    return f"{_number(need.gain.size)} subchannel{'s' if need.gain.size > 1 else ''}"
+
+
+def _place(need: Need) -> str:
+    return f"A phone at {need.distance_m:.0f} m" if need.distance_m else f"Phone {need.ue}"
+
+
+def _tick(need: Need) -> str:
+    where = "" if need.distance_m is None else f"\n{need.distance_m:.0f} m away"
+    return f"UE {need.ue}{where}"

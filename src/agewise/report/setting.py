@@ -1,0 +1,281 @@
+"""One setting of a result: its finished runs, and what the pictures show of them."""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import statistics
+from agewise.experiment import Measured, Result, as_columns
+from agewise.records import History, PolicyKey
+from agewise.report import numbers
+from agewise.report.numbers import Curves, Numbers, Variation
+from agewise.report.text import short_names
+from agewise.report.verdict import Row, compared
+from agewise.scenario import Scenario
+
+#: So many subchannels more make the difference between two UEs plain.
+_ENOUGH = 3
+#: Where an axis other than rounds is looked at.
+_POINTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Need:
+    """What one UE was given in a round: its subchannels' gains and powers, in shares of P."""
+
+    ue: int
+    distance_m: float | None
+    gain: Numbers
+    power: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Who was chosen in a round: ``ages[ue]`` before it, who uploads, on how many subchannels."""
+
+    ages: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    subchannels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One variation of a result; policies without a finished run are left out.
+
+    ``policies`` is a choice of those to show, all if it is ``None``.
+    """
+
+    result: Result
+    variation: Variation
+    policies: tuple[PolicyKey, ...] | None = None
+
+    @functools.cached_property
+    def scenario(self) -> Scenario:
+        """The scenario as varied."""
+        return self.result.scenario.with_(**self.variation)
+
+    @functools.cached_property
+    def runs(self) -> dict[str, dict[int, History]]:
+        """The finished runs of each policy by its short name, then by seed."""
+        names = short_names(self.result.policies)
+        wanted = self.result.policies if self.policies is None else self.policies
+        found = {
+            names[key]: self.result.histories(key, self.variation)
+            for key in self.result.policies
+            if key in wanted
+        }
+        return {name: runs for name, runs in found.items() if runs}
+
+    @functools.cached_property
+    def indices(self) -> dict[str, int]:
+        """The index of each policy among all of the result, which decides its colour."""
+        return {
+            name: index for index, name in enumerate(short_names(self.result.policies).values())
+        }
+
+    @functools.cached_property
+    def pair(self) -> list[str]:
+        """The policies that are compared, a rival and the baseline, as far as they have runs."""
+        names = short_names(self.result.policies)
+        pair = [names[key] for key in compared(self.result) if names[key] in self.runs]
+        return pair or list(self.runs)[:1]
+
+    @property
+    def rival(self) -> str:
+        """The policy that the question is about."""
+        return self.pair[0]
+
+    @property
+    def baseline(self) -> str | None:
+        """The policy that it is compared with."""
+        return self.pair[1] if len(self.pair) > 1 else None
+
+    def said(self, name: str) -> str:
+        """What a policy is called in a title: by its bare name if the pair has no other of it."""
+        keys = dict(
+            zip(short_names(self.result.policies).values(), self.result.policies, strict=True)
+        )
+        others = [keys[other].name for other in self.pair if other != name]
+        alike = keys[name].name in others or name not in self.pair
+        return name if alike else keys[name].name
+
+    @functools.cached_property
+    def curves(self) -> dict[str, Curves]:
+        """The curves of every policy."""
+        every = numbers.curves(self.result, self.variation)
+        return {name: every[name] for name in self.runs}
+
+    @functools.cached_property
+    def measured(self) -> dict[str, Measured]:
+        """What the finished seeds of every policy did."""
+        return {name: Measured.of(runs) for name, runs in self.runs.items()}
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds a run has."""
+        return self.scenario.run.rounds
+
+    @property
+    def ues(self) -> int:
+        """K, the number of UEs."""
+        return self.scenario.cell.ues
+
+    def common_seeds(self, first: str, second: str) -> list[int]:
+        """The seeds that both policies finished."""
+        return [seed for seed in self.runs[first] if seed in self.runs[second]]
+
+    @functools.cached_property
+    def gains(self) -> Numbers | None:
+        """``[seed, round]``: the rival's accuracy less the baseline's on common seeds."""
+        if self.baseline is None:
+            return None
+        seeds = self.common_seeds(*self.pair)
+        first, second = (self.runs[name] for name in self.pair)
+        found = [first[seed].accuracy - second[seed].accuracy for seed in seeds]
+        return np.array(found) if found and not np.isnan(found).all() else None
+
+    @functools.cached_property
+    def seed(self) -> int:
+        """The seed to look at: with the median gain at the end, else the median accuracy."""
+        seeds = self.common_seeds(self.pair[0], self.pair[-1]) or list(self.runs[self.rival])
+        last = [_last_known(self.runs[self.rival][seed].accuracy) for seed in seeds]
+        if self.baseline is not None and set(seeds) <= set(self.runs[self.baseline]):
+            other = [_last_known(self.runs[self.baseline][seed].accuracy) for seed in seeds]
+            last = [one - two for one, two in zip(last, other, strict=True)]
+        order = np.argsort(np.nan_to_num(last), kind="stable")
+        return seeds[int(order[(len(seeds) - 1) // 2])]
+
+    def history(self, name: str) -> History:
+        """The run of a policy on the seed to look at, else on its first."""
+        runs = self.runs[name]
+        return runs.get(self.seed) or next(iter(runs.values()))
+
+    def distances_m(self, name: str) -> Numbers | None:
+        """``[ue]``: metres from the AP in that run, if the record says."""
+        return numbers.distances_m(self.history(name))
+
+    @functools.cached_property
+    def oldest(self) -> float:
+        """The age from which all look alike: twice what the fresher policy seldom passes."""
+        seldom = min(float(np.percentile(self.history(name).ages, 99)) for name in self.pair)
+        most = max(float(self.history(name).ages.max()) for name in self.pair)
+        return _rounded_up(max(4.0, min(2 * seldom, most)))
+
+    def against_baseline(self) -> dict[str, statistics.Paired]:
+        """The paired gain at the end of every policy over the baseline, as far as they share."""
+        if self.baseline is None:
+            return {}
+        found = {}
+        for name in self.runs:
+            seeds = self.common_seeds(name, self.baseline)
+            if name != self.baseline and seeds:
+                here, there = (
+                    Measured.of({seed: self.runs[each][seed] for seed in seeds}).at(self.rounds)
+                    for each in (name, self.baseline)
+                )
+                found[name] = statistics.paired_difference(here, there)
+        return {name: each for name, each in found.items() if not math.isnan(each.difference)}
+
+    def over(self, axis: statistics.Axis) -> tuple[Numbers, dict[str, Numbers]]:
+        """Points of the axis up to what the cheapest run spent; ``[seed, point]`` accuracies."""
+        spent = {n: np.array([axis.spent(h) for h in r.values()]) for n, r in self.runs.items()}
+        least = min(float(each[:, -1].min()) for each in spent.values())
+        points = np.linspace(0.0, least, _POINTS + 1)[1:]
+        accuracy = {n: np.array([h.accuracy for h in r.values()]) for n, r in self.runs.items()}
+        return points, {
+            name: statistics.accuracy_at(accuracy[name], spent[name], points) for name in spent
+        }
+
+    def last_ages(self, name: str) -> NDArray[np.int64]:
+        """The ages after the last round, of the UEs of all seeds."""
+        return np.concatenate([history.ages[-1] for history in self.runs[name].values()])
+
+    def unheard(self, name: str) -> Numbers:
+        """``[round]``: how many UEs were never heard from by its end, the mean over the seeds."""
+        return self.ues - self.curves[name].reached
+
+    def class_gains(self) -> tuple[Numbers, Numbers] | None:
+        """``[seed, class]`` twice: mean distance of a class's samples, and its gain at the end."""
+        if self.baseline is None:
+            return None
+        rows = []
+        for seed in self.common_seeds(*self.pair):
+            first, second = (self.runs[name][seed] for name in self.pair)
+            where, held = numbers.distances_m(first), first.info.label_counts
+            known = ~np.isnan(first.class_accuracy).all(axis=1)
+            if where is None or held is None or not known.any():
+                return None
+            last = int(np.flatnonzero(known)[-1])
+            distance = where @ held / np.maximum(held.sum(axis=0), 1)
+            rows.append((distance, first.class_accuracy[last] - second.class_accuracy[last]))
+        whole = [row for row in rows if not (np.isnan(row[0]) | np.isnan(row[1])).any()]
+        return (np.array([d for d, _ in whole]), np.array([g for _, g in whole])) if whole else None
+
+    def needs(self) -> tuple[int, list[Need]] | None:
+        """A round of the rival with a UE that needs few subchannels, and one that needs many.
+
+        The round is the one nearest to the middle in which the difference is large enough to see.
+        """
+        history = self.history(self.rival)
+        where = numbers.distances_m(history)
+        owner, gain, power = history.owner, history.gain, history.power
+        best: tuple[float, int, list[Need]] | None = None
+        for t, scheduled in enumerate(history.scheduled):
+            found = (_need(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
+            needs = [need for need in found if need]
+            if len(needs) < 2:
+                continue
+            low, high = min(needs, key=_cost), max(needs, key=_cost)
+            more = high.gain.size - low.gain.size
+            worth = min(more, _ENOUGH) - abs(t / self.rounds - 0.5)
+            if more and (best is None or worth > best[0]):
+                best = worth, t, [low, high]
+        return None if best is None else (best[1], best[2])
+
+    def choice(self, name: str, t: int) -> Choice:
+        """Who was chosen in round ``t`` of the run to look at."""
+        history = self.history(name)
+        before = history.ages[t - 1] if t else np.zeros(self.ues, np.int64)
+        chosen = history.scheduled[t]
+        held = np.bincount(history.owner[t][history.owner[t] >= 0], minlength=self.ues)[chosen]
+        return Choice(before, chosen, held)
+
+    def rows(self, table: list[Row]) -> dict[str, Row]:
+        """Of the rows of the result's table those of this setting, by the policy's short name."""
+        names = {str(key): name for key, name in short_names(self.result.policies).items()}
+        columns = as_columns(self.variation)
+        return {
+            names[row["policy"]]: row
+            for row in table
+            if all(row.get(name) == value for name, value in columns.items())
+        }
+
+
+def _cost(need: Need) -> tuple[float, float]:
+    """Subchannels first, then distance."""
+    return (float(need.gain.size), need.distance_m or 0.0)
+
+
+def _need(
+    own: NDArray[np.bool_], gains: Numbers, powers: Numbers, ue: int, where: Numbers | None
+) -> Need | None:
+    gain, power = gains[own], powers[own]
+    total = float(power.sum())
+    if not own.any() or total <= 0 or (gain <= 0).any():
+        return None
+    distance = None if where is None else float(where[ue])
+    return Need(int(ue), distance, gain * total, power / total)
+
+
+def _last_known(values: Numbers) -> float:
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if known.size else math.nan
+
+
+def _rounded_up(value: float) -> float:
+    """The next number with one digit, or with two that end in 5."""
+    step = 10.0 ** math.floor(math.log10(value))
+    return next(step * x for x in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * x >= value - 1e-9)

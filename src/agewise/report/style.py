@@ -1,0 +1,170 @@
+"""How pictures look: colours, dashes and sizes, for the page and for papers."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.style import context as style_context
+from matplotlib.ticker import MaxNLocator
+
+from agewise.files import write_whole
+
+#: Widths of one and of both columns of an IEEE paper.
+COLUMN_IN = 3.5
+PAGE_IN = 7.16
+#: The width of a picture of the page, in the same unit.
+CARD_IN = 4.0
+
+#: The colours of policies, after Okabe and Ito, with a contrast of at least 3:1 to the page; in
+#: the dark the lighter ones of the same hue.
+LIGHT = ("#0072b2", "#d55e00", "#00875f", "#c4558f", "#2f93c8", "#b07800", "#1b1f24")
+DARK = ("#4fa8e0", "#ff8a4c", "#2fbf94", "#e08cbd", "#8fd0f5", "#f0b840", "#e9ecf0")
+#: What else has a colour: its name, in the light, in the dark.
+INKS: Mapping[str, tuple[str, str]] = {
+    "ink": ("#1c2025", "#e8ebef"),
+    "soft": ("#57606a", "#a7b0bb"),
+    "line": ("#d5dae0", "#363d47"),
+    "card": ("#f7f8fa", "#1b2027"),
+    "others": ("#87909b", "#7d8793"),
+    "fresh": ("#fdeeae", "#16305f"),
+    "stale": ("#0b2658", "#fee839"),
+    "win": ("#2166ac", "#5fa8e6"),
+    "lose": ("#b2182b", "#f0766d"),
+}
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+MARKERS = "osd^vP*"
+
+_BOTH: dict[Any, Any] = {
+    "axes.grid": True,
+    "axes.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.4,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "agewise",  # names of elements that do not change from file to file
+}
+_STIX = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
+_PAPER = _BOTH | _STIX | {"font.size": 8, "legend.fontsize": 7, "grid.alpha": 0.4}
+_SLIDES = _BOTH | {"font.family": "DejaVu Sans", "font.size": 11, "lines.linewidth": 2.0}
+_PAGE = _BOTH | {
+    "axes.edgecolor": INKS["line"][0],
+    "axes.facecolor": "none",
+    "axes.labelcolor": INKS["soft"][0],
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.facecolor": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "grid.color": INKS["line"][0],
+    "legend.fontsize": 9.5,
+    "path.simplify": False,  # the page's script reads the points of a line from the picture
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # names are what they are
+    "text.color": INKS["ink"][0],
+    "xtick.color": INKS["soft"][0],
+    "ytick.color": INKS["soft"][0],
+}
+#: Styles by name.
+STYLES: Mapping[str, dict[Any, Any]] = {"paper": _PAPER, "slides": _SLIDES}
+
+
+@contextlib.contextmanager
+def paper_style(style: str = "paper") -> Iterator[None]:
+    """Fonts and lines for a paper (a serif like Times) or slides, or of a Matplotlib style.
+
+    Fonts are embedded in PDF. ``style`` may also be a style that Matplotlib knows, or a file
+    that ends in .mplstyle.
+    """
+    with contextlib.ExitStack() as stack:
+        if style in STYLES:
+            stack.enter_context(mpl.rc_context(STYLES[style]))
+        else:
+            stack.enter_context(mpl.rc_context(_BOTH))
+            stack.enter_context(_known_style(style))
+        yield
+
+
+def _known_style(style: str) -> Any:
+    if style not in mpl.style.available and not Path(style).is_file():
+        names = ", ".join([*STYLES, *(n for n in mpl.style.available if not n.startswith("_"))])
+        raise ValueError(f"there is no style {style!r} and no file of that name; there are {names}")
+    return style_context(style)
+
+
+@contextlib.contextmanager
+def page_style() -> Iterator[None]:
+    """For a picture inside the page, whose colours and fonts the page decides."""
+    with mpl.rc_context(_PAGE):
+        yield
+
+
+def on_page() -> bool:
+    """Whether the page's style is in use."""
+    return bool(mpl.rcParams["text.color"] == INKS["ink"][0])
+
+
+def new_figure(width_in: float, height_in: float) -> Figure:
+    """A figure of its own, which no window and no list of figures holds."""
+    return Figure(figsize=(width_in, height_in), layout="constrained")
+
+
+def new_axis(height_in: float = 2.6, width_in: float = COLUMN_IN) -> Axes:
+    """An axis that fills a new figure."""
+    return new_figure(width_in, height_in).subplots()
+
+
+def ink(name: str) -> str:
+    """A colour by its name in `INKS`; for a paper, ink is black."""
+    return "black" if name == "ink" and not on_page() else INKS[name][0]
+
+
+def colour(index: int) -> str:
+    """The colour of the policy with this index."""
+    return LIGHT[index % len(LIGHT)]
+
+
+def dash(index: int) -> Any:
+    """The dash of the policy with this index: once the colours repeat, another one."""
+    return DASHES[dash_index(index)]
+
+
+def dash_index(index: int) -> int:
+    """Which dash the policy with this index has."""
+    return (index + index // len(LIGHT)) % len(DASHES)
+
+
+def marker(index: int) -> str:
+    """The marker of the policy with this index."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def whole_rounds(axis: Axes, rounds: int) -> None:
+    """Ticks at whole rounds, from the first to the last."""
+    axis.set_xlim(1, max(2, rounds))
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_xlabel("communication round")
+
+
+def figure_of(axis: Axes) -> Figure:
+    """The whole figure that an axis is part of."""
+    figure = axis.get_figure(root=True)
+    if figure is None:
+        raise ValueError("the axis belongs to no figure")
+    return figure
+
+
+def save(figure: Figure | SubFigure, path: Path) -> None:
+    """Write the figure whole; dates are left out, so that the same figure is the same file."""
+    kind = path.suffix.removeprefix(".") or "png"
+    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "pgf": None}
+    root = figure.figure if isinstance(figure, SubFigure) else figure
+    with write_whole(path) as temporary:
+        root.savefig(temporary, format=kind, metadata=dateless.get(kind))

@@ -1,0 +1,128 @@
+"""Pictures as SVG inside the page: its fonts, its colours in light and dark, few bytes."""
+
+import base64
+import io
+import json
+import re
+from html import escape
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from agewise.report.style import INKS, LIGHT
+
+#: What stands for a colour of a picture in the page's style sheet.
+_VARIABLES = {hexa: f"var(--p{index})" for index, hexa in enumerate(LIGHT)} | {
+    light: f"var(--{name})" for name, (light, _) in INKS.items()
+}
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_ALIKE = re.compile(r'(<use [^>]*? style="([^"]*)"/>)(?:<use [^>]*? style="\2"/>)+')
+_IMAGE = re.compile(r'<image [^>]*?href="data:image/png;base64,\s*([^"]+)"[^>]*?/>', re.DOTALL)
+
+
+def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
+    """The figure as an element of the page, drawn in the page's style.
+
+    ``name`` makes the names in it unique on the page and ``label`` says in words what it shows.
+    ``linked`` is "rounds" if its horizontal axis counts rounds, so that the page's cursor stands
+    on it.
+    """
+    series = _name_series(figure)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = _IMAGE.sub(_masked, text)
+    text = _own_names(text, name, {each for names in series for each in names})
+    text = _paint(text)
+    text = re.sub(r"<defs>\s*</defs>", "", text)
+    width, height = 72 * figure.get_size_inches()
+    frames = [
+        _frame(axis, named, (width, height))
+        for axis, named in zip(figure.axes, series, strict=True)
+    ]
+    chart = {"over": linked, "axes": frames}
+    head = (
+        f'<svg class="pic" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}" data-name="{escape(name)}" '
+        f'data-chart="{escape(json.dumps(chart))}">'
+    )
+    return head + text[text.index(">") + 1 :].strip()
+
+
+def _name_series(figure: Figure) -> list[dict[str, str]]:
+    """The lines of each axis that have a name, by the name of their element."""
+    named = []
+    for place, axis in enumerate(figure.axes):
+        lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
+        for index, line in enumerate(lines):
+            line.set_gid(f"series-{place}-{index}")
+        named.append({str(line.get_gid()): str(line.get_label()) for line in lines})
+    return named
+
+
+def _frame(axis: Axes, series: dict[str, str], size: tuple[float, float]) -> dict[str, Any]:
+    """Where the axis is in the picture, and which values its edges stand for."""
+    box = axis.get_position()
+    width, height = size
+    return {
+        "x": [round(box.x0 * width, 2), round(box.x1 * width, 2)],
+        "y": [round((1 - box.y0) * height, 2), round((1 - box.y1) * height, 2)],
+        "from": [*map(float, axis.get_xlim()), *map(float, axis.get_ylim())],
+        "series": series,
+    }
+
+
+def _masked(found: re.Match[str]) -> str:
+    """A picture of grey levels as a mask, so that the page chooses the colours of its ends."""
+    image = Image.open(io.BytesIO(base64.b64decode(re.sub(r"\s", "", found[1])))).convert("L")
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    at = " ".join(re.findall(r' ((?:transform|x|y|width|height)="[^"]*")', found[0]))
+    image_tag = f'<image {at} preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
+    return (
+        f'<mask id="mask">{image_tag}</mask><rect {at} class="fresh"/>'
+        f'<g mask="url(#mask)"><rect {at} class="stale"/></g>'
+    )
+
+
+def _own_names(text: str, name: str, series: set[str]) -> str:
+    """Names that only this picture has; those that nothing refers to are left out."""
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text)) | series
+
+    def renamed(found: re.Match[str]) -> str:
+        kept = found[1] in used or found[1].startswith("square-")
+        return f' id="{name}-{found[1]}"' if kept else ""
+
+    text = re.sub(r' id="([^"]*)"', renamed, text)
+    text = re.sub(r'xlink:href="#', f'href="#{name}-', text)
+    return re.sub(r"url\(#", f"url(#{name}-", text)
+
+
+def _paint(text: str) -> str:
+    """Colours by the page's names, the page's font, and coordinates to a tenth of a point."""
+    for hexa, variable in _VARIABLES.items():
+        text = text.replace(hexa, variable)
+    text = re.sub(r"font: (?:(?:bold|italic|\d+) )*([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r"font-family: [^;\"]*;?", "", text)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*\)"', "", text)
+    text = re.sub(r'( [xy]=")(-?\d+\.\d+)', lambda at: f"{at[1]}{float(at[2]):.1f}", text)
+    text = re.sub(r' d="[^"]*"', _short_path, text)
+    return _ALIKE.sub(_grouped, re.sub(r">\s+<", "><", text))
+
+
+def _grouped(found: re.Match[str]) -> str:
+    """Markers of one style, which is said once."""
+    style = found[2]
+    return f'<g style="{style}">' + found[0].replace(f' style="{style}"', "") + "</g>"
+
+
+def _short_path(found: re.Match[str]) -> str:
+    rounded = _NUMBER.sub(lambda number: f"{round(float(number[0]), 1):g}", found[0])
+    return re.sub(r"\s+", " ", rounded).replace(" L ", "L")

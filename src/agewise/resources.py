@@ -1,0 +1,99 @@
+"""What a run will take of the machine, said before it starts: memory and time."""
+
+import itertools
+from typing import NamedTuple
+
+from agewise import data, learn
+from agewise.memory import bytes_text, require_memory
+from agewise.scenario import KMeans, Learn, Linear, Mlp, Scenario, Torch, require_scenario
+
+#: Models that a round has in memory besides those of the UEs: before and after, and work space.
+_MODELS_BESIDE = 6
+
+
+def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
+    """Raise ``ValueError`` with the amount if a run would need more memory than there is.
+
+    ``kept_rounds`` is how many rounds are kept at a time, all of the run if not given.
+    """
+    require_scenario(scenario)
+    cell, learning = scenario.cell, scenario.learn
+    length = scenario.run.rounds if kept_rounds is None else kept_rounds
+    size = f"cell.ues = {cell.ues:,} and cell.subchannels = {cell.subchannels:,}"
+    steps, batch = learning.local_steps, learning.batch_size
+    needs = {
+        f"gains with {size}": 8.0 * cell.ues * cell.subchannels,
+        f"records of run.rounds = {length:,} with {size}": length
+        * (24.0 * cell.ues + 24.0 * cell.subchannels),
+        # The samples that a UE draws, and the slopes of a batch.
+        f"learn.local_steps = {steps:,} with learn.batch_size = {batch:,}": batch
+        * (8.0 * steps + 64.0),
+    }
+    require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
+    if not isinstance(learning.model, Linear | KMeans):
+        numbers, models = _model_length(scenario), min(cell.ues, cell.subchannels) + _MODELS_BESIDE
+        what = f"learn.model = {learning.model.kind!r} with {numbers:,} numbers for {models} models"
+        require_memory(4.0 * numbers * models, what)
+    for memory in kept_memories(scenario):
+        require_memory(memory.bytes, memory.what)
+
+
+class KeptMemory(NamedTuple):
+    """What a part of learning keeps that has a model's length of numbers for every UE."""
+
+    part: str
+    kind: str
+    ues: int
+    length: int
+    bytes: int
+
+    @property
+    def what(self) -> str:
+        """What the memory is for, with the names of the fields that decide it."""
+        return (
+            f"learn.{self.part} = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"{self.length:,} numbers"
+        )
+
+    def __str__(self) -> str:
+        """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
+        numbers = f"{self.ues:,} x {self.length:,} numbers"
+        who = f"{self.kind} keep" if self.part == "local" else f"{self.kind} {self.part} keeps"
+        return f"{who} {numbers}: {bytes_text(self.bytes)}"
+
+
+def kept_memories(scenario: Scenario) -> list[KeptMemory]:
+    """What aggregation, compression and the local objective will keep for every UE."""
+    settings, ues = scenario.learn, scenario.cell.ues
+    parts = (
+        (learn.keeps_updates, learn.memory_bytes, "aggregation", settings.aggregation.kind),
+        (learn.keeps_unsent, learn.compression_bytes, "compression", settings.compression.kind),
+        (learn.keeps_variates, learn.variates_bytes, "local", settings.local.kind),
+    )
+    kept = []
+    for keeps, size, part, kind in parts:
+        if keeps(settings):
+            length = _model_length(scenario)
+            kept.append(KeptMemory(part, kind, ues, length, size(settings, ues, length)))
+    return kept
+
+
+def expected_seconds(scenario: Scenario) -> float:
+    """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
+    cell, learning = scenario.cell, scenario.learn
+    scheduled = min(cell.ues, cell.subchannels) / 2
+    samples = scheduled * learning.local_steps * learning.batch_size
+    learned = _seconds_of_sample(learning) * samples
+    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + learned)
+
+
+def _model_length(scenario: Scenario) -> int:
+    return learn.model_length(data.load_once(scenario.data), scenario.learn)
+
+
+def _seconds_of_sample(settings: Learn) -> float:
+    """Roughly what a step on one sample takes, with some 200 features that are not 0."""
+    if isinstance(settings.model, Mlp):
+        widths = (200, *settings.model.hidden_widths, 10)
+        return 1e-10 * sum(before * behind for before, behind in itertools.pairwise(widths))
+    return 1e-4 if isinstance(settings.model, Torch) else 5e-7

@@ -1,0 +1,242 @@
+"""What a channel means before anything is simulated on it: measured block by block."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import learn
+from agewise.checks import real_number, whole_number
+from agewise.radio import Block, Channel, ModelledChannel, RecordedChannel, make_channel, open_gains
+from agewise.radio.channel import make_surroundings
+from agewise.random import Streams
+from agewise.scenario import ModelledChannel as ModelledSection
+from agewise.scenario import Scenario, require_scenario
+from agewise.spectrum import Uplink
+from agewise.spectrum.reach import needs
+
+_Floats = NDArray[np.float64]
+ROUNDS = 100
+#: Correlations are measured on so many UEs and numbers at most, and up to this lag in rounds.
+_SAMPLED_UES, _SAMPLED_NUMBERS, _LONGEST_LAG = 200, 2_000_000, 20
+_GRID = 161
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """The cell seen from above: squares of a grid ``[y, x]`` from -reach to reach.
+
+    ``snr_db`` is the mean SNR of a UE outdoors there with all power on one subchannel, NaN out of
+    reach; ``line_of_sight`` is ``None`` where the path loss knows none.
+    """
+
+    reach_m: float
+    snr_db: _Floats
+    line_of_sight: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelView:
+    """What was measured in the first ``rounds`` blocks of a channel.
+
+    SNRs are in dB with all power on one subchannel. ``mean_snr_db[ue]`` is that of the mean gain
+    over rounds and subchannels, ``block_snr_db[ue, subchannel]`` that of the first block and
+    ``round_snr_db[round, sampled ue]`` that of each round. ``served_share[ue]`` are the rounds in
+    which a UE with the cell to itself reaches the threshold, ``needed[count]`` how often (of all
+    UEs and rounds) so many subchannels were the fewest that did, 0 if none. Correlations are those
+    of gains around the mean of their UE, ``[lag]`` from 0, NaN where nothing varies.
+    ``seen_error_db`` is the root mean square of what the access point is wrong by.
+    """
+
+    rounds: int
+    power_budget: float
+    rate_threshold: float | None
+    mean_snr_db: _Floats
+    block_snr_db: _Floats
+    round_snr_db: _Floats
+    time_correlation: _Floats
+    frequency_correlation: _Floats
+    served_share: _Floats | None
+    needed: _Floats | None
+    seen_error_db: float | None
+    positions_m: _Floats | None
+    line_of_sight: NDArray[np.bool_] | None
+    area: Area | None
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return self.mean_snr_db.size
+
+    @property
+    def subchannel_count(self) -> int:
+        """N, the number of subchannels."""
+        return int(self.block_snr_db.shape[1])
+
+    @property
+    def never_served(self) -> int | None:
+        """UEs that reached the threshold in no round, even with the cell to themselves."""
+        return None if self.served_share is None else int((self.served_share == 0).sum())
+
+    def summary(self) -> dict[str, Any]:
+        """The table: plain numbers by name, ``None`` where there is nothing to say."""
+        shares = np.percentile(self.mean_snr_db, [5, 50, 95])
+        found: dict[str, Any] = {
+            "ues": self.ue_count,
+            "subchannels": self.subchannel_count,
+            "rounds": self.rounds,
+            "power_budget": self.power_budget,
+            "rate_threshold": self.rate_threshold,
+            "mean_snr_db_5%": shares[0],
+            "mean_snr_db_median": shares[1],
+            "mean_snr_db_95%": shares[2],
+            "line_of_sight_share": _mean(self.line_of_sight),
+            "time_correlation_1": _at(self.time_correlation, 1),
+            "frequency_correlation_1": _at(self.frequency_correlation, 1),
+            "seen_error_db": self.seen_error_db,
+        }
+        if self.needed is not None and self.served_share is not None:
+            counts = np.arange(self.needed.size)
+            reached = self.needed[1:].sum()
+            mean = float(self.needed @ counts / reached) if reached > 0 else None
+            found |= {
+                "one_subchannel_share": float(self.needed[1]),
+                "needed_subchannels_mean": mean,
+                "served_share": float(self.served_share.mean()),
+                "never_served": self.never_served,
+            }
+        return {name: _plain(value) for name, value in found.items()}
+
+
+def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -> ChannelView:
+    """Measure the channel of a scenario in so many rounds, by default all of a run up to 100."""
+    require_scenario(scenario)
+    count = (
+        min(scenario.run.rounds, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)
+    )
+    scenario = scenario.with_(**{"run.rounds": count})
+    streams = Streams(seed)
+    channel = make_channel(scenario, streams)
+    return _view(channel, count, learn.rate_threshold(scenario), _area(scenario, streams))
+
+
+def view_trace(
+    path: Path | str, rate_threshold: float | None = None, rounds: int | None = None
+) -> ChannelView:
+    """The same of the gains in a file, with needs where a threshold is given."""
+    trace = open_gains(path)
+    held = int(trace.gains.shape[0])
+    count = min(held, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1, held)
+    if 0 in trace.gains.shape:
+        raise ValueError(f"{path}: the trace is empty: its gains have shape {trace.gains.shape}")
+    if rate_threshold is not None and real_number("rate_threshold", rate_threshold) < 0:
+        raise ValueError(f"rate_threshold must not be negative, and is {rate_threshold:g}")
+    channel = RecordedChannel(trace, trace.power_budget or 1.0)
+    return _view(channel, count, rate_threshold, None)
+
+
+def _view(
+    channel: Channel, rounds: int, rate_threshold: float | None, area: Area | None
+) -> ChannelView:
+    """One pass over the blocks, of which one at a time is kept."""
+    ues, subchannels, budget = channel.ue_count, channel.subchannel_count, channel.power_budget
+    size = max(1, min(_SAMPLED_UES, _SAMPLED_NUMBERS // (rounds * subchannels)))
+    sampled = np.unique(np.linspace(0, ues - 1, min(size, ues)).astype(np.int64))
+    kept = np.empty((rounds, sampled.size, subchannels))
+    total, errors = np.zeros(ues), np.zeros(2)
+    served, needed = np.zeros(ues), np.zeros(subchannels + 1)
+    for t in range(rounds):
+        block = channel.block(t)
+        kept[t] = block.true[sampled]
+        total += block.true.mean(axis=1)
+        errors += _squared_error_db(block)
+        if rate_threshold is not None:
+            need, _ = needs(Uplink(block.true, budget, rate_threshold), np.arange(subchannels))
+            served += need > 0
+            needed += np.bincount(need, minlength=subchannels + 1)
+    first = channel.block(0)
+    known = rate_threshold is not None
+    return ChannelView(
+        rounds=rounds,
+        power_budget=budget,
+        rate_threshold=rate_threshold,
+        mean_snr_db=decibels(total / rounds * budget),
+        block_snr_db=decibels(first.true * budget),
+        round_snr_db=decibels(kept.mean(axis=2) * budget),
+        time_correlation=_correlation(kept, 0, min(_LONGEST_LAG, rounds // 2)),
+        frequency_correlation=_correlation(kept, 2, subchannels - 1),
+        served_share=served / rounds if known else None,
+        needed=needed / (rounds * ues) if known else None,
+        seen_error_db=math.sqrt(errors[0] / errors[1]) if errors[0] > 0 else None,
+        positions_m=first.positions_m,
+        line_of_sight=_sight(channel) if area and area.line_of_sight is not None else None,
+        area=area,
+    )
+
+
+def decibels(ratios: _Floats) -> _Floats:
+    """Ratios in dB, -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(10.0 * np.log10(ratios))
+
+
+def _squared_error_db(block: Block) -> _Floats:
+    """The sum of squares of what is seen wrong, in dB, and the numbers that are compared."""
+    if block.seen is block.true:
+        return np.array([0.0, block.true.size])
+    both = (block.seen > 0) & (block.true > 0)
+    wrong = decibels(block.seen[both] / block.true[both])
+    return np.array([float(wrong @ wrong), wrong.size])
+
+
+def _correlation(gains: _Floats, axis: int, longest: int) -> _Floats:
+    """``[lag]`` along an axis of ``gains[round, ue, subchannel]``, the UEs as one population."""
+    means = gains.mean(axis=(0, 2), keepdims=True)
+    varied = np.moveaxis(gains / np.where(means > 0, means, 1.0) - (means > 0), axis, 0)
+    power = float((varied * varied).mean())
+    if power < 1e-18:
+        return np.full(longest + 1, np.nan)
+    lagged = (varied[: len(varied) - lag] * varied[lag:] for lag in range(longest + 1))
+    return np.array([product.mean() for product in lagged]) / power
+
+
+def _sight(channel: Channel) -> NDArray[np.bool_] | None:
+    return channel.places.at(0).line_of_sight if isinstance(channel, ModelledChannel) else None
+
+
+def _area(scenario: Scenario, streams: Streams) -> Area | None:
+    """The mean SNR at every place of the cell, where a model says it."""
+    settings = scenario.channel
+    if not isinstance(settings, ModelledSection):
+        return None
+    bandwidth_hz = scenario.cell.subchannel_bandwidth_hz or 0.0
+    surroundings = make_surroundings(settings, bandwidth_hz, streams)
+    reach_m = float(settings.placement.reach_m)
+    middles = reach_m * ((np.arange(_GRID) + 0.5) * (2.0 / _GRID) - 1.0)
+    x, y = np.meshgrid(middles, middles)
+    gains, seen = surroundings.mean_gains(np.column_stack([x.ravel(), y.ravel()]))
+    snr_db = decibels(gains * surroundings.scale.power_budget).reshape(x.shape)
+    inside = x * x + y * y <= reach_m * reach_m
+    return Area(
+        reach_m=reach_m,
+        snr_db=np.where(inside, snr_db, np.nan),
+        line_of_sight=None if surroundings.sight is None else seen.reshape(x.shape) & inside,
+    )
+
+
+def _mean(values: NDArray[np.bool_] | None) -> float | None:
+    return None if values is None else float(values.mean())
+
+
+def _at(values: _Floats, lag: int) -> float | None:
+    return float(values[lag]) if values.size > lag else None
+
+
+def _plain(value: Any) -> Any:
+    """A number as Python has it; ``None`` if it is none."""
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value
