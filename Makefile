@@ -9,7 +9,8 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: test-slow bench bench-flower bench-exact bench-greedy bench-peers fuzz crash picture clean
+.PHONY: test-slow federation test-faults bench bench-flower bench-exact bench-greedy bench-peers fuzz crash
+.PHONY: picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -70,6 +71,17 @@ unit-flower: $(FLOWER_READY)
 # What takes minutes: kernels for old processors, kills at every file operation.
 test-slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# A SuperLink and six SuperNodes on this machine over links that differ, trained with age-based,
+# with max-pack and with random selection (a quarter of an hour; FEDERATION=--short for minutes).
+FEDERATION ?=
+federation: $(FLOWER_READY)
+	@$(FLOWER_BIN)/python -m benchmarks.federation $(FEDERATION)
+
+# Faults of a real federation, and the short form of `make federation`: ten minutes, so not in
+# `make test`.
+test-faults: $(FLOWER_READY)
+	$(FLOWER_BIN)/pytest -x tests_extra/flower/faults.py
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.

@@ -38,8 +38,9 @@ class InProcessGrid(Grid):
     ``delay_s(number, t)`` is when the reply can be pulled.
     """
 
-    def __init__(self, app, present, delay_s=None, keys=True):
+    def __init__(self, app, present, delay_s=None, keys=True, config=None):
         self.app, self._present, self._delay_s, self._keys = app, present, delay_s, keys
+        self._config = config or {}
         self.t, self._count, self._replies, self.asked = 0, itertools.count(1), {}, []
 
     def set_run(self, run): ...
@@ -66,7 +67,7 @@ class InProcessGrid(Grid):
             message.metadata.__dict__["_message_id"] = id_ = f"message {next(self._count)}"
             node = message.metadata.dst_node_id
             self.asked.append((self.t, message.metadata.message_type, node - 1000))
-            context = Context(1, node, {"partition-id": node - 1000}, RecordDict(), {})
+            context = Context(1, node, {"partition-id": node - 1000}, RecordDict(), self._config)
             try:
                 reply = self.app(message, context)
             except Exception:

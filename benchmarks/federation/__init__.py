@@ -1,0 +1,1 @@
+"""A Flower federation on this machine: SuperLink and SuperNodes with TLS, keys and shaped links."""
