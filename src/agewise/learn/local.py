@@ -45,7 +45,7 @@ class LocalObjective(Protocol):
         ...
 
     def receive(self, state: State, updates: Updates, sizes: NDArray[np.int64], t: int) -> State:
-        """The state after round ``t``, in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        """The state after round ``t``, in which these updates arrived; ``sizes[ue]`` is ``|D_k|``."""
         ...
 
 
