@@ -15,7 +15,7 @@ project = "Agewise"
 copyright = "the Agewise developers"  # noqa: A001 (Sphinx's name)
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "site_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "site_pages"]
 exclude_patterns = ["_build", "_ext"]
 html_theme = "furo"
 html_title = f"Agewise {__version__}"

@@ -71,7 +71,7 @@ def run_cells(cells: list[str], name: str) -> list[Shown]:
     """What each cell shows; `CellError` for the first that does not run."""
     module = types.ModuleType(f"tutorial_{re.sub(r'[^a-z0-9]', '_', name)}")
     shown = []
-    with _own_folder(), mock.patch.dict(sys.modules, {module.__name__: module}):
+    with _own_folder(module):
         for number, code in enumerate(cells, 1):
             try:
                 shown.append(_run(code, module))
@@ -161,6 +161,14 @@ def _text_in(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def _own_folder() -> Iterator[None]:
+def _own_folder(module: types.ModuleType) -> Iterator[None]:
+    """An empty folder to work in, whose modules can be imported and are forgotten afterwards."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        yield
+        sys.modules[module.__name__] = module
+        sys.path.insert(0, folder)
+        try:
+            yield
+        finally:
+            sys.path.remove(folder)
+            for name in [module.__name__, *(file.stem for file in Path(folder).glob("*.py"))]:
+                sys.modules.pop(name, None)

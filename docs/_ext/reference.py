@@ -91,7 +91,7 @@ def _sections(section: type[Section], path: str) -> Iterator[str]:
         if field.description:
             yield _sentence(field.description)
         if not field.is_required():
-            yield f"Default: `{getattr(field.get_default(call_default_factory=True), 'kind', None)}`."
+            yield f"Default: {_default_of(field)}."
         for kind in kinds:
             yield _kind(kind)
         seen: set[str] = set()
@@ -210,7 +210,7 @@ def _as_markdown(docstring: str) -> str:
     """A docstring as Markdown: only its marks for code differ, and examples become blocks."""
     text = docstring.replace("``", "`")
     return re.sub(
-        r"((?:^>>> .*\n?(?:^(?!\s*$).*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M
+        r"((?:^>>> .*\n?(?:^(?!\s*$).*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.MULTILINE
     )
 
 

@@ -8,11 +8,15 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 _GENERATED = re.compile(r"^```\{generated\} (\w+)\n```$", re.MULTILINE)
+#: Files above this folder, and the pages that include them.
+_PAGES = {"](../SECURITY.md)": "](security.md)", "](../CHANGELOG.md)": "](changes.md)"}
 _logger = logging.getLogger(__name__)
 
 
-def _complete(app: Sphinx, name: str, source: list[str]) -> None:
+def _complete(_app: Sphinx, name: str, source: list[str]) -> None:
     """Put output and generated parts into the text of a page."""
+    for outside, page in _PAGES.items():
+        source[0] = source[0].replace(outside, page)
     source[0] = _GENERATED.sub(lambda found: generated(found[1]), source[0])
     if CELL.search(source[0]):
         try:

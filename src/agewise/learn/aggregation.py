@@ -83,7 +83,7 @@ class Aggregator(Protocol):
     """A rule that makes the next model: state in, updates in, model and state out."""
 
     def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for so many UEs and models of this length."""
+        """The arrays of a state, for this number of UEs and models of this length."""
         ...
 
     def start(self, ues: int, length: int) -> State:
