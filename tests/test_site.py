@@ -39,7 +39,7 @@ def test_every_public_name_is_described(site):
     described = set(_described(site))
     for room in reference.ROOMS:
         if room == "flower":  # its names are known only where Flower is
-            names = re.findall(r'^    "(\w+)",$', _source("flower/__init__.py"), flags=re.M)
+            names = re.findall(r'^    "(\w+)",$', _source("flower/__init__.py"), flags=re.MULTILINE)
             assert names
         else:
             names = reference.public_names(room)
