@@ -193,3 +193,26 @@ def test_impulse_responses_need_a_bandwidth(tmp_path):
     trace_files.sionna(tmp_path / "cir.npz")
     with pytest.raises(ValueError, match="set cell.subchannel_bandwidth_hz"):
         make_channel(tiny(channel=trace_channel(tmp_path, "sionna")), Streams(0))
+
+
+@pytest.mark.parametrize(
+    ("fading", "sentence"),
+    [
+        ({"kind": "rayleigh", "frequency": "eva"},
+         "channel.format.fading.frequency = eva needs cell.subchannel_bandwidth_hz"),
+        ({"kind": "rayleigh", "time": {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}},
+         "and alias: set channel.format.round_s to at most 0.04"),
+    ],
+)  # fmt: skip
+def test_overlays_that_cannot_be_are_named_by_their_own_fields(tmp_path, fading, sentence):
+    channel = trace_channel(tmp_path, "drive-test", format=trace_files.DRIVE | {"fading": fading})
+    with pytest.raises(ValueError, match=sentence):
+        make_channel(tiny(channel=channel), Streams(0))
+
+
+def test_an_overlay_may_be_a_delay_line(tmp_path):
+    snr = trace_files.drive_test(tmp_path / "d.csv")
+    taps = trace_files.DRIVE | {"fading": {"kind": "rayleigh", "frequency": "epa"}}
+    gains = gains_of(tmp_path / "d.csv", taps) / 10 ** (snr[:16:2, :, np.newaxis] / 10)
+    assert abs(gains.mean() - 1.0) < 4 / np.sqrt(8 * 12)  # one draw for each UE and round
+    assert np.corrcoef(gains[..., 0].ravel(), gains[..., 1].ravel())[0, 1] > 0.95

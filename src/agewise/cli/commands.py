@@ -181,7 +181,7 @@ def compare_command(
         fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -226,7 +226,7 @@ def sweep_command(
         fail_fast=fail_fast,
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 

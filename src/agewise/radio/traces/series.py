@@ -102,11 +102,20 @@ class MeanSnrs:
     def drawn(self, size: Size, streams: Streams) -> Trace:
         """Fading from the seed varies the gains over the subchannels around these means."""
         settings, width_hz = self.settings, size.bandwidth_hz
-        require_fading(settings.fading, width_hz, settings.round_s, 0.0, knows_sight=False)
+        _require_overlay(settings, width_hz)
         cell = Cell(ues=size.ues, subchannels=size.subchannels, subchannel_bandwidth_hz=width_hz)
         fading = make_fading(settings.fading, cell, settings.round_s, streams)
         faded = _Faded(self.snr, self.positions_m, fading, size.subchannels)
         return Trace(faded, None, self.positions_m)
+
+
+def _require_overlay(settings: Ns3SinrFormat | DriveTestFormat, width_hz: float | None) -> None:
+    """Raise ``ValueError`` if this fading cannot be; its fields are those of the format here."""
+    try:
+        require_fading(settings.fading, width_hz, settings.round_s, 0.0, knows_sight=False)
+    except ValueError as error:
+        text = str(error).replace("channel.fading", "channel.format.fading")
+        raise ValueError(text.replace("channel.round_s", "channel.format.round_s")) from None
 
 
 @dataclass(frozen=True, eq=False)
