@@ -1,5 +1,6 @@
 """How the documentation site is built: ``make docs``, offline, with warnings as errors."""
 
+import logging
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import stand_ins
 from agewise.version import __version__
 
 stand_ins.install()
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # a word for every table of every font
 
 project = "Agewise"
 copyright = "the Agewise developers"  # noqa: A001 (Sphinx's name)

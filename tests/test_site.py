@@ -89,7 +89,7 @@ def test_cells_show_prints_values_files_and_commands():
     shown = cells.run_cells(
         [
             "%%writefile note.txt\nin a file\n",
-            "print('printed')\nopen('note.txt').read()\n",
+            "from pathlib import Path\nprint('printed')\nPath('note.txt').read_text()\n",
             "!cat note.txt\n!agewise policies\n",
             "x = 1\n",
             "x + 1\n",

@@ -26,8 +26,9 @@ def test_the_small_network_of_the_tutorial_learns(tmp_path):
             "cell.ues": 10,
             "cell.subchannels": 4,
             "run.rounds": 4,
+            "run.evaluate_every": 4,
         }
     )
-    accuracy = agewise.simulate(scenario, "age-based").accuracy
-    assert np.isfinite(accuracy).all()
-    assert accuracy.max() > 0.15  # ten classes: 0.1 by chance, with a deviation of 0.003
+    accuracy = agewise.simulate(scenario, "age-based").accuracy[-1]
+    assert np.isfinite(accuracy)
+    assert accuracy > 0.15  # ten classes: 0.1 by chance, with a deviation of 0.003
