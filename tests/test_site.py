@@ -151,6 +151,7 @@ def test_policy_reference_says_what_policies_take():
     text = reference.policy_reference()
     assert "| `epsilon` | `0.9` | in [0, 1] |" in text
     assert "one of random, lowest-index" in text
+    assert "| `alpha` | `0.5` | a finite number |" not in text
     for name in agewise.policies.names():
         part = text.split(f"## {name}\n")[1].split("\n## ")[0]
         for parameter in agewise.policies.make_policy(name).parameters:

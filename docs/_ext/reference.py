@@ -23,7 +23,7 @@ ROOMS = (
 )  # fmt: skip
 _LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 #: Of no kind that a parameter takes, and beyond every range: a check of it says what it wants.
-_WRONG = (-1e300, "no such choice")
+_WRONG = (-1e300, 1e300, "no such choice")
 
 
 def generated(what: str) -> str:
