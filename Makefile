@@ -72,7 +72,7 @@ docs: $(READY)
 
 # What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
-	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower
+	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower src/agewise/learn/neural
 
 # Valid input, changed at random: a clean error or a valid result. `make test` has a form of ten
 # seconds. Failed input is kept in fuzz-failures/.

@@ -1,5 +1,6 @@
-"""Modules that need Flower are looked at only where it is installed."""
+"""Modules that need Flower or PyTorch are looked at only where these are installed."""
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("flwr") else ["src/agewise/flower"]
+_NEEDED = {"flwr": "src/agewise/flower", "torch": "src/agewise/learn/neural"}
+collect_ignore = [folder for package, folder in _NEEDED.items() if not find_spec(package)]

@@ -1,6 +1,8 @@
 """The command line as a user meets it: output, exit codes, one sentence for a mistake."""
 
+import contextlib
 import inspect
+import io
 import json
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.cli import app
+from agewise.cli import app, main
 from agewise.cli.options import split_values, variations_of
 from tests.scenarios import tiny
 
@@ -26,9 +28,26 @@ def files(tmp_path):
     return tmp_path
 
 
-def agewise_command(*arguments, cwd=None):
-    command = [sys.executable, "-c", "from agewise.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+def agewise_command(*arguments, cwd="."):
+    """The command in this process, which is far quicker than one of its own."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["agewise", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+    said = []
+    for stream in (out, err):
+        stream.flush()
+        said.append(stream.buffer.getvalue().decode())
+    return subprocess.CompletedProcess(arguments, code, *said)
 
 
 RULE = ("--power", "10", "--rate-threshold", "2.4")

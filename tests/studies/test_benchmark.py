@@ -185,7 +185,7 @@ def test_aggregations_are_compared_with_the_average(made, tmp_path):
         ["plain"], [0, 1], tmp_path, make_engine("inline", None, None), quiet=True
     )
     rows = table.table("plain").to_dicts()
-    assert len(rows) == 4 * 5
+    assert len(rows) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
     scores = table.scores["plain"]
     raw = []
     for row in rows:

@@ -164,7 +164,7 @@ def test_reproduce_explains_and_goes_on(tmp_path, monkeypatch):
     kept = json.loads((tmp_path / "explanation.json").read_bytes())
     assert kept["sentences"] == found.sentences
     page = agewise.write_page(made.result).read_text(encoding="utf-8")
-    assert "What explains the gain" in page
+    assert "What goes with the gain" in page
     assert "data:image/png;base64," in page
     damaged = tmp_path / "explanation" / "seed-0002.json"
     damaged.write_bytes(damaged.read_bytes().replace(b'"seed": 2', b'"seed": 3'))

@@ -13,10 +13,10 @@ from torch.nn import functional
 from agewise import Streams, simulate
 from agewise.data import divide, load, mnist
 from agewise.learn import add_module, make_learner, model_length, set_threads
-from agewise.learn.batched import Batched, can_batch
 from agewise.learn.neural import TorchLearner
-from agewise.learn.replica import Replica, pool_faster
-from agewise.learn.training import image_shape
+from agewise.learn.neural.batched import Batched, can_batch
+from agewise.learn.neural.replica import Replica, pool_faster
+from agewise.learn.neural.training import image_shape
 from tests.scenarios import tiny
 from tests_extra.torch import modules
 

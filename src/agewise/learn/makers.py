@@ -49,7 +49,7 @@ def maker_of(model: Torch, shape: tuple[int, ...], classes: int) -> Callable[[],
     if model.source is not None:
         return functools.partial(_from_file(model.source), **arguments)
     if model.name in _NAMES:
-        built_in: dict[str, Maker] = import_module("agewise.learn.modules").BUILT_IN
+        built_in: dict[str, Maker] = import_module("agewise.learn.neural.modules").BUILT_IN
         return functools.partial(built_in[model.name], shape, classes, **arguments)
     added = added_maker(model)
     if added is None:

@@ -4,7 +4,7 @@ Every UE trains on a copy of the module with one PyTorch thread; UEs run side by
 threads, which PyTorch's operations do not keep waiting. On the CPU a run gives the same bytes each
 time on one kind of processor with one version of PyTorch, whatever the number of threads; on
 another kind, PyTorch may choose other kernels, whose last bits differ. On a GPU, where UEs are
-trained together (`agewise.learn.batched`), two runs agree to the last bits only as far as
+trained together (`agewise.learn.neural.batched`), two runs agree to the last bits only as far as
 PyTorch's kernels for that GPU do.
 """
 
@@ -20,11 +20,11 @@ from agewise.core.neural import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.extras import require
 from agewise.learn.base import Evaluation, Params, penalty_of
-from agewise.learn.batched import Batched, can_batch
 from agewise.learn.makers import maker_of
-from agewise.learn.randomness import Watched, seeded
-from agewise.learn.replica import Replica
-from agewise.learn.training import Descent, Loss, find_loss, image_shape, require_fit
+from agewise.learn.neural.batched import Batched, can_batch
+from agewise.learn.neural.randomness import Watched, seeded
+from agewise.learn.neural.replica import Replica
+from agewise.learn.neural.training import Descent, Loss, find_loss, image_shape, require_fit
 from agewise.random import Streams
 from agewise.scenario import Learn, Torch
 
@@ -60,7 +60,7 @@ class Source(NamedTuple):
 class TorchLearner:
     """The module that ``make_model()`` gives, trained on the samples of each UE.
 
-    A model is the flat vector of its parameters and floating buffers (`agewise.learn.replica`).
+    A model is the flat vector of its parameters and floating buffers (`Replica`).
     ``loss`` is the name of a loss or a function of outputs and labels that gives the mean over the
     samples. ``optimiser`` is a name of ``torch.optim``; it starts afresh in every round.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agewise.data import Dataset
 from agewise.extras import require
 from agewise.learn.base import Params, proximal_weight
-from agewise.learn.replica import Replica
+from agewise.learn.neural.replica import Replica
 from agewise.scenario import L1, L2, Learn
 from agewise.scenario.errors import nearest
 

@@ -9,7 +9,7 @@ import copy
 from typing import Any
 
 from agewise.extras import require
-from agewise.learn.training import Descent, Loss
+from agewise.learn.neural.training import Descent, Loss
 
 torch: Any = require("torch", "torch")
 
