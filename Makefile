@@ -9,8 +9,8 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: test-slow federation test-faults bench bench-flower bench-exact bench-greedy bench-peers fuzz crash
-.PHONY: picture clean
+.PHONY: docs test-slow federation test-faults bench bench-flower bench-exact bench-greedy bench-peers
+.PHONY: fuzz crash picture clean
 
 reproduce: $(READY)
 	@$(BIN)/agewise reproduce --explain
@@ -63,6 +63,13 @@ contracts: $(READY)
 # Two processes: the tests of one file stay together.
 unit: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# The documentation site, offline: tutorials are executed, warnings are errors. `make test` builds it
+# too, in a folder of its own.
+docs: $(READY)
+	@echo "Building the site; its tutorials run, which takes about a minute ..."
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 # What needs Flower or PyTorch, with the examples in docstrings.
 unit-flower: $(FLOWER_READY)
@@ -138,4 +145,4 @@ picture: $(READY)
 	AGEWISE_PICTURE=$(CURDIR)/docs/images/report.png $(BIN)/pytest -q tests/report -k picture
 
 clean:
-	rm -rf .venv .venv-flower .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf docs/_build .venv .venv-flower .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

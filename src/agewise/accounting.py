@@ -207,7 +207,7 @@ def make_batteries(scenario: Scenario, streams: Streams) -> Batteries | None:
 
 
 def payload_bits(scenario: Scenario, length: int) -> float:
-    """The bits of an update to a model of so many weights, as compression leaves it."""
+    """The bits of an update to a model of ``length`` weights, as compression leaves it."""
     if isinstance(scenario.threshold, sections.PayloadThreshold):
         return scenario.threshold.payload_bits
     match scenario.learn.compression:

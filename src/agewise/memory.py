@@ -10,7 +10,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def require_memory(needed: float, what: str) -> None:
-    """Raise ``ValueError`` if so many bytes are more than this process can get."""
+    """Raise ``ValueError`` if this process cannot get this many bytes."""
     left = available_bytes()
     if left is not None and needed > left:
         raise ValueError(

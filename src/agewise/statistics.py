@@ -320,7 +320,7 @@ def time_to_target(
 
 
 def accuracy_at(accuracy: ArrayLike, spent: ArrayLike, points: ArrayLike) -> NDArray[np.float64]:
-    """``[seed, point]``: the accuracy of each run when it had spent so much, as last evaluated.
+    """``[seed, point]``: the accuracy of each run at these points of what it spent.
 
     ``accuracy[seed, round]`` is NaN where it was not evaluated, and ``spent[seed, round]`` is what
     had been spent by the end of each round. Nothing is extrapolated: NaN before the first

@@ -157,7 +157,7 @@ A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
         ("x.csv", trace_files.DRIVE, text(ROWS + "2,a,\n"), "'snr_db' must hold finite numbers"),
         ("x.csv", trace_files.DRIVE, text(ROWS + "2,a,nan\n"), "'snr_db' must hold finite numbers"),
         ("x.csv", trace_files.DRIVE, text(ROWS), "has 1 UEs and the scenario 12: set cell.ues=1"),
-        ("x.csv", trace_files.DRIVE, text(ROWS + "5,b,1\n"), "no time at which all 2 UEs are"),
+        ("x.csv", trace_files.DRIVE, text(ROWS + "5,b,1\n"), "all 2 UEs have values"),
         ("x.txt", trace_files.SINR, text("time\tIMSI\n0\t1\n"), "there is no column 'sinrLinear'"),
         ("x.txt", trace_files.SINR, text("% time\tIMSI\tsinrLinear\n0\t1\t-3\n"),
          "must be linear and not negative"),

@@ -96,7 +96,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 FailFast = Annotated[
     bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
 ]
-Every = Annotated[int, typer.Option(min=1, help="Solve every so many rounds to optimality.")]
+Every = Annotated[int, typer.Option(min=1, help="Solve every N-th round to optimality.")]
 Over = Annotated[
     str,
     typer.Option(
@@ -113,7 +113,7 @@ Points = Annotated[
 ]
 Target = Annotated[
     float | None,
-    typer.Option(help="Also what it took until the accuracy was so high: 0.8 is 80%."),
+    typer.Option(help="Also what it took to reach this accuracy: 0.8 is 80%."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

@@ -441,7 +441,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
     _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
     against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
-    _show(what, f"Accuracy after so many {axis.name}, % (95% interval){against}")
+    _show(what, f"Accuracy over {axis.name}, % (95% interval){against}")
     if family := _family(result, rows, axis.name):
         say(family)
     if shown.target is not None:

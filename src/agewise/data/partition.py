@@ -22,7 +22,7 @@ class Partition:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """|D_k|: the number of samples of each UE."""
+        """``|D_k|``: the number of samples of each UE."""
         return np.diff(self.offsets)
 
     def samples_of(self, ue: int) -> NDArray[np.int64]:

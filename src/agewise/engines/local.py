@@ -33,7 +33,7 @@ class Local:
     workers: int | None = None
 
     def processes(self, items: int) -> int:
-        """How many processes work on so many items."""
+        """How many processes work on this number of items."""
         return min(self.workers or available_cores(), items)
 
     def run(

@@ -93,7 +93,7 @@ def compare(
     the results last as long as the returned object, while the command always has a folder,
     ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
     with: max-pack by default, or the first where that is not among them. ``engine`` says where
-    the runs happen, with so many ``workers`` if it is local and at an ``address`` if it is ray.
+    the runs happen: with ``workers`` processes if it is local, at an ``address`` if it is ray.
 
     A run that fails is named in ``Result.failed`` and the others go on, unless ``fail_fast``; the
     next time it is tried again. If there is no other run, its error is raised.

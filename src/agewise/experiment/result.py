@@ -183,8 +183,8 @@ class Result:
     ) -> pl.DataFrame:
         """A row per policy and variation: intervals over seeds and paired differences.
 
-        Accuracies are those after so many rounds, or ``over`` seconds, joules, uses or bits, at
-        the ``points`` of that axis. Left out, these are some rounds, or parts of what the cheapest
+        Accuracies are those at the ``points`` of an axis: rounds, or ``over`` seconds, joules,
+        uses or bits. Left out, these are some rounds, or parts of what the cheapest
         run spent. NaN where a run has ended before. ``spent`` is what whole runs spent.
         """
         axis = self._axis(over)
@@ -251,7 +251,7 @@ def _points(given: Sequence[float] | None) -> list[float] | None:
 class HistoryCache:
     """Histories by file, read once as long as the file stays what it is.
 
-    Those that were used last are kept, up to so many bytes of rounds.
+    Those that were used last are kept, up to a limit in bytes.
     """
 
     def __init__(self, limit: int) -> None:

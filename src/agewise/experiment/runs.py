@@ -74,7 +74,7 @@ class Plan:
         variations: Iterable[Variation] = ({},),
         baseline: Policy | PolicyKey | str | None = None,
     ) -> "Plan":
-        """Policies by name or as objects, so many seeds from 0 on or these."""
+        """Policies by name or as objects; a number of seeds, counted from 0, or a list of them."""
         require_scenario(scenario)
         plain: list[Variation] = [
             {name: plain_value(value) for name, value in varied.items()} for varied in variations
@@ -200,7 +200,7 @@ def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]
 
 
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
-    """So many seeds from 0 on, or these, each once."""
+    """The seeds 0 to this number, exclusive, or the given ones, each once."""
     if isinstance(seeds, int):
         count = whole_number("seeds", seeds, least=1)
         require_memory(_SEED_BYTES * count, f"the list of {count:,} seeds")

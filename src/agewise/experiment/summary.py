@@ -69,7 +69,7 @@ class Measured:
         )
 
     def at(self, point: float) -> NDArray[np.float64]:
-        """``[seed]``: accuracy after so many rounds (seconds, joules), as last measured by then.
+        """``[seed]``: accuracy at this point (round, second, joule), as last measured by then.
 
         NaN for a run that has ended before.
         """

@@ -83,7 +83,7 @@ class Aggregator(Protocol):
     """A rule that makes the next model: state in, updates in, model and state out."""
 
     def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for so many UEs and models of this length."""
+        """The arrays of a state, for this number of UEs and models of this length."""
         ...
 
     def start(self, ues: int, length: int) -> State:
@@ -91,7 +91,7 @@ class Aggregator(Protocol):
         ...
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model after a round in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        """The model after a round in which these updates arrived; ``sizes[ue]`` is ``|D_k|``."""
         ...
 
 
@@ -101,7 +101,7 @@ def average(
     start: Params,
     factors: NDArray[np.float64] | None = None,
 ) -> tuple[Params, float | None]:
-    """The average of ``models[i]`` weighted by |D_k|, and the diversity of their updates.
+    """The average of ``models[i]`` weighted by ``|D_k|``, and the diversity of their updates.
 
     A policy may have its own ``factors`` of the updates: then the result is ``start`` plus the
     sum of ``factors[i] * (models[i] - start)``. Without models, ``start`` stays as it is.
@@ -139,7 +139,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Memory:
-    """The last update of every UE, weighted by |D_k| and less the older it is.
+    """The last update of every UE, weighted by ``|D_k|`` and less the older it is.
 
     MIFA (Gu, Huang, Zhang, Huang 2021): a UE that is not heard now counts with the update that it
     sent last, so that no data are forgotten between two turns. Here UEs count from their first
@@ -220,12 +220,12 @@ class Memory:
 class VarianceReduced:
     """What arrived, less what was remembered of these UEs, plus what is remembered of all.
 
-    FedVARP (Jhunjhunwala, Sharma, Nagarkatti, Joshi 2022), with means weighted by |D_k|. A UE
+    FedVARP (Jhunjhunwala, Sharma, Nagarkatti, Joshi 2022), with means weighted by ``|D_k|``. A UE
     that was never heard is remembered as 0. Factors of a policy do not apply.
     """
 
     def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The updates, and their mean weighted by |D_k| over all UEs."""
+        """The updates, and their mean weighted by ``|D_k|`` over all UEs."""
         return {"updates": Kept((ues, length), np.float32), "mean": Kept((length,))}
 
     def start(self, ues: int, length: int) -> State:

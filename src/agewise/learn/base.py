@@ -52,7 +52,7 @@ class Learner(Protocol):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """|D_k|: the number of samples of each UE."""
+        """``|D_k|``: the number of samples of each UE."""
         ...
 
     def init(self, streams: Streams) -> Params:

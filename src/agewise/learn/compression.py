@@ -33,7 +33,7 @@ class Compressor(Protocol):
     """A lossy code of updates: state in, models in, models and state out."""
 
     def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for so many UEs and models of this length."""
+        """The arrays of a state, for this number of UEs and models of this length."""
         ...
 
     def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:

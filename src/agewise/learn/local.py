@@ -33,7 +33,7 @@ class LocalObjective(Protocol):
     """Where the corrections of local gradients come from: state in, updates in, state out."""
 
     def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for so many UEs and models of this length."""
+        """The arrays of a state, for this number of UEs and models of this length."""
         ...
 
     def start(self, ues: int, length: int) -> State:
@@ -45,7 +45,7 @@ class LocalObjective(Protocol):
         ...
 
     def receive(self, state: State, updates: Updates, sizes: NDArray[np.int64], t: int) -> State:
-        """The state after round ``t``, in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        """The state after round ``t``, with these updates; ``sizes[ue]`` is ``|D_k|``."""
         ...
 
 

@@ -66,7 +66,7 @@ class MlpLearner:
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """|D_k|: the number of samples of each UE."""
+        """``|D_k|``: the number of samples of each UE."""
         return np.diff(self.offsets)
 
     def init(self, streams: Streams) -> Params:

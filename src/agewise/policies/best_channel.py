@@ -16,7 +16,7 @@ class BestChannel(Policy):
     """Best channel first: BC of Amiri, Gündüz, Kulkarni, Poor (2021).
 
     "Convergence of update aware device scheduling for federated learning at the wireless edge"
-    serves the K UEs with the highest gain |h|². Adapted: the gain of a UE is its mean over the
+    serves the K UEs with the highest gain ``|h|²``. Adapted: the gain of a UE is its mean over the
     subchannels, and as many are served, in falling order, as the spectrum has room for, each with
     its fewest best free subchannels. ``ties`` decides between equal gains.
     """

@@ -18,7 +18,7 @@ class BestNorm(Policy):
     "Convergence of update aware device scheduling for federated learning at the wireless edge"
     serves the K UEs with the highest ||w_k - w||_2. Adapted: to know the present norms every UE
     would have to train, so the norm is that of the UE's last update that arrived, and a UE never
-    heard of goes before all others, so that everyone is heard once. As many are served as the
+    heard from goes before all others, so that everyone is heard once. As many are served as the
     spectrum has room for, each with its fewest best free subchannels.
 
     The paper's BN2-C, by the norm of what is left of an update after compression to what the

@@ -23,7 +23,7 @@ class FedCS(Policy):
     UEs, at least one, is asked in a round (the paper's C), which keeps the fast ones from being
     the only ones ever heard.
 
-    Adapted: N subchannels work in parallel, and an upload holds only |C_k| of them. It is counted
+    Adapted: N subchannels work in parallel, and an upload holds ``|C_k|`` of them. It is counted
     as that part of the uplink's time, ``t_upload[k] |C_k| / N``, which is the original for N = 1.
     C_k are the fewest best free subchannels, so that needs and upload times are worked out anew
     after each pick. Nobody waits for the uplink any more, but since a part of its time says

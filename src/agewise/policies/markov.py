@@ -68,7 +68,7 @@ class Markov(Policy):
 
 
 def chance_to_send(waited: NDArray[np.float64], interval: float) -> NDArray[np.float64]:
-    """The chance to send after so many rounds of waiting, for a mean interval of at least 1.
+    """The chance to send after ``waited`` rounds, for a mean interval of at least 1.
 
     >>> chance_to_send(np.array([0.0, 1.0, 2.0, 3.0]), interval=2.25)
     array([0.  , 0.75, 1.  , 1.  ])

@@ -17,7 +17,7 @@ class PowerOfChoice(Policy):
 
     "Client selection in federated learning: convergence analysis and power-of-choice selection
     strategies": d candidates are drawn without replacement with probabilities proportional to
-    |D_k|, and of these the m with the highest loss F_k(w) take part. The more candidates, the
+    ``|D_k|``, and of these the m with the highest loss F_k(w) take part. The more candidates, the
     faster and the more biased is learning.
 
     Adapted: d is ``candidate_share`` of the UEs, at least one. The loss is the one that the UE had

@@ -34,9 +34,9 @@ def record_trace(
 ) -> Path:
     """Write the channel of this scenario and seed as a trace, an .npz or an HDF5 file.
 
-    It holds the gains of so many rounds, those of a run by default; what the access point sees of
-    them where that differs; where the UEs are; the power budget; and which scenario and seed it is
-    from. A run on the trace is the same as one on the scenario's own channel, to the byte.
+    It holds the gains of ``rounds`` rounds, those of a run by default; what the access point sees
+    of them where that differs; where the UEs are; the power budget; and which scenario and seed it
+    is from. A run on the trace is the same as one on the scenario's own channel, to the byte.
     """
     require_scenario(scenario)
     path, streams = Path(path), Streams(seed)

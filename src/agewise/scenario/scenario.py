@@ -109,7 +109,7 @@ class Scenario(Section):
         return self.rate_for(self.threshold.payload_bits)
 
     def rate_for(self, payload_bits: float) -> float:
-        """The rate that carries so many bits in the time of the threshold, if it has one."""
+        """The rate that carries this many bits in the time of the threshold, if it has one."""
         if isinstance(self.threshold, RateThreshold):
             return self.threshold.rate
         bandwidth_hz = self.cell.subchannel_bandwidth_hz or 0.0  # the validator asks for one

@@ -51,7 +51,7 @@ class RoundView:
     """What the access point knows before round ``t``; no policy sees the future or the data.
 
     ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;
-    ``ages[ue]`` is the age of each UE's last received update, ``data_sizes[ue]`` is |D_k|. Times
+    ``ages[ue]`` is the age of each UE's last received update, ``data_sizes[ue]`` ``|D_k|``. Times
     are in slots, of which an upload at exactly the rate threshold takes one: ``compute_slots[ue]``
     is how long the UE's local learning takes, and an update that is not there after
     ``deadline_slots`` is lost. ``feedback`` is what earlier rounds reported, and ``state`` what

@@ -46,8 +46,8 @@ class ChannelView:
     over rounds and subchannels, ``block_snr_db[ue, subchannel]`` that of the first block and
     ``round_snr_db[round, sampled ue]`` that of each round. ``served_share[ue]`` are the rounds in
     which a UE with the cell to itself reaches the threshold, ``needed[count]`` how often (of all
-    UEs and rounds) so many subchannels were the fewest that did, 0 if none. Correlations are those
-    of gains around the mean of their UE, ``[lag]`` from 0, NaN where nothing varies.
+    UEs and rounds) ``count`` subchannels were the fewest that did, 0 if none did. Correlations are
+    those of gains around the mean of their UE, ``[lag]`` from 0, NaN where nothing varies.
     ``seen_error_db`` is the root mean square of what the access point is wrong by.
     """
 
@@ -112,7 +112,7 @@ class ChannelView:
 
 
 def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -> ChannelView:
-    """Measure the channel of a scenario in so many rounds, by default all of a run up to 100."""
+    """Measure the channel of a scenario, by default over the rounds of a run, at most 100."""
     require_scenario(scenario)
     count = (
         min(scenario.run.rounds, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)

@@ -77,7 +77,7 @@ def losses_of(history: History) -> Losses:
 
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
-    """The scenario with the optimum worked out in every so many rounds."""
+    """The scenario with the optimum worked out once in ``every`` rounds."""
     require_scenario(scenario)
     if not 1 <= whole_number("every", every) <= scenario.run.rounds:
         raise ValueError(
@@ -121,7 +121,7 @@ def gap(
     address: str | None = None,
     quiet: bool = False,
 ) -> Gap:
-    """Run the policies over regimes, with every so many rounds also solved to optimality.
+    """Run the policies over regimes, with one in ``every`` rounds also solved to optimality.
 
     The scenario is that of `gap_scenario` by default; its ``run.optimum`` becomes ``every`` and
     ``work_limit``. ``vary`` holds the regimes: edge SNRs of -10 to 20 dB with thresholds of 1 to

@@ -88,7 +88,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class OptimumLoss:
-    """The mean share of the optimal weight that a round lost over so many seeds.
+    """The mean share of the optimal weight that a round lost, over ``seeds`` seeds.
 
     ``unproven`` counts rounds whose optimum is only known within a bound.
     """
@@ -206,7 +206,7 @@ def benchmark(
 ) -> Benchmark:
     """All registered policies in their tuned forms on all scenarios of the benchmark, or these.
 
-    Exact policies, and the loss against the optimum, which is worked out in ``every`` so many
+    Exact policies, and the loss against the optimum, which is worked out once in ``every``
     rounds, take the first five of the seeds. Without ``policies`` there is also the table of
     policies by aggregations. A Markdown page is written to ``write``, if given. Everything is
     kept in the folder ``out``: a benchmark that was stopped goes on where it was, and policies

@@ -116,7 +116,7 @@ class TorchLearner:
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """|D_k|: the number of samples of each UE."""
+        """``|D_k|``: the number of samples of each UE."""
         return np.diff(self._offsets)
 
     def init(self, streams: Streams) -> Params:

@@ -216,7 +216,7 @@ def _rows_of_rounds(
 ) -> tuple[NDArray[np.int64], list[object]]:
     """``[round, ue]``: the last row of each UE at or before each round, and the UEs in order.
 
-    Rounds begin when all UEs have been heard of, and end when the first is heard of no more.
+    Rounds begin when there is a value of every UE, and end with the first UE whose values end.
     """
     times = _numbers(table, names[0])
     ues = table[names[1]].unique().sort().to_list()
@@ -227,7 +227,7 @@ def _rows_of_rounds(
     start = max(times[own[0]] for own in rows)
     end = min(times[own[-1]] for own in rows)
     if end < start:
-        raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs are heard of")
+        raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs have values")
     rounds = int((end - start) / round_s + 1e-9) + 1
     at = start + round_s * (np.arange(rounds) + 1e-9)  # a row of that very time counts
     index = [own[np.searchsorted(times[own], at, side="right") - 1] for own in rows]

@@ -26,7 +26,7 @@ def gain_map(
     """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
 
     Blue squares are wins, red ones losses, strongest at a gain of ``limit``; a square without a
-    star, a tie at the 5% level, is pale (* p < 0.05, ** p < 0.01, *** p < 0.001).
+    star, a tie at the 5% level, is pale (one star is p < 0.05, two p < 0.01, three p < 0.001).
     """
     axis = axis or new_axis(0.9 + 0.42 * len(rows))
     for (row, column), gain in np.ndenumerate(gains):

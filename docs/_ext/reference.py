@@ -1,0 +1,226 @@
+"""Pages that follow from the code: policies, the fields of scenarios, and public names."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+import agewise
+from agewise.policies import Policy, names, policy_class
+from agewise.scenario import Scenario
+from agewise.scenario.section import Options, Section, kind_of, sections_of
+
+#: The public rooms of the package, each with a page of its own.
+ROOMS = (
+    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "accounting",
+    "simulation", "traffic", "records", "experiment", "engines", "statistics", "studies", "report",
+    "flower", "age", "random", "units",
+)  # fmt: skip
+_LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+#: Of no kind that a parameter takes, and beyond every range: a check of it says what it wants.
+_WRONG = (-1e300, 1e300, "no such choice")
+
+
+def generated(what: str) -> str:
+    """The Markdown that takes the place of a block ``{generated}``."""
+    makers: dict[str, Callable[[], str]] = {
+        "policies": policy_reference,
+        "scenario": scenario_reference,
+        "names": name_table,
+    }
+    return makers[what]()
+
+
+def policy_reference() -> str:
+    """Every policy of the package: what it does, its parameters, and what it reads and keeps."""
+    return "\n\n".join(map(_policy, names()))
+
+
+def _policy(name: str) -> str:
+    found = policy_class(name)
+    parts = [f"## {name}", _as_markdown(inspect.getdoc(found) or "")]
+    parameters = fields(found)  # type: ignore[arg-type]
+    if parameters:
+        rows = [
+            (f"`{each.name}`", f"`{each.default}`", _values_of(found, each.name, each.type))
+            for each in parameters
+        ]
+        parts.append(_table(("Parameter", "Default", "Values"), rows))
+    else:
+        parts.append("It has no parameters.")
+    reads = ", ".join(f"`{each}`" for each in sorted(found.reads))
+    keeps = ", ".join(f"`{each}`" for each in (*found.state_per_ue, *found.state_scalars))
+    if reads:
+        parts.append(f"It reads of what UEs reported: {reads}.")
+    if keeps:
+        parts.append(f"It carries from round to round: {keeps}.")
+    parts.append(f"Class: {{py:obj}}`agewise.policies.{found.__name__}`")
+    return "\n\n".join(parts)
+
+
+def _values_of(policy: type[Policy], parameter: str, annotation: Any) -> str:
+    """What the parameter may be, in the words of the policy's own check."""
+    for wrong in _WRONG:
+        try:
+            policy(**{parameter: wrong})
+        except ValueError as error:
+            found = re.search(r"must be (.*?)(?:,? not |;|$)", str(error))
+            if found:
+                return found[1].rstrip(",").replace("inf", "∞")
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def scenario_reference() -> str:
+    """Every section of a scenario with its kinds and their fields."""
+    return "\n\n".join(_sections(Scenario, ""))
+
+
+def _sections(section: type[Section], path: str) -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        here = f"{path}.{name}" if path else name
+        kinds = [one for one in sections_of(field) if one is not Options]
+        if not kinds:
+            continue
+        heading = "##" if "." not in here else "###"
+        yield f"{heading} {here}"
+        if field.description:
+            yield _sentence(field.description)
+        if not field.is_required():
+            yield f"Default: {_default_of(field)}."
+        for kind in kinds:
+            yield _kind(kind)
+        seen: set[str] = set()
+        for kind in kinds:
+            for part in _sections(kind, here):
+                if part not in seen:
+                    yield part
+                if part.startswith("#"):
+                    seen.add(part)
+
+
+def _kind(section: type[Section]) -> str:
+    first = _sentence((section.__doc__ or "").strip().split("\n")[0])
+    name = kind_of(section)
+    title = f'**`kind = "{name}"`**: {first}' if name else first
+    rows = [
+        (f"`{name}`", _type_of(field), _default_of(field), field.description or "")
+        for name, field in section.model_fields.items()
+        if name != "kind"
+    ]
+    return f"{title}\n\n{_table(('Field', 'Value', 'Default', 'Meaning'), rows)}" if rows else title
+
+
+def _type_of(field: FieldInfo) -> str:
+    kinds = [kind_of(one) for one in sections_of(field) if one is not Options]
+    if kinds:
+        return "section: " + ", ".join(f"`{kind}`" for kind in kinds if kind)
+    choices = _choices(field.annotation)
+    if choices:
+        return ", ".join(f"`{choice}`" for choice in choices)
+    limits = [
+        f"{sign} {getattr(one, attribute):g}"
+        for one in field.metadata
+        for attribute, sign in _LIMITS.items()
+        if getattr(one, attribute, None) is not None
+    ]
+    return ", ".join([_plain_type(field.annotation), *limits])
+
+
+def _choices(annotation: Any) -> list[str]:
+    if get_origin(annotation) is Literal:
+        return [str(each) for each in get_args(annotation)]
+    return [choice for part in get_args(annotation) for choice in _choices(part)]
+
+
+def _plain_type(annotation: Any) -> str:
+    words = {float: "number", int: "whole number", str: "text", bool: "true or false"}
+    if annotation in words:
+        return words[annotation]
+    if annotation is Options:
+        return "table"
+    parts = [part for part in get_args(annotation) if part not in (type(None), ...)]
+    inner = _plain_type(parts[0]) if parts else str(annotation)
+    is_list = get_origin(annotation) in (tuple, list)
+    return f"list: {inner}" if is_list else inner
+
+
+def _default_of(field: FieldInfo) -> str:
+    if field.is_required():
+        return "must be given"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, Options):
+        return "empty"
+    if isinstance(value, Section):
+        return f"`{kind_of(type(value))}`"
+    return "not set" if value is None else f"`{value}`"
+
+
+def name_table() -> str:
+    """The names of the package itself: what they are, and where they are described."""
+    rows = []
+    for name in agewise.__all__:
+        value = getattr(agewise, name)
+        if name == "__version__":
+            rows.append((f"`agewise.{name}`", "The version, as text."))
+        elif isinstance(value, ModuleType):
+            rows.append((f"[`agewise.{name}`]({name}.md)", _first_line(value)))
+        else:
+            home = next(
+                room
+                for room in ROOMS
+                if hasattr(import_module(f"agewise.{room}"), name) and name in public_names(room)
+            )
+            rows.append((f"{{py:obj}}`agewise.{name} <agewise.{home}.{name}>`", _first_line(value)))
+    return _table(("Name", "What it is"), rows)
+
+
+def public_names(room: str) -> list[str]:
+    """The public names of a room: those in ``__all__``, else what is defined there.
+
+    Names in ``__all__`` that are modules have pages of their own; constants and type aliases
+    count where a comment ``#:`` or a docstring describes them.
+    """
+    module = import_module(f"agewise.{room}")
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and getattr(value, "__module__", None) == module.__name__
+            and (inspect.isclass(value) or inspect.isfunction(value))
+        ]
+    return [
+        name
+        for name in listed
+        if inspect.isclass(getattr(module, name)) or inspect.isroutine(getattr(module, name))
+    ]
+
+
+def _first_line(value: object) -> str:
+    return _as_markdown((inspect.getdoc(value) or "").split("\n")[0])
+
+
+def _as_markdown(docstring: str) -> str:
+    """A docstring as Markdown: only its marks for code differ, and examples become blocks."""
+    text = docstring.replace("``", "`")
+    return re.sub(
+        r"((?:^>>> .*\n?(?:^(?!\s*$).*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.MULTILINE
+    )
+
+
+def _sentence(text: str) -> str:
+    text = text.replace("``", "`").rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )

@@ -1,0 +1,186 @@
+"""The documentation site: it builds without a warning, and says what the code has."""
+
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+import agewise
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+sys.path.append(str(DOCS / "_ext"))
+
+import cells  # noqa: E402
+import reference  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site. Links that lead nowhere and cells that fail are warnings, and so errors."""
+    pytest.importorskip("sphinx", reason="the extra dev has it")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
+    built = subprocess.run(
+        [*command, "-d", str(out / "doctrees"), str(DOCS), str(out / "html")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert built.returncode == 0, built.stderr
+    return out / "html"
+
+
+def test_every_public_name_is_described(site):
+    described = set(_described(site))
+    for room in reference.ROOMS:
+        if room == "flower":  # its names are known only where Flower is
+            names = re.findall(r'^    "(\w+)",$', _source("flower/__init__.py"), flags=re.MULTILINE)
+            assert names
+        else:
+            names = reference.public_names(room)
+        missing = [name for name in names if not described & _spellings(room, name)]
+        assert missing == [], room
+
+
+def test_every_name_of_the_package_is_in_the_first_table(site):
+    text = (site / "api" / "index.html").read_text(encoding="utf-8")
+    assert [name for name in agewise.__all__ if f"agewise.{name}" not in text] == []
+
+
+def test_tutorials_show_what_their_cells_gave(site):
+    for page in sorted((DOCS / "tutorials").glob("*.md")):
+        html = (site / "tutorials" / f"{page.stem}.html").read_text(encoding="utf-8")
+        assert "{code-cell}" not in html, page.stem
+    assert "<img" in (site / "tutorials" / "ieee-figure.html").read_text(encoding="utf-8")
+    assert "4 of 4 runs" in (site / "tutorials" / "resume.html").read_text(encoding="utf-8")
+
+
+def test_the_site_needs_no_network(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//', text), page
+
+
+def _source(name):
+    return (ROOT / "src" / "agewise" / name).read_text(encoding="utf-8")
+
+
+def _described(site):
+    """The names in the inventory of the site."""
+    content = (site / "objects.inv").read_bytes()
+    lines = zlib.decompress(content.split(b"\n", 4)[4]).decode().split("\n")
+    return [line.split(" py:")[0] for line in lines if " py:" in line]
+
+
+def _spellings(room, name):
+    """Under which names an object may be described: of its room, or of where it is handed on."""
+    spellings = {f"agewise.{room}.{name}"}
+    if room == "policies":
+        spellings.add(f"agewise.scheduling.{name}")
+    return spellings
+
+
+def test_cells_show_prints_values_files_and_commands():
+    shown = cells.run_cells(
+        [
+            "%%writefile note.txt\nin a file\n",
+            "from pathlib import Path\nprint('printed')\nPath('note.txt').read_text()\n",
+            "!cat note.txt\n!agewise policies\n",
+            "x = 1\n",
+            "x + 1\n",
+        ],
+        "trial",
+    )
+    assert [one.text for one in shown[:2]] == ["", "printed\n'in a file\\n'\n"]
+    assert shown[2].text.startswith("in a file\n")
+    assert "max-pack" in shown[2].text
+    assert [one.text for one in shown[3:]] == ["", "2\n"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        ("1 / 0\n", "ZeroDivisionError"),
+        ("!agewise run no-such-scenario\n", "no-such-scenario"),
+        ("!false\n", "CalledProcessError"),
+    ],
+)
+def test_a_cell_that_fails_is_named(cell, reason):
+    with pytest.raises(cells.CellError, match=f"trial: cell 2 ended with .*{reason}"):
+        cells.run_cells(["1\n", cell], "trial")
+
+
+def test_text_notebooks_have_the_head_that_jupytext_reads():
+    for page in (DOCS / "tutorials").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if cells.CELL.search(text):
+            assert text.startswith("---\njupytext:\n"), page.name
+            assert "format_name: myst" in text.split("---")[1], page.name
+
+
+def test_columns_page_has_the_columns_of_results():
+    scenario = agewise.Scenario.preset("paper").with_(
+        **{
+            "data.dataset": "synthetic",
+            "cell.ues": 6,
+            "cell.subchannels": 3,
+            "run.rounds": 2,
+            "learn.local_steps": 1,
+        }
+    )
+    result = agewise.compare(scenario, seeds=2, engine="inline", quiet=True)
+    assert _listed("rounds") == result.history("age-based").frame.columns
+    assert _listed("table") == [re.sub(r"@.*", "@N", name) for name in result.table().columns]
+    assert _listed("target") == result.to_target(0.5).columns
+
+
+def _listed(table):
+    """The columns that a table of the page names."""
+    text = (DOCS / "columns.md").read_text(encoding="utf-8")
+    rows = text.split(f"<!-- columns: {table} -->")[1].split("\n## ")[0].split("\n|")
+    first = [row.split("|")[0] for row in rows]
+    return [name for cell in first for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_policy_reference_says_what_policies_take():
+    text = reference.policy_reference()
+    assert "| `epsilon` | `0.9` | in [0, 1] |" in text
+    assert "one of random, lowest-index" in text
+    assert "| `alpha` | `0.5` | a finite number |" not in text
+    for name in agewise.policies.names():
+        part = text.split(f"## {name}\n")[1].split("\n## ")[0]
+        for parameter in agewise.policies.make_policy(name).parameters:
+            assert f"| `{parameter}` |" in part
+
+
+def test_scenario_reference_has_every_field():
+    """Whatever stands in a preset is in the tables."""
+    text = reference.scenario_reference()
+    for preset in agewise.scenario.presets():
+        for path in _paths(agewise.Scenario.preset(preset).resolved(), ""):
+            section, _, field = path.rpartition(".")
+            if not section or section.endswith(("optimiser_settings", "arguments")):
+                continue
+            assert re.search(rf"^#+ {re.escape(section)}$", text, flags=re.MULTILINE), path
+            assert field == "kind" or f"| `{field}` |" in text, path
+
+
+def _paths(values, prefix):
+    for name, value in values.items():
+        path = f"{prefix}.{name}" if prefix else name
+        if isinstance(value, dict):
+            yield from _paths(value, path)
+        else:
+            yield path
+
+
+def test_documents_say_it_plainly():
+    """Phrases that readers stumbled over."""
+    stumbled = re.compile(r"\b(heard of|so many|likewise|earlier rounds taught)\b")
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        assert not stumbled.search(page.read_text(encoding="utf-8")), page.name
