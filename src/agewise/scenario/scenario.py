@@ -1,5 +1,7 @@
 """One experiment, whatever the policy and the seed."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -170,6 +172,12 @@ def require_scenario(value: object) -> None:
             make = "preset" if str(value) in presets() else "load"
             hint = f': give Scenario.{make}("{value}")'
         raise ScenarioError(f"scenario must be a Scenario, not {value!r}{hint}")
+
+
+def short_hash(scenario: Scenario) -> str:
+    """Six letters and digits that differ between scenarios, for the names of folders."""
+    text = json.dumps(scenario.resolved(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def presets() -> list[str]:
