@@ -59,10 +59,19 @@ class Scenario(Section):
     def load(cls, path: Path | str) -> Self:
         """The scenario in a TOML file; `ScenarioError` names the file and the key at fault."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")  # a byte-order mark is fine
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
-        return cls.read(toml.parse(text, str(path)), str(path))
+        read = cls.read(toml.parse(text, str(path)), str(path))
+        dataset = read.data.dataset
+        if getattr(dataset, "relative_to", "") != "scenario-file":
+            return read
+        return read.with_(
+            **{
+                "data.dataset.path": str(Path(path).resolve().parent / dataset.path),
+                "data.dataset.relative_to": "working-folder",
+            }
+        )
 
     @classmethod
     def read(cls, values: Mapping[str, Any], source: str = "") -> Self:
