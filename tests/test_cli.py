@@ -474,7 +474,9 @@ def test_a_preset_as_it_is_keeps_its_plain_name():
 
 def test_dry_run_says_runs_and_time_and_runs_nothing(scenario_file):
     arguments = ("sweep", "tiny.toml", "--vary", "threshold.rate=2,4", "-s", "3", "--dry-run")
-    run = agewise_command(*arguments, "--engine", "inline", "--rounds", "5", cwd=scenario_file.parent)
+    run = agewise_command(
+        *arguments, "--engine", "inline", "--rounds", "5", cwd=scenario_file.parent
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("12 runs; 60 rounds to go, about 1 s on one process. ")
     assert not (scenario_file.parent / "runs").exists()

@@ -84,7 +84,12 @@ def reproduce_command(
         else default_out(kind, source or "paper", scenario)
     )
     if dry_run:
-        say_forecast(agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map), folder, engine, workers)
+        say_forecast(
+            agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map),
+            folder,
+            engine,
+            workers,
+        )
         return
     if whole_map:
         if explain or shown != printing.Shown():

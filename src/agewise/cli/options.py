@@ -222,7 +222,9 @@ def with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | No
     return changes if rounds is None else [*(changes or []), f"run.rounds={rounds}"]
 
 
-def say_forecast(plan: "agewise.experiment.Plan", out: Path, engine: str, workers: int | None) -> None:
+def say_forecast(
+    plan: "agewise.experiment.Plan", out: Path, engine: str, workers: int | None
+) -> None:
     """What the command would do, for --dry-run."""
     runner = agewise.engines.make_engine(engine, workers)
     printing.say(str(agewise.experiment.forecast(plan, out, runner)))

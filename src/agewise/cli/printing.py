@@ -600,7 +600,9 @@ def _best_first(
     """The rows of each setting by the last column if there are many policies, else as they are."""
     if len({row["policy"] for row in rows}) <= _FEW or not points:
         return rows
-    places = {setting: n for n, setting in enumerate(dict.fromkeys(_setting(r, varied) for r in rows))}
+    places = {
+        setting: n for n, setting in enumerate(dict.fromkeys(_setting(r, varied) for r in rows))
+    }
 
     def place(row: dict[str, Any]) -> tuple[int, float]:
         last = row.get(f"accuracy@{points[-1]}")

@@ -91,7 +91,9 @@ class TensorBoardLogger:
         shutil.rmtree(place, ignore_errors=True)  # a second file would double every curve
         writer = require("tensorboardX", "tensorboard").SummaryWriter(str(place))
         try:
-            writer.add_text("settings", "\n".join(f"    {n} = {x}" for n, x in run.settings.items()))
+            writer.add_text(
+                "settings", "\n".join(f"    {n} = {x}" for n, x in run.settings.items())
+            )
             for t, values in enumerate(run.rounds, start=1):
                 for name, value in values.items():
                     writer.add_scalar(name, value, t)

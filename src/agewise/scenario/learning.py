@@ -57,9 +57,7 @@ class Table(Section):
     path: str = Field(description="the file")
     relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
     label_column: str = Field(description="the column to predict")
-    test_fraction: float = Field(
-        gt=0, lt=1, description="the share of rows kept for testing"
-    )
+    test_fraction: float = Field(gt=0, lt=1, description="the share of rows kept for testing")
     test_rows: Literal["last", "first"] = Field(
         default="last", description="which rows are kept for testing, after shuffling if any"
     )
