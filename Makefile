@@ -50,15 +50,17 @@ demo: $(RUN_READY)
 
 test: lint types contracts unit unit-flower
 
-# The tests on every Python from 3.11 to 3.13 that is found here, each in an environment of its own.
+# The tests on every Python from 3.11 to 3.13 that is found here (on the path, or of pyenv), each in
+# an environment of its own.
 test-pythons:
 	@for version in 3.11 3.12 3.13; do \
-		if command -v python$$version > /dev/null; then \
-			echo "Testing on Python $$version ..."; \
-			python$$version -m venv .venv-$$version && \
-			.venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
-			.venv-$$version/bin/pytest -q || exit 1; \
-		else echo "Python $$version is not here: not tested"; fi; \
+		found=$$(for each in $$(command -v python$$version) $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
+			"$$each" -c "" 2> /dev/null && echo "$$each" && break; done); \
+		if [ -z "$$found" ]; then echo "Python $$version is not here: not tested"; continue; fi; \
+		echo "Testing on Python $$version ($$found) ..."; \
+		"$$found" -m venv .venv-$$version && \
+		.venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
+		.venv-$$version/bin/pytest -q || exit 1; \
 	done
 
 # A wheel and an sdist in dist/, as the index will show them.

@@ -486,8 +486,8 @@ def test_dry_run_says_runs_and_time_and_runs_nothing(scenario_file):
 
 
 def test_tables_fit_80_columns_and_cut_no_word(tmp_path):
-    policies = ["age-based", "age-based:ties=lowest-index", "max-pack", "max-pack:ties=lowest-index",
-                "random", "round-robin"]  # fmt: skip
+    policies = ["age-based", "age-based:ties=lowest-index", "max-pack",
+                "max-pack:ties=lowest-index", "random", "round-robin"]  # fmt: skip
     scenario = tiny(**{"run.rounds": 41})
     result = agewise.compare(scenario, policies, 2, tmp_path / "r", engine="inline", quiet=True)
     said = agewise_command("show", "r", cwd=tmp_path).stdout

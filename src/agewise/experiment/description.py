@@ -165,8 +165,8 @@ class Description:
         if old_values != new_values:
             raise FolderError(
                 f"{path}: holds results of another scenario "
-                f"({difference(old_values, new_values)}): give another folder, or begin this one anew "
-                "with force"
+                f"({difference(old_values, new_values)}): give another folder, or begin this "
+                "one anew with force"
             )
         varied = {
             variation_key(variation): (variation, scenario)

@@ -51,7 +51,10 @@ class LoggedRun:
 class Logger(Protocol):
     """Takes finished runs; ``name`` is that of its folder below ``logs/`` of the results."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     def log(self, run: LoggedRun) -> None:
         """Write one run; one that was written before is replaced."""

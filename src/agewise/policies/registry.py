@@ -92,7 +92,8 @@ def find_class(text: str) -> type[Policy]:
     found = policy_in_file(file, name)
     if found.name in _BUILT_IN:
         raise ValueError(
-            f"policy {file}: its name {found.name!r} is that of a policy of agewise: give it another"
+            f"policy {file}: its name {found.name!r} is that of a policy of agewise: give it "
+            "another"
         )
     return found
 

@@ -21,7 +21,7 @@ from agewise.scenario.errors import (
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
-from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.learning import Data, IdxFolder, Learn, Measurement, NpzFile, Table
 from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
 from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
@@ -64,7 +64,9 @@ class Scenario(Section):
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
         read = cls.read(toml.parse(text, str(path)), str(path))
         dataset = read.data.dataset
-        if getattr(dataset, "relative_to", "") != "scenario-file":
+        if not isinstance(dataset, IdxFolder | NpzFile | Table):
+            return read
+        if dataset.relative_to != "scenario-file":
             return read
         return read.with_(
             **{

@@ -1,6 +1,6 @@
 """Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,7 @@ def map_markdown(study: MapResult) -> str:
 
 
 def _mean_accuracy(
-    result: Result, plan: Plan, policy: Policy, variation: dict[str, Any]
+    result: Result, plan: Plan, policy: Policy, variation: Mapping[str, Any]
 ) -> NDArray[np.float64]:
     """``[seed]`` of the plan: the mean over the rounds in which the accuracy was measured."""
     histories = result.histories(policy, variation)
