@@ -50,6 +50,8 @@ class PlainTorch:
         values = (data.train.values(), data.test.values())
         self.x, self.test_x = (torch.from_numpy(x).view(-1, 1, 28, 28) for x in values)
         self.y, self.test_y = (torch.from_numpy(part.labels) for part in (data.train, data.test))
+        torch.manual_seed(0)
+        self.rng = np.random.default_rng(0)
         self.parts = torch.randperm(len(self.y)).view(UES, -1)
         self.model = plain_module(name)
         self.loss = torch.nn.CrossEntropyLoss()
@@ -57,7 +59,7 @@ class PlainTorch:
     def train(self) -> None:
         """One round: ten UEs, and the mean of their models."""
         trained = []
-        for ue in np.random.default_rng(0).choice(UES, CHOSEN, replace=False):
+        for ue in self.rng.choice(UES, CHOSEN, replace=False):
             local = copy.deepcopy(self.model)
             optimiser = torch.optim.SGD(local.parameters(), lr=STEP)
             for _ in range(self.steps):

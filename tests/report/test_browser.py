@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import agewise
@@ -164,8 +165,7 @@ def test_one_cursor_stands_at_the_same_round_in_all_pictures(visit, compared, fi
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["compared", "swept"])
 def test_axe_finds_nothing(visit, files, kind, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(visit(files[kind], scheme=scheme)).response["violations"]
+    found = Axe().run(visit(files[kind], scheme=scheme)).response["violations"]
     assert [(each["id"], [n["html"][:120] for n in each["nodes"]][:3]) for each in found] == []
 
 

@@ -14,6 +14,7 @@ import pytest
 import agewise
 from agewise.policies import AgeBased, make_policy
 from agewise.report import numbers, replay, write_page
+from agewise.report.page import make_page
 from agewise.report.setting import Setting
 from agewise.report.verdict import compared as compared_policies
 from tests.experiment.watch import rewrite
@@ -345,3 +346,15 @@ def test_another_baseline_changes_the_question(compared, tmp_path):
     page = write_page(compared, tmp_path / "r.html", baseline="round-robin").read_text()
     assert "Does age-based learn better than round-robin when" in page
     assert "under it the gain over round-robin" in page
+
+
+def test_the_page_shows_the_channel_that_the_folder_holds(compared, swept):
+    assert "The radio behind it" not in make_page(compared)
+    drawn = agewise.draw_channel_of(compared)
+    try:
+        assert "The radio behind it" in make_page(compared)
+        drawn.write_bytes(b"<script>")  # no picture
+        assert "The radio behind it" not in make_page(compared)
+    finally:
+        drawn.unlink()
+    assert agewise.draw_channel_of(swept) is None

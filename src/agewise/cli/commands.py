@@ -224,7 +224,7 @@ def compare_command(
         loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -282,7 +282,7 @@ def sweep_command(
         loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
     end_if_failed(result)
 
 

@@ -120,7 +120,7 @@ def reproduce_command(
         )
         printing.print_reproduction(study, as_json=as_json, shown=shown)
         result = study.result
-    printing.print_page(agewise.write_page(result), to_stderr=as_json)
+    printing.print_page_of(result, to_stderr=as_json)
 
 
 @command("advise")

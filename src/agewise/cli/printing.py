@@ -99,6 +99,12 @@ def print_page(page: Path, *, to_stderr: bool = False) -> None:
     say(f"Page: {page}", err=to_stderr)
 
 
+def print_page_of(result: "agewise.Result", *, to_stderr: bool = False) -> None:
+    """Write the page of a result, with the picture of its channel, and say where it is."""
+    agewise.draw_channel_of(result)
+    print_page(agewise.write_page(result), to_stderr=to_stderr)
+
+
 def print_result(
     result: "agewise.Result",
     *,

@@ -17,6 +17,7 @@ from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import cards, findings, html, numbers, tables
 from agewise.report.cards import Card
+from agewise.report.channel import channel_section
 from agewise.report.claims import claims_of
 from agewise.report.explained import explained_section
 from agewise.report.numbers import Variation
@@ -82,6 +83,7 @@ def make_page(result: Result) -> str:
         "claims": html.claims_list(claims_of(result)),
         "why": _each(drawn, lambda s, p: _grid(islice(findings.why(s), most), p)),
         "explained": explained_section(result.path),
+        "radio": channel_section(result.path),
         "tables": tables.tables(result, rows),
         "csv": tables.csv_link(result, name),
         "origin": html.origin(result),

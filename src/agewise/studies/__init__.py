@@ -1,7 +1,7 @@
 """The paper's figure and claims, where they hold, the optimum, the benchmark, the channel."""
 
 from agewise.studies.advice import Advice, advise
-from agewise.studies.channel_picture import draw_channel
+from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
@@ -23,6 +23,7 @@ __all__ = [
     "advise",
     "benchmark",
     "draw_channel",
+    "draw_channel_of",
     "explain",
     "gap",
     "gap_scenario",

@@ -17,7 +17,13 @@ from agewise.report.text import (
     stars,
     with_interval,
 )
-from agewise.studies.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
+from agewise.studies.benchmark_scenarios import (
+    CHECKPOINTS,
+    EVALUATE_EVERY,
+    EXACT,
+    SCENARIOS,
+    VERSION,
+)
 from agewise.studies.documents import markdown_table
 from agewise.version import __version__
 
@@ -53,8 +59,8 @@ _EXACT = """\
 ; {0}, which solve{1} every round exactly, {3} {2} and stand{1} last without a group, as their \
 scores are of other seeds"""
 _DESCRIPTION = """\
-{0}. The target is an accuracy of {1:.0%}: the median rounds to it, and in how many runs it was \
-reached.
+{0}. The target is an accuracy of {1:.0%}: the median rounds to it (models are evaluated every {2} \
+rounds), and in how many runs it was reached.
 """
 _NO_OVERALL = """\
 There is no overall ranking, because one scenario would decide it: the leading group must stay in \
@@ -91,7 +97,7 @@ def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
         summary = described.summary[0].upper() + described.summary[1:]
         parts += [
             f"## {name}\n",
-            _DESCRIPTION.format(summary, described.target),
+            _DESCRIPTION.format(summary, described.target, EVALUATE_EVERY),
             _table(rows, _BY_SCENARIO, names),
             *_family(benchmark, rows, names),
         ]

@@ -11,6 +11,8 @@ from agewise.scenario import Scenario
 
 VERSION: Final = 3
 ROUNDS: Final = 60
+#: After how many rounds models are evaluated each time; the checkpoints are multiples of it.
+EVALUATE_EVERY: Final = 5
 #: Rounds after which accuracies are compared.
 CHECKPOINTS: Final = (10, 20, 40, 60)
 #: Policies that solve a round exactly, which takes too long for many seeds.
@@ -46,7 +48,8 @@ class BenchmarkScenario:
     @property
     def scenario(self) -> Scenario:
         """The scenario with its changes."""
-        return Scenario.preset(self.preset).with_(**{"run.rounds": ROUNDS} | self.changes)
+        run = {"run.rounds": ROUNDS, "run.evaluate_every": EVALUATE_EVERY}
+        return Scenario.preset(self.preset).with_(**run | self.changes)
 
 
 SCENARIOS: Final = {

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agewise.experiment import Result
+from agewise.report.channel import CHANNEL
 from agewise.report.style import PAGE_IN, colour, new_figure, paper_style, save
-from agewise.studies.channel_view import Area, ChannelView
+from agewise.scenario import Clients
+from agewise.studies.channel_view import Area, ChannelView, view_channel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +33,20 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
         _draw_upper(upper, view)
         _draw_lower(lower, view)
         save(figure, path)
+    return path
+
+
+def draw_channel_of(result: Result) -> Path | None:
+    """Draw the channel of the first seed into the results folder, where a page shows it.
+
+    A sweep has many channels and a live federation none that could be drawn: ``None``.
+    """
+    live = isinstance(result.scenario.data.dataset, Clients)
+    if live or result.variations != [{}]:
+        return None
+    path = result.path / CHANNEL
+    if not path.exists():
+        draw_channel(view_channel(result.scenario, result.seeds[0]), path)
     return path
 
 
