@@ -135,8 +135,9 @@ def _carry_out(
             f"there is no option {unknown[0]!r}; there are {', '.join(Options.__annotations__)}"
         )
     usual = "local" if on_round is None else "inline"
+    given = options.get("engine")  # an engine object may be empty, and false
     engine = make_engine(
-        options.get("engine") or usual, options.get("workers"), options.get("address")
+        usual if given is None else given, options.get("workers"), options.get("address")
     )
     if on_round is not None and not isinstance(engine, Inline):
         raise ValueError(
