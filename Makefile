@@ -2,6 +2,7 @@
 # PyTorch have one of their own: Flower's upper limits would hold the other back.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+RUN_READY := .venv/.run-ready
 READY := .venv/.ready
 FLOWER_BIN := .venv-flower/bin
 FLOWER_READY := .venv-flower/.ready
@@ -9,46 +10,70 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
-.PHONY: docs test-slow federation test-faults bench bench-flower bench-exact bench-greedy bench-peers
-.PHONY: fuzz crash picture clean
+.PHONY: docs dist test-dist test-pythons test-slow federation test-faults bench bench-flower bench-exact
+.PHONY: bench-greedy bench-peers fuzz crash picture clean
 
-reproduce: $(READY)
+reproduce: $(RUN_READY)
 	@$(BIN)/agewise reproduce --explain
 
-map: $(READY)
+map: $(RUN_READY)
 	@$(BIN)/agewise reproduce --map
 
-benchmark: $(READY)
+benchmark: $(RUN_READY)
 	@$(BIN)/agewise benchmark --write docs/benchmark.md
 
 # What `agewise advise` looks up, and docs/guide.md, from the results folders below runs/.
 evidence: $(READY)
 	@$(BIN)/python -m benchmarks.evidence
 
-gap: $(READY)
+gap: $(RUN_READY)
 	@$(BIN)/agewise gap
 
 # Policies on correlated, shadowed, moving and late-known channels.
-radio: $(READY)
+radio: $(RUN_READY)
 	@$(BIN)/python -m benchmarks.radio_study
 
 # The paper's comparison with a neural network, 20 seeds, in a folder that resumes.
 NEURAL ?= mlp-mnist
 NEURAL_SEEDS ?= 20
-neural: $(READY)
+neural: $(RUN_READY)
 	@$(BIN)/python -m benchmarks.neural_comparison $(NEURAL) $(NEURAL_SEEDS)
 
-tune: $(READY)
+tune: $(RUN_READY)
 	@$(BIN)/python -m benchmarks.tune
 
 # Of what reproduce, map, gap, radio and benchmark left in runs/.
 results: $(READY)
 	@$(BIN)/python -m benchmarks.results
 
-demo: $(READY)
+demo: $(RUN_READY)
 	@$(BIN)/python examples/one_cell.py
 
 test: lint types contracts unit unit-flower
+
+# The tests on every Python from 3.11 to 3.13 that is found here (on the path, or of pyenv), each in
+# an environment of its own.
+test-pythons:
+	@for version in 3.11 3.12 3.13; do \
+		found=$$(for each in $$(command -v python$$version) $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
+			"$$each" -c "" 2> /dev/null && echo "$$each" && break; done); \
+		if [ -z "$$found" ]; then echo "Python $$version is not here: not tested"; continue; fi; \
+		echo "Testing on Python $$version ($$found) ..."; \
+		"$$found" -m venv .venv-$$version && \
+		.venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
+		.venv-$$version/bin/pytest -q || exit 1; \
+	done
+
+# A wheel and an sdist in dist/, as the index will show them.
+dist: $(READY)
+	@rm -rf dist
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	@$(BIN)/python -m build --quiet --outdir dist .
+	@$(BIN)/python -m twine check --strict dist/*
+
+# The wheel in an empty environment, used from another folder.
+test-dist: dist
+	@sh tests/installed.sh $(PYTHON) dist/*.whl
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -128,9 +153,16 @@ bench-greedy: $(READY)
 bench-peers: $(READY)
 	@$(BIN)/python -m benchmarks.peers
 
-$(READY): pyproject.toml constraints.txt
-	@echo "Setting up .venv (once, a minute or two) ..."
+# What running needs, and nothing else; tests add the rest to it.
+$(RUN_READY): pyproject.toml constraints.txt
+	@echo "Setting up .venv once: a Python environment with NumPy, Numba, Polars, SciPy, Matplotlib ..."
 	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+	@echo "Done. The first run also compiles kernels, which are kept for the next."
+
+$(READY): $(RUN_READY)
+	@echo "Adding to .venv what the tests need, once: pytest, mypy, ruff, Ray, a browser driver ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
@@ -145,4 +177,4 @@ picture: $(READY)
 	AGEWISE_PICTURE=$(CURDIR)/docs/images/report.png $(BIN)/pytest -q tests/report -k picture
 
 clean:
-	rm -rf docs/_build .venv .venv-flower .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf docs/_build .venv .venv-* dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

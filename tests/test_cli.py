@@ -361,7 +361,7 @@ def test_mistakes_with_rivals_end_with_one_sentence(tmp_path, arguments, sentenc
 TABLES = [agewise.Result.table, agewise.Result.to_target]
 TWINS = {
     "scenario": [agewise.Scenario.with_],
-    "policies": [agewise.policies.names],
+    "policies": [agewise.policies.names, agewise.policies.describe],
     "run": [agewise.run, *TABLES],
     "compare": [agewise.compare, *TABLES],
     "sweep": [agewise.sweep, *TABLES],
@@ -383,6 +383,12 @@ IN_PYTHON = {
     "changes": "scenario",  # scenario.with_(...)
     "folder": "path",
     "live": "on_round",
+    "rounds": "scenario",  # scenario.with_(**{"run.rounds": ...})
+    "dry_run": None,  # experiment.forecast
+    "log": "loggers",
+    "traffic rounds": "rounds",
+    "channel rounds": "rounds",
+    "policies name": "policy",
     "trace": "scenario",  # experiment.replay_scenario(folder)
     "alpha": "parameters",
     "form": "parameters",
@@ -403,6 +409,9 @@ OTHER_DEFAULTS = {
     "live": "on_round is a function, and progress likewise",
     "traffic quiet": "likewise",
     "target": "a command shows it beside the table where it is asked for",
+    "rounds": "a scenario of Python is changed before",
+    "policies name": "without one all are listed",
+    "run engine": "inline with --live, else local",
     "alpha": "any parameter of the policy",
     "form": "any parameter of the policy",
     "ties": "any parameter of the policy",
@@ -421,6 +430,21 @@ PYTHON_ONLY = {
 }
 
 
+#: The options of `agewise.experiment.Options` with their defaults.
+OPTIONS = {
+    "engine": "local", "workers": None, "address": None, "quiet": False, "fail_fast": False,
+    "force": False, "loggers": None,
+}  # fmt: skip
+
+
+def with_default(value):
+    return inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, default=value)
+
+
+def test_options_are_all_of_them():
+    assert set(OPTIONS) == set(agewise.experiment.Options.__annotations__)
+
+
 @pytest.mark.parametrize("command", app.registered_commands, ids=lambda command: command.name)
 def test_every_command_and_its_twin_have_the_same_options(command):
     options = inspect.signature(command.callback).parameters
@@ -430,6 +454,8 @@ def test_every_command_and_its_twin_have_the_same_options(command):
     twins = {}
     for twin in TWINS[command.name]:
         twins |= inspect.signature(twin).parameters
+    if twins.pop("options", None):  # those of `agewise.experiment.Options`
+        twins |= {name: with_default(value) for name, value in OPTIONS.items()}
     python_only = PYTHON_ONLY.get(command.name, set()) | {"self"}
     assert set(names.values()) - {None} == set(twins) - python_only
     for name, option in options.items():
@@ -437,6 +463,72 @@ def test_every_command_and_its_twin_have_the_same_options(command):
             default = twins[names[name]].default
             wanted = list(default) if isinstance(default, tuple) else default
             assert option.default == wanted, name
+
+
+def test_an_edited_scenario_has_a_folder_of_its_own(scenario_file):
+    """Editing the file never ends in a refusal; --force begins a folder that was named anew."""
+    folder, quick = scenario_file.parent, ("-p", "random", "-s", "1", "-q", "--engine", "inline")
+    for rounds in ("1", "2"):
+        run = agewise_command("run", "tiny.toml", "--rounds", rounds, *quick, cwd=folder)
+        assert run.returncode == 0, run.stderr
+    assert len({path.name for path in (folder / "runs").glob("run-tiny-??????")}) == 2
+    named = ("run", "tiny.toml", *quick, "-o", "mine", "--rounds")
+    assert agewise_command(*named, "1", cwd=folder).returncode == 0
+    refused = agewise_command(*named, "2", cwd=folder)
+    assert refused.returncode == 2
+    assert "run.rounds is 1 there and 2 here" in refused.stderr
+    assert agewise_command(*named, "2", "--force", cwd=folder).returncode == 0
+    assert agewise.Result.open(folder / "mine").scenario.run.rounds == 2
+    assert len(list((folder / "mine" / "runs").iterdir())) == 1
+
+
+def test_a_preset_as_it_is_keeps_its_plain_name():
+    from agewise.cli.options import default_out
+
+    paper = agewise.Scenario.preset("paper")
+    assert default_out("compare", "paper", paper).name == "compare-paper"
+    changed = default_out("compare", "paper", paper.with_(**{"run.rounds": 3})).name
+    assert changed.startswith("compare-paper-")
+
+
+def test_dry_run_says_runs_and_time_and_runs_nothing(scenario_file):
+    arguments = ("sweep", "tiny.toml", "--vary", "threshold.rate=2,4", "-s", "3", "--dry-run")
+    run = agewise_command(
+        *arguments, "--engine", "inline", "--rounds", "5", cwd=scenario_file.parent
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("12 runs; 60 rounds to go, about 1 s on one process. ")
+    assert not (scenario_file.parent / "runs").exists()
+    paper = agewise_command("reproduce", "--dry-run", cwd=scenario_file.parent)
+    assert "120 runs; " in paper.stdout
+    assert "runs/reproduce-paper." in paper.stdout
+
+
+def test_tables_fit_80_columns_and_cut_no_word(tmp_path):
+    policies = ["age-based", "age-based:ties=lowest-index", "max-pack",
+                "max-pack:ties=lowest-index", "random", "round-robin"]  # fmt: skip
+    scenario = tiny(**{"run.rounds": 41})
+    result = agewise.compare(scenario, policies, 2, tmp_path / "r", engine="inline", quiet=True)
+    said = agewise_command("show", "r", cwd=tmp_path).stdout
+    who, what = said.split("Accuracy over rounds")
+    assert max(map(len, who.splitlines())) <= 80
+    assert max(map(len, what.partition("p-values:")[0].splitlines()[1:])) <= 80
+    assert "(ties=lowest-index)" in who
+    assert "diversity" in who
+    assert "Baseline: max-pack (ties=random)." in said
+    assert "Parameters: alpha=0.5, form=paper." in said
+    last = result.table().sort("accuracy@41", descending=True)["policy"].to_list()
+    listed = [line.split()[0] for line in what.splitlines() if line[1:2].isalpha()][1:]
+    shown = [name for name in listed if name in {key.name for key in result.policies}]
+    assert shown == [name.partition("(")[0] for name in last]
+
+
+def test_policies_name_says_all_about_one():
+    run = agewise_command("policies", "age-based")
+    assert "Stalest update per subchannel" in run.stdout
+    assert "at most 1" in run.stdout
+    assert "f_alpha(age)" in run.stdout
+    assert json.loads(agewise_command("policies", "oort", "--json").stdout)["reads"] == ["losses"]
 
 
 def test_commands_and_studies_use_the_same_folders(monkeypatch):

@@ -724,7 +724,7 @@ JSON_COMMANDS = {
     "advise": ("tiny.toml",),
     "channel": ("tiny.toml", "--set", "channel.fading=none"),
     "run": ("tiny.toml", "--engine", "inline"),
-    "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline"),
+    "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline", "--out", "runs/compare-tiny"),
     "sweep": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--vary", "threshold.rate=1,4"),
     "show": ("runs/compare-tiny",),
     "traffic": ("tiny.toml", "--rounds", "50", "--set", "threshold.rate=900"),

@@ -8,7 +8,10 @@ _NEEDED_BY = {
     "hdf5": "HDF5 files need",
     "pandas": "pandas data frames need",
     "ray": "the engine ray needs",
+    "tensorboard": "the logger tensorboard needs",
     "torch": "models of kind torch need",
+    "trackio": "the logger trackio needs",
+    "wandb": "the logger wandb needs",
 }
 _BESIDES = {
     "torch": " (pytorch.org says how to get the build for CPUs, which is far smaller)",

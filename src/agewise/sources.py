@@ -17,6 +17,7 @@ from pathlib import Path
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
 from agewise.learn import added_maker, source_file
+from agewise.policies import text_of_file
 from agewise.scenario import (
     DeviceProfiles,
     MobilityFile,
@@ -157,6 +158,8 @@ def _is_outside(kind: type) -> bool:
 
 def _class_text(kind: type) -> str | None:
     """The source of the module of a class; in a script or a notebook, of the class itself."""
+    if (text := text_of_file(kind)) is not None:
+        return text
     module = sys.modules.get(kind.__module__)
     try:
         if module is not None and kind.__module__ != "__main__":

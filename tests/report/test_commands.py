@@ -2,6 +2,7 @@
 
 import json
 
+from agewise.scenario import short_hash
 from tests.scenarios import tiny
 from tests.test_cli import agewise_command
 
@@ -22,13 +23,14 @@ def test_commands_write_and_say_where(compared, swept, tmp_path):
 
 def test_comparisons_end_with_the_page(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny().to_toml())
+    mark = short_hash(tiny())  # of the scenario, a part of the folder's name
     common = ("tiny.toml", "--seeds", "2", "--engine", "inline")
     made = agewise_command("compare", *common, cwd=tmp_path)
-    assert made.stdout.endswith("Page: runs/compare-tiny/report.html\n"), made.stderr
-    assert (tmp_path / "runs/compare-tiny/report.html").stat().st_size < 8e6
+    assert made.stdout.endswith(f"Page: runs/compare-tiny-{mark}/report.html\n"), made.stderr
+    assert (tmp_path / f"runs/compare-tiny-{mark}/report.html").stat().st_size < 8e6
     vary = ("--vary", "threshold.rate=1,4")
     swept = agewise_command("sweep", *common, *vary, "--json", cwd=tmp_path)
     assert len(json.loads(swept.stdout)["rows"]) == 4
-    assert "Page: runs/sweep-tiny/report.html" in swept.stderr
+    assert f"Page: runs/sweep-tiny-{mark}/report.html" in swept.stderr
     live = agewise_command("run", "tiny.toml", "--live", cwd=tmp_path)
     assert "round 8 of 8: " in live.stdout

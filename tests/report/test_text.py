@@ -128,7 +128,7 @@ def test_one_p_value_for_one_difference(tmp_path, capsys):
     assert re.findall(r"p [=&][^<]*", aged) == [escape(text) for text in said]
     printing.print_result(result, as_json=False)
     shown = capsys.readouterr().out
-    first = shown[shown.index("Accuracy over") :].split("max-pack  ")[0]
+    first = shown[shown.index("Accuracy over") :].split("\n max-pack  ")[0]
     assert re.findall(r"p [=<] [\d.]+", first) == said
     family = table_family(result.table().to_dicts(), "max-pack", swept=False)
     assert "all 6 of them (policies and rounds)" in family

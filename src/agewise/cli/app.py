@@ -42,7 +42,7 @@ class _Command(TyperCommand):
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option, count in Counter(order).items():
             if count > 1 and not (_is_repeatable(option) or getattr(option, "is_flag", False)):
-                hint = "; compare takes several policies" if option.opts == ["--policy"] else ""
+                hint = "; compare takes several policies" if "--policy" in option.opts else ""
                 raise ValueError(
                     f"{ctx.info_name} takes one {option.opts[0]}, and it is given {count} times"
                     f"{hint}"
@@ -58,7 +58,7 @@ app = typer.Typer(
     name="agewise",
     cls=_Commands,
     invoke_without_command=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Who uploads, on which subchannels, with what power: age-based scheduling of federated "

@@ -15,9 +15,12 @@ from agewise.cli.options import (
     AsJson,
     Baseline,
     Changes,
+    DryRun,
     EngineName,
     FailFast,
     Folder,
+    Force,
+    Log,
     OnePolicy,
     OptionalSource,
     Out,
@@ -25,6 +28,7 @@ from agewise.cli.options import (
     Points,
     Policies,
     Quiet,
+    Rounds,
     Seeds,
     Source,
     Target,
@@ -34,11 +38,13 @@ from agewise.cli.options import (
     compared_scenario,
     default_out,
     require_axis,
+    say_forecast,
     scenario_of,
     shown_of,
     swept_scenario,
     values_of,
     variations_of,
+    with_rounds,
 )
 
 
@@ -63,8 +69,20 @@ def scenario_command(
 
 
 @command("policies")
-def policies_command(as_json: AsJson = False) -> None:
-    """List the scheduling policies, one line each."""
+def policies_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A policy, or one in a file of yours; without one, all are listed."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the scheduling policies, or say all about one: parameters, source, equation.
+
+    Example: agewise policies age-based
+    """
+    if name is not None:
+        printing.print_policy(agewise.policies.describe(name), as_json=as_json)
+        return
     lines = {name: agewise.policies.summary(name) for name in agewise.policies.names()}
     if as_json:
         printing.print_json(lines)
@@ -79,6 +97,7 @@ def run_command(
     seeds: Seeds = 1,
     out: Out = None,
     changes: Changes = None,
+    rounds: Rounds = None,
     live: Annotated[
         bool, typer.Option("--live", help="Show every round as it happens, in this process.")
     ] = False,
@@ -97,6 +116,9 @@ def run_command(
     over: Over = "rounds",
     points: Points = None,
     target: Target = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one policy.
@@ -105,21 +127,29 @@ def run_command(
     """
     if live:
         _require_live(engine, workers, address, as_json=as_json)
-    scenario, shown = scenario_of(source, changes), shown_of(over, points, target)
+    scenario = scenario_of(source, with_rounds(changes, rounds))
+    shown = shown_of(over, points, target)
     require_axis(over, scenario)
+    folder = out or default_out("run", source, scenario)
+    if dry_run:
+        plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
+        say_forecast(plan, folder, engine or ("inline" if live else "local"), workers)
+        return
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
             scenario,
             policy,
             seeds,
-            out or default_out("run", source),
+            folder,
             on_round=watch,
-            engine=engine,
+            engine=engine or ("inline" if live else "local"),
             workers=workers,
             address=address,
             quiet=quiet or live,
             baseline=baseline,
             fail_fast=fail_fast,
+            force=force,
+            loggers=log or (),
         )
     printing.print_result(result, as_json=as_json, shown=shown)
     end_if_failed(result)
@@ -150,6 +180,7 @@ def compare_command(
     seeds: Seeds = 20,
     out: Out = None,
     changes: Changes = None,
+    rounds: Rounds = None,
     trace: Trace = None,
     engine: EngineName = "local",
     workers: Workers = None,
@@ -160,25 +191,37 @@ def compare_command(
     over: Over = "rounds",
     points: Points = None,
     target: Target = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
 
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
-    scenario, shown = compared_scenario(source, trace, changes), shown_of(over, points, target)
+    scenario = compared_scenario(source, trace, with_rounds(changes, rounds))
+    shown = shown_of(over, points, target)
     require_axis(over, scenario)
+    name = source or (trace.resolve().name if trace else "paper")
+    folder = out or default_out("compare", name, scenario)
+    if dry_run:
+        plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
+        say_forecast(plan, folder, engine, workers)
+        return
     result = agewise.compare(
         scenario,
         policies,
         seeds,
-        out or default_out("compare", source or (trace.resolve().name if trace else "paper")),
+        folder,
         engine=engine,
         workers=workers,
         address=address,
         quiet=quiet,
         baseline=baseline,
         fail_fast=fail_fast,
+        force=force,
+        loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
     printing.print_page_of(result, to_stderr=as_json)
@@ -193,6 +236,7 @@ def sweep_command(
     seeds: Seeds = 10,
     out: Out = None,
     changes: Changes = None,
+    rounds: Rounds = None,
     engine: EngineName = "local",
     workers: Workers = None,
     address: Address = None,
@@ -202,28 +246,40 @@ def sweep_command(
     over: Over = "rounds",
     points: Points = None,
     target: Target = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
     Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
     """
+    changes = with_rounds(changes, rounds)
     varied, shown = variations_of(vary, changes), shown_of(over, points, target)
     scenario = swept_scenario(source, changes, varied)
     if not any(name.startswith("timing") for name in varied):
         require_axis(over, scenario)
+    folder = out or default_out("sweep", source, scenario)
+    if dry_run:
+        combinations = agewise.experiment.product(varied)
+        plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
+        say_forecast(plan, folder, engine, workers)
+        return
     result = agewise.sweep(
         scenario,
         policies,
         varied,
         seeds,
-        out or default_out("sweep", source),
+        folder,
         engine=engine,
         workers=workers,
         address=address,
         quiet=quiet,
         baseline=baseline,
         fail_fast=fail_fast,
+        force=force,
+        loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
     printing.print_page_of(result, to_stderr=as_json)

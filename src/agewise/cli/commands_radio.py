@@ -40,7 +40,7 @@ def channel_command(
 @trace_command("record")
 def record_command(
     source: Source,
-    out: Annotated[Path, typer.Option("--out", help="The file: .npz, .h5 or .hdf5.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5.")],
     seed: _Seed = 0,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Rounds to record; those of a run by default.")

@@ -13,6 +13,7 @@ from agewise.cli.options import (
     AsJson,
     Baseline,
     Changes,
+    DryRun,
     EngineName,
     Every,
     Out,
@@ -20,16 +21,19 @@ from agewise.cli.options import (
     Points,
     Policies,
     Quiet,
+    Rounds,
     Seeds,
     Source,
     Target,
     Workers,
     default_out,
     out_folder,
+    say_forecast,
     scenario_of,
     shown_of,
     swept_scenario,
     variations_of,
+    with_rounds,
 )
 
 
@@ -44,6 +48,7 @@ def reproduce_command(
     seeds: Seeds = 20,
     out: Out = None,
     changes: Changes = None,
+    rounds: Rounds = None,
     whole_map: Annotated[
         bool,
         typer.Option(
@@ -62,20 +67,36 @@ def reproduce_command(
     workers: Workers = None,
     address: Address = None,
     quiet: Quiet = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the paper's figure and say which of its claims hold.
 
     Example: agewise reproduce --seeds 5
     """
-    folder = out or default_out("map" if whole_map else "reproduce", source or "paper")
     shown = shown_of(over, points, target)
+    base = agewise.studies.map_scenario() if whole_map else "paper"
+    scenario = scenario_of(source or base, with_rounds(changes, rounds))
+    kind = "map" if whole_map else "reproduce"
+    folder = out or (
+        Path(f"runs/{kind}-paper")
+        if scenario == scenario_of(base, None)
+        else default_out(kind, source or "paper", scenario)
+    )
+    if dry_run:
+        say_forecast(
+            agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map),
+            folder,
+            engine,
+            workers,
+        )
+        return
     if whole_map:
         if explain or shown != printing.Shown():
             option = "--explain" if explain else "--over, --points or --target"
             raise ValueError(f"{option} goes with the paper's figure: leave out --map")
         gains = agewise.reproduce_map(
-            scenario_of(source or agewise.studies.map_scenario(), changes),
+            scenario,
             seeds,
             folder,
             engine=engine,
@@ -87,7 +108,7 @@ def reproduce_command(
         result = gains.result
     else:
         study = agewise.reproduce(
-            scenario_of(source or "paper", changes),
+            scenario,
             seeds,
             folder,
             explain=explain,
@@ -149,12 +170,19 @@ def gap_command(
     Example: agewise gap --policy age-based --policy max-pack --vary threshold.rate=2,4
     """
     varied = variations_of(vary or [], changes)
+    default = agewise.studies.gap_scenario()
+    scenario = swept_scenario(source or default, changes, varied)
+    folder = out or (
+        Path("runs/gap-paper")
+        if scenario == default
+        else default_out("gap", source or "paper", scenario)
+    )
     study = agewise.gap(
-        swept_scenario(source or agewise.studies.gap_scenario(), changes, varied),
+        scenario,
         policies or agewise.studies.GAP_POLICIES,
         varied or None,
         seeds,
-        out or default_out("gap", source or "paper"),
+        folder,
         every=every,
         work_limit=work_limit,
         engine=engine,
@@ -180,6 +208,8 @@ def benchmark_command(
     out: Annotated[
         Path,
         typer.Option(
+            "--out",
+            "-o",
             parser=out_folder,
             metavar="DIR",
             help="Results folder; one that is partly filled is continued.",

@@ -62,21 +62,34 @@ Folder = Annotated[Path, typer.Argument(help="A results folder, finished or stil
 Out = Annotated[
     Path | None,
     typer.Option(
+        "--out",
+        "-o",
         parser=out_folder,
         metavar="DIR",
-        help="Results folder, runs/COMMAND-SCENARIO by default; one that is partly filled is "
-        "continued.",
+        help="Results folder, runs/COMMAND-SCENARIO by default, with a short hash behind it if the "
+        "scenario is not just a preset; one that is partly filled is continued.",
     ),
 ]
-Seeds = Annotated[int, typer.Option(help="Seeds 0 to this, exclusive.")]
+Seeds = Annotated[int, typer.Option("--seeds", "-s", help="Seeds 0 to this, exclusive.")]
+Rounds = Annotated[
+    int | None, typer.Option(min=1, help="Rounds of a run: short for --set run.rounds=N.")
+]
 OnePolicy = Annotated[
-    str, typer.Option(help="Name, with parameters behind a colon: age-based:alpha=0.25.")
+    str,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
+        "yours: my_policy.py:MyPolicy.",
+    ),
 ]
 Policies = Annotated[
     list[str],
     typer.Option(
         "--policy",
-        help="Name, with parameters behind a colon: max-pack:ties=lowest-index. May be repeated.",
+        "-p",
+        help="Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a "
+        "file of yours: my_policy.py:MyPolicy. May be repeated.",
     ),
 ]
 Baseline = Annotated[
@@ -95,6 +108,19 @@ Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, su
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 FailFast = Annotated[
     bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say how many runs there are and how long; run nothing.")
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Begin a folder anew that holds results of another scenario."),
+]
+Log = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log", help="Also hand every run to csv, tensorboard, wandb or trackio. May be repeated."
+    ),
 ]
 Every = Annotated[int, typer.Option(min=1, help="Solve every N-th round to optimality.")]
 Over = Annotated[
@@ -179,9 +205,29 @@ def named_scenario(source: str) -> "agewise.Scenario":
     return agewise.Scenario.load(source)
 
 
-def default_out(command: str, source: str) -> Path:
-    """The results folder of a command without ``--out``."""
-    return Path("runs") / f"{command}-{Path(source).stem}"
+def default_out(command: str, source: str, scenario: "agewise.Scenario") -> Path:
+    """The results folder of a command without ``--out``.
+
+    A preset as it is has its name alone; of anything else a short hash of the scenario is a part,
+    so that a scenario that was edited has a folder of its own.
+    """
+    name = f"{command}-{Path(source).stem}"
+    if source in agewise.scenario.presets() and scenario == agewise.Scenario.preset(source):
+        return Path("runs") / name
+    return Path("runs") / f"{name}-{agewise.scenario.short_hash(scenario)}"
+
+
+def with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | None:
+    """The changes of --set, with that of --rounds."""
+    return changes if rounds is None else [*(changes or []), f"run.rounds={rounds}"]
+
+
+def say_forecast(
+    plan: "agewise.experiment.Plan", out: Path, engine: str, workers: int | None
+) -> None:
+    """What the command would do, for --dry-run."""
+    runner = agewise.engines.make_engine(engine, workers)
+    printing.say(str(agewise.experiment.forecast(plan, out, runner)))
 
 
 def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:

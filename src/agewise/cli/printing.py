@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
         Reproduction,
     )
     from agewise.traffic import Traffic
+
+
+#: From how many columns on a terminal is wide; the longest name on one line if it is not.
+_WIDE, _NAME_WIDTH = 110, 20
+#: More policies than these are sorted by what they reached.
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,28 @@ def print_list(lines: Mapping[str, str]) -> None:
     width = max(map(len, lines))
     for name, line in lines.items():
         say(f"{name:<{width}}  {line}")
+
+
+def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool) -> None:
+    """All about one policy: what it does, its parameters, its source and equations."""
+    if as_json:
+        print_json(policy.to_dict())
+        return
+    say(f"{policy.name}: {policy.summary}")
+    if policy.parameters:
+        table = _table()
+        for head in ("parameter", "default", "may be"):
+            table.add_column(head)
+        for each in policy.parameters:
+            default = agewise.report.text.value_text(each.default)
+            table.add_row(each.name, default, each.allowed)
+        _show(table)
+    else:
+        say("It has no parameters.")
+    if policy.reads:
+        say(f"It reads what UEs report: {', '.join(policy.reads)}.")
+    if policy.text:
+        say(policy.text)
 
 
 def print_page(page: Path, *, to_stderr: bool = False) -> None:
@@ -413,15 +442,17 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
     axis, text = agewise.statistics.axis_of(shown.over), agewise.report.text
     rows = result.table(axis, shown.points).to_dicts()
-    names, varied = _names(result.policies), _varied(result)
+    names, varied = _names_in_lines(result.policies), _varied(result)
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     who, what = _table(), _table()
-    heads = ["seeds", "UEs", "distinct", "age", "mean peak", "largest", "diversity"]
+    counts = {row["seeds"] for row in rows}  # one number is said once, above the table
+    heads = ["UEs", "distinct", "age", "peak", "largest", "diversity"]
+    heads = heads if len(counts) == 1 else ["seeds", *heads]
     whole = [f"{axis.unit} a run"] if axis.column else []
     _columns(who, ["policy"], heads + whole)
     _columns(what, ["policy"], [text.point_text(point, axis) for point in points])
     before = ""
-    for row in rows:
+    for row in _best_first(rows, points, varied):
         setting = _setting(row, varied)
         if setting != before:  # a heading above the policies, which takes less room than a column
             who.add_row(f"{setting}:")
@@ -429,7 +460,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
             before = setting
         who.add_row(
             names[row["policy"]],
-            str(row["seeds"]),
+            *([] if len(counts) == 1 else [str(row["seeds"])]),
             f"{row['ues_per_round']:.1f}",
             f"{row['distinct_ues']:.1f}",
             f"{row['age_mean']:.1f}",
@@ -439,14 +470,19 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
             *(f"{row['spent']:.3g}" for _ in whole),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    _show(who, "UEs a round, distinct UEs reached; mean, mean peak and largest age; diversity")
-    against = f"; gain over {names[str(result.baseline)]}, p-value" if result.baseline else ""
+    seeds = f" ({counts.pop()} seeds)" if len(counts) == 1 else ""
+    _show(who, f"UEs a round, distinct UEs; mean, mean peak and largest age; diversity{seeds}")
+    baseline = _names(result.policies).get(str(result.baseline), "")
+    against = f"; gain over {baseline}, p-value" if baseline else ""
     _show(what, f"Accuracy over {axis.name}, % (95% interval){against}")
     if family := _family(result, rows, axis.name):
         say(family)
     if shown.target is not None:
         _print_target(result, shown.target, axis)
-    say(visible(f"Policies: {'; '.join(map(str, result.policies))}"))
+    if baseline:
+        say(f"Baseline: {baseline}.")
+    if parameters := text.parameters_text(result.policies):
+        say(parameters)
 
 
 def _print_target(result: "agewise.Result", target: float, axis: "agewise.statistics.Axis") -> None:
@@ -495,7 +531,8 @@ def _accuracy(row: Mapping[str, Any], point: str) -> str:
     gain = row[f"gain@{point}"]
     lines = [text.with_interval(interval, "mean")]
     if gain is not None and not math.isnan(gain):
-        lines += [text.points_text(gain), text.p_text(row[f"p@{point}"])]
+        tested = [text.points_text(gain), text.p_text(row[f"p@{point}"])]
+        lines += [" ".join(filter(None, tested))] if _is_wide() else tested
     return "\n".join(filter(None, lines))
 
 
@@ -538,6 +575,48 @@ def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
     return {str(key): visible(name) for key, name in names.items()}
 
 
+def _names_in_lines(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
+    """Short names that fit a narrow terminal: parameters below the name, a line each."""
+    names = _names(policies)
+    return names if _is_wide() else {key: _in_lines(name) for key, name in names.items()}
+
+
+def _in_lines(name: str) -> str:
+    """A name with its parameters below it if both are too long for one line.
+
+    >>> print(_in_lines("age-based (alpha=0.5, ties=lowest-index)"))
+    age-based
+    (alpha=0.5,
+    ties=lowest-index)
+    """
+    if len(name) <= _NAME_WIDTH:
+        return name
+    first, space, rest = name.partition(" (")
+    return first + (f"\n({rest}" if space else "").replace(", ", ",\n")
+
+
+def _is_wide() -> bool:
+    """Whether the terminal has room for more than the usual 80 columns."""
+    return Console().width >= _WIDE
+
+
+def _best_first(
+    rows: list[dict[str, Any]], points: list[str], varied: list[str]
+) -> list[dict[str, Any]]:
+    """The rows of each setting by the last column if there are many policies, else as they are."""
+    if len({row["policy"] for row in rows}) <= _FEW or not points:
+        return rows
+    places = {
+        setting: n for n, setting in enumerate(dict.fromkeys(_setting(r, varied) for r in rows))
+    }
+
+    def place(row: dict[str, Any]) -> tuple[int, float]:
+        last = row.get(f"accuracy@{points[-1]}")
+        return places[_setting(row, varied)], math.inf if last is None else -last
+
+    return sorted(rows, key=place)
+
+
 def _varied(result: "agewise.Result") -> list[str]:
     """The fields that a sweep varies."""
     return list(dict.fromkeys(name for variation in result.variations for name in variation))
@@ -555,14 +634,14 @@ def _table() -> _Table:
     return _Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
         collapse_padding=True,
     )
 
 
 def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
     for name in words:
-        table.add_column(visible(name), overflow="fold")
+        table.add_column(visible(name), overflow="fold", min_width=_NAME_WIDTH)
     for name in numbers:
         width = max(map(len, name.split("\n")))
         name = visible(name, lines=True)
@@ -571,9 +650,9 @@ def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
 
 def _show(table: Table, title: str = "") -> None:
     if title:
-        typer.secho(
-            visible(title, lines=True), bold=True
-        )  # not the table's own, which is broken to its width
+        # Not the table's own, which is broken to the width of the table.
+        lines = [textwrap.fill(line, Console().width) for line in title.split("\n")]
+        typer.secho(visible("\n".join(lines), lines=True), bold=True)
     Console(highlight=False, markup=False).print(table)
 
 

@@ -100,10 +100,17 @@ def _read(data: scenario.Data) -> Dataset:
             return read_cifar_10(Path(path))
         case scenario.Femnist(path=path):
             return read_femnist(Path(path))
-        case scenario.NpzFile(path=path):
-            return read_npz(Path(path))
+        case scenario.NpzFile(path=path, scaling=scaling):
+            return read_npz(Path(path), pixels=scaling == "pixels")
         case scenario.Table() as table:
-            return read_table(Path(table.path), table.label_column, table.test_fraction)
+            return read_table(
+                Path(table.path),
+                table.label_column,
+                table.test_fraction,
+                test_first=table.test_rows == "first",
+                shuffle=table.shuffle,
+                pixels=table.scaling == "pixels",
+            )
         case scenario.Clients():
             raise ValueError(
                 "data.dataset is clients: the samples of a live federation stay there, and a "

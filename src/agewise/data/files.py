@@ -1,5 +1,6 @@
 """Data that a user brings: a folder of IDX files, an NPZ, a CSV or Parquet table."""
 
+import codecs
 import contextlib
 import gzip
 import io
@@ -91,20 +92,35 @@ def _read_idx(file: BinaryIO) -> NDArray[Any]:
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def read_npz(path: Path) -> Dataset:
-    """An NPZ file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``."""
+def read_npz(path: Path, *, pixels: bool = False) -> Dataset:
+    """An NPZ file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
+
+    Arrays of bytes, and others if they hold ``pixels``, are divided by 255.
+    """
     names = ("x_train", "y_train", "x_test", "y_test")
     x_train, y_train, x_test, y_test = read_arrays(path, names)
-    return _dataset(path, (x_train, y_train), (x_test, y_test))
+    return _dataset(path, (x_train, y_train), (x_test, y_test), pixels=pixels)
 
 
-def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
-    """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing."""
+def read_table(
+    path: Path,
+    label_column: str,
+    test_fraction: float,
+    *,
+    test_first: bool = False,
+    shuffle: bool = False,
+    pixels: bool = False,
+) -> Dataset:
+    """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing.
+
+    Or the first ones; before that rows may be shuffled, in an order that hangs on their number
+    alone. Features that are ``pixels`` are divided by 255.
+    """
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
     require_frames()
     with reading(path):  # the bytes, not the path, in which Polars would expand * and [
-        content = io.BytesIO(path.read_bytes())
+        content = io.BytesIO(path.read_bytes().removeprefix(codecs.BOM_UTF8))
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
     if label_column not in table.columns:
         raise ValueError(
@@ -127,11 +143,20 @@ def read_table(path: Path, label_column: str, test_fraction: float) -> Dataset:
     x = features.cast({pl.Int128: pl.Float64}).to_numpy()
     y = table.select(label_column).cast({pl.Int128: pl.String})[label_column].to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
-    return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]))
+    if shuffle:
+        order = np.random.default_rng(0).permutation(len(y))
+        x, y = x[order], y[order]
+    if test_first:
+        x, y = np.roll(x, cut, axis=0), np.roll(y, cut)
+    return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]), pixels=pixels)
 
 
 def _dataset(
-    path: Path, train: tuple[NDArray[Any], NDArray[Any]], test: tuple[NDArray[Any], NDArray[Any]]
+    path: Path,
+    train: tuple[NDArray[Any], NDArray[Any]],
+    test: tuple[NDArray[Any], NDArray[Any]],
+    *,
+    pixels: bool = False,
 ) -> Dataset:
     """Classes are the distinct training labels, in their order."""
     for part, (x, y) in (("training", train), ("test", test)):
@@ -141,7 +166,7 @@ def _dataset(
     unknown = [label for label in np.unique(test[1]).tolist() if label not in index]
     if unknown:
         raise ValueError(f"{path}: the test label {unknown[0]!r} is outside the training classes")
-    unit = 1.0 / 255.0 if train[0].dtype == np.uint8 else 1.0
+    unit = 1.0 / 255.0 if pixels or train[0].dtype == np.uint8 else 1.0
 
     def samples(x: NDArray[Any], y: NDArray[Any]) -> Samples:
         labels = np.array([index[label] for label in y.tolist()], dtype=np.int64)

@@ -1,8 +1,10 @@
 """Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
 
 from agewise.experiment.description import Description, FolderError
-from agewise.experiment.execute import AllFailed, compare, execute, run, sweep
+from agewise.experiment.execute import AllFailed, Options, compare, execute, run, sweep
 from agewise.experiment.folder import Folder
+from agewise.experiment.forecast import Forecast, forecast
+from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
 from agewise.experiment.replay import replay_scenario
 from agewise.experiment.result import Entry, FailedRun, Result
 from agewise.experiment.runs import (
@@ -17,21 +19,28 @@ from agewise.experiment.summary import Measured, checkpoints
 
 __all__ = [
     "AllFailed",
+    "CsvLogger",
     "Description",
     "Entry",
     "FailedRun",
     "Folder",
     "FolderError",
+    "Forecast",
+    "LoggedRun",
+    "Logger",
     "Measured",
+    "Options",
     "Plan",
     "Result",
     "Run",
+    "TensorBoardLogger",
     "as_columns",
     "checkpoints",
     "compare",
     "default_baseline",
     "execute",
     "find_policy",
+    "forecast",
     "product",
     "replay_scenario",
     "run",

@@ -7,11 +7,12 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
+from agewise.experiment.loggers import Logged, Logger, make_loggers
 from agewise.experiment.progress import progress, say
 from agewise.experiment.result import Result
 from agewise.experiment.runs import (
@@ -43,6 +44,26 @@ class _Work(NamedTuple):
     quiet: bool
     on_round: OnRound | None
     fail_fast: bool
+    logged: Logged
+
+
+class Options(TypedDict, total=False):
+    """How an experiment is carried out; what is left out has the default in brackets.
+
+    ``engine`` says where the runs happen ("local"), with so many ``workers`` if it is local (one
+    per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
+    ``fail_fast`` stops at the first run that fails (False); ``force`` begins a folder anew that
+    holds another experiment (False); ``loggers`` get every finished run: csv, tensorboard, wandb,
+    trackio or objects of your own (none).
+    """
+
+    engine: str | Engine
+    workers: int | None
+    address: str | None
+    quiet: bool
+    fail_fast: bool
+    force: bool
+    loggers: Sequence[Logger | str]
 
 
 def run(
@@ -52,26 +73,16 @@ def run(
     out: Path | str | None = None,
     *,
     on_round: OnRound | None = None,
-    engine: str | Engine | None = None,
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
     baseline: Policy | str | None = None,
-    fail_fast: bool = False,
+    **options: Unpack[Options],
 ) -> Result:
     """One policy over several seeds; the options are those of `compare`.
 
     ``on_round(record)`` is called after every round, for which the runs happen in this process,
     one after the other; without it they happen on the engine local by default.
     """
-    usual = "local" if on_round is None else "inline"
-    chosen = make_engine(engine or usual, workers, address)
-    if on_round is not None and not isinstance(chosen, Inline):
-        raise ValueError(
-            "on_round needs the runs in this process: leave out engine, or give inline"
-        )
     plan = Plan.of(scenario, [policy], seeds, baseline=baseline)
-    return execute(plan, out, chosen, quiet=quiet, on_round=on_round, fail_fast=fail_fast)
+    return _carry_out(plan, out, options, on_round)
 
 
 def compare(
@@ -80,27 +91,22 @@ def compare(
     seeds: int | Iterable[int] = 20,
     out: Path | str | None = None,
     *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
     baseline: Policy | str | None = None,
-    fail_fast: bool = False,
+    **options: Unpack[Options],
 ) -> Result:
     """Policies on the same channels, samples and initial models, over several seeds.
 
     ``out`` is a results folder: one that holds part of these results is continued. Without one
     the results last as long as the returned object, while the command always has a folder,
     ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
-    with: max-pack by default, or the first where that is not among them. ``engine`` says where
-    the runs happen: with ``workers`` processes if it is local, at an ``address`` if it is ray.
+    with: max-pack by default, or the first where that is not among them. `Options` says how the
+    runs are carried out: ``engine``, ``workers``, ``address``, ``quiet``, ``fail_fast``,
+    ``force`` and ``loggers``.
 
     A run that fails is named in ``Result.failed`` and the others go on, unless ``fail_fast``; the
     next time it is tried again. If there is no other run, its error is raised.
     """
-    plan = Plan.of(scenario, policies, seeds, baseline=baseline)
-    chosen = make_engine(engine, workers, address)
-    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
+    return _carry_out(Plan.of(scenario, policies, seeds, baseline=baseline), out, options)
 
 
 def sweep(
@@ -110,20 +116,43 @@ def sweep(
     seeds: int | Iterable[int] = 10,
     out: Path | str | None = None,
     *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
     baseline: Policy | str | None = None,
-    fail_fast: bool = False,
+    **options: Unpack[Options],
 ) -> Result:
     """`compare` for every combination of values: ``vary={"threshold.rate": [1, 2]}``.
 
     A section that comes in kinds takes names of kinds, or mappings with their fields.
     """
-    plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
-    chosen = make_engine(engine, workers, address)
-    return execute(plan, out, chosen, quiet=quiet, fail_fast=fail_fast)
+    return _carry_out(Plan.of(scenario, policies, seeds, product(vary), baseline), out, options)
+
+
+def _carry_out(
+    plan: Plan, out: Path | str | None, options: Options, on_round: OnRound | None = None
+) -> Result:
+    unknown = [name for name in options if name not in Options.__annotations__]
+    if unknown:
+        raise TypeError(
+            f"there is no option {unknown[0]!r}; there are {', '.join(Options.__annotations__)}"
+        )
+    usual = "local" if on_round is None else "inline"
+    given = options.get("engine")  # an engine object may be empty, and false
+    engine = make_engine(
+        usual if given is None else given, options.get("workers"), options.get("address")
+    )
+    if on_round is not None and not isinstance(engine, Inline):
+        raise ValueError(
+            "on_round needs the runs in this process: leave out engine, or give inline"
+        )
+    return execute(
+        plan,
+        out,
+        engine,
+        quiet=options.get("quiet", False),
+        on_round=on_round,
+        fail_fast=options.get("fail_fast", False),
+        force=options.get("force", False),
+        loggers=options.get("loggers") or (),
+    )
 
 
 def execute(
@@ -134,15 +163,22 @@ def execute(
     quiet: bool = False,
     on_round: OnRound | None = None,
     fail_fast: bool = False,
+    force: bool = False,
+    loggers: Sequence[Logger | str] = (),
 ) -> Result:
     """The runs of the plan that are not finished yet, and the result of all.
 
-    ``on_round`` is called in the process in which a run happens.
+    ``on_round`` is called in the process in which a run happens; the other options are those of
+    `Options`.
     """
-    work = _Work(engine, quiet, on_round, fail_fast)
     if isinstance(out, str) and not out.strip():
         raise ValueError("out is empty: give the name of a results folder")
+    made = make_loggers(loggers, None if out is None else Path(out))
+    path = tempfile.mkdtemp(prefix="agewise-") if out is None else str(out)
+    work = _Work(engine, quiet, on_round, fail_fast, Logged(made, Path(path)))
     if out is not None:
+        if force:
+            Folder(Path(out)).clear_other(plan)
         try:
             return _in_folder(Folder(Path(out)), plan, work)
         except KeyboardInterrupt:
@@ -151,7 +187,6 @@ def execute(
                 f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
                 "command goes on from there"
             ) from None
-    path = tempfile.mkdtemp(prefix="agewise-")
     try:
         result = _in_folder(Folder(Path(path)), plan, work)
     except BaseException:
@@ -172,6 +207,10 @@ def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
         if not work.quiet:
             _warn_of_length(missing)
         _announce_memory(missing, work)
+        absent = {run.file_name for run in missing}
+        for run in runs:
+            if run.file_name not in absent:
+                work.logged.log_missing(run, folder.runs / run.file_name)
         failures = _run_missing(missing, folder, work)
         if failures:
             folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
@@ -222,6 +261,7 @@ def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failur
                     counted.advance(one.scenario.run.rounds)
                     if isinstance(outcome, bytes):
                         folder.keep(one, outcome)
+                        work.logged.log(one, folder.runs / one.file_name)
                         continue
                     folder.keep_failure(one, outcome)
                     failures.append(outcome)

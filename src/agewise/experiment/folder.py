@@ -162,6 +162,25 @@ class Folder:
                 clear_leftovers(self.runs)
             yield described
 
+    def clear_other(self, plan: Plan) -> None:
+        """Delete the results here if they are not of this plan's scenario and version.
+
+        Only files that an experiment writes are deleted; a folder of something else is refused.
+        """
+        if not self.description_file.exists():
+            return
+        try:
+            self.description().extended(Description.of(plan), self.path)
+        except FolderError:
+            with self._writing(), _locked(self.path):
+                for name in sorted(self.file_names()):
+                    (self.runs / name).unlink()
+                for name in sorted(self.failed_names()):
+                    self.failed_file(name).unlink(missing_ok=True)
+                for file in (self.description_file, self.scenario_file):
+                    file.unlink(missing_ok=True)
+            self.log("begun anew: what was here before is deleted")
+
     def unfinished(self, runs: list[Run], described: Description) -> tuple[list[Run], list[str]]:
         """The runs that are to be computed, and a sentence on each source that has changed.
 

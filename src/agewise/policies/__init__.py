@@ -7,7 +7,9 @@ from agewise.policies.best_channel import BestChannel
 from agewise.policies.best_channel_norm import BestChannelNorm
 from agewise.policies.best_norm import BestNorm
 from agewise.policies.cell_interior import CellInterior
+from agewise.policies.described import Parameter, PolicyDescription, describe
 from agewise.policies.fed_cs import FedCS
+from agewise.policies.from_file import text_of_file
 from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
@@ -39,16 +41,20 @@ __all__ = [
     "MaxWeight",
     "Oort",
     "Optimal",
+    "Parameter",
     "Policy",
+    "PolicyDescription",
     "PowerOfChoice",
     "ProportionalFair",
     "Random",
     "RoundRobin",
     "RoundView",
     "Whittle",
+    "describe",
     "make_policy",
     "names",
     "policy_class",
     "schedule",
     "summary",
+    "text_of_file",
 ]

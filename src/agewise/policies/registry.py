@@ -22,6 +22,7 @@ from agewise.policies.best_channel_norm import BestChannelNorm
 from agewise.policies.best_norm import BestNorm
 from agewise.policies.cell_interior import CellInterior
 from agewise.policies.fed_cs import FedCS
+from agewise.policies.from_file import policy_in_file, split_file
 from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
@@ -83,9 +84,24 @@ def policy_class(name: str) -> type[Policy]:
     return _load(added[name])
 
 
+def find_class(text: str) -> type[Policy]:
+    """The class of a policy by its name, or in a Python file: ``my_policy.py:MyPolicy``."""
+    if (in_file := split_file(text)) is None:
+        return policy_class(text)
+    file, name, _ = in_file
+    found = policy_in_file(file, name)
+    if found.name in _BUILT_IN:
+        raise ValueError(
+            f"policy {file}: its name {found.name!r} is that of a policy of agewise: give it "
+            "another"
+        )
+    return found
+
+
 def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
     """A policy from its name and parameters, or a policy object as it is.
 
+    The name may be that of a class in a Python file, ``my_policy.py:MyPolicy``, which is run.
     Parameters may also stand in the name, behind a colon.
 
     >>> print(make_policy("age-based", alpha=0.25))
@@ -104,8 +120,11 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
     if policy in _BUILT_IN and not parameters:
         return _with_defaults(policy)
-    policy, _, written = policy.partition(":")
-    found = policy_class(policy)
+    if (in_file := split_file(policy)) is not None:
+        found, policy, written = find_class(policy), in_file[0], in_file[2]
+    else:
+        policy, _, written = policy.partition(":")
+        found = policy_class(policy)
     parameters = _together(_written_parameters(written, policy), parameters, policy)
     known = [f.name for f in fields(found)]  # type: ignore[arg-type]
     for parameter in parameters:

@@ -46,6 +46,33 @@ def _short_name(policy: PolicyKey, policies: Sequence[PolicyKey]) -> str:
     return f"{policy.name} ({variation_text(telling)})" if telling else policy.name
 
 
+def parameters_text(policies: Sequence[PolicyKey]) -> str:
+    """The parameters that the short names leave out, each said once; nothing if there are none.
+
+    >>> half, one = (PolicyKey("age-based", {"alpha": a, "ties": "random"}) for a in (0.5, 1.0))
+    >>> pack = PolicyKey("max-pack", {"ties": "random"})
+    >>> parameters_text([half, pack]), parameters_text([half, one, pack])
+    ('Parameters: ties=random; age-based: alpha=0.5.', 'Parameters: ties=random.')
+    """
+    kept: dict[str, dict[str, Any]] = {}
+    for policy in policies:
+        alike = [other.parameters for other in policies if other.name == policy.name]
+        same = policy.parameters.items()
+        kept[policy.name] = {n: x for n, x in same if all(one.get(n) == x for one in alike)}
+    values: dict[str, list[Any]] = {}
+    for policy in policies:
+        for name, value in policy.parameters.items():
+            values.setdefault(name, []).append(value)
+    common = {n: x[0] for n, x in values.items() if len(x) > 1 and all(v == x[0] for v in x)}
+    own = [
+        f"{name}: {variation_text(rest)}"
+        for name, parameters in kept.items()
+        if (rest := {n: x for n, x in parameters.items() if n not in common})
+    ]
+    parts = [*filter(None, [variation_text(common)]), *own]
+    return f"Parameters: {'; '.join(parts)}." if parts else ""
+
+
 def p_text(p: float | None) -> str:
     """A p-value; nothing if there was no test.
 

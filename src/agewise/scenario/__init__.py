@@ -107,7 +107,7 @@ from agewise.scenario.propagation import (
     UrbanMacro,
     UrbanMicro,
 )
-from agewise.scenario.scenario import Scenario, presets, require_scenario, summary
+from agewise.scenario.scenario import Scenario, presets, require_scenario, short_hash, summary
 from agewise.scenario.section import Options
 from agewise.scenario.timing import (
     CycleComputing,
@@ -264,5 +264,6 @@ __all__ = [
     "WeightedAverage",
     "presets",
     "require_scenario",
+    "short_hash",
     "summary",
 ]

@@ -24,11 +24,18 @@ class Synthetic(Section):
     kind: Literal["synthetic"] = "synthetic"
 
 
+#: What stands in the file for a feature: the number itself, or a pixel of 0 to 255.
+Scaling = Literal["as-is", "pixels"]
+RelativeTo = Literal["working-folder", "scenario-file"]
+_RELATIVE_TO = "where a relative path starts: this folder, or that of the scenario's TOML file"
+
+
 class IdxFolder(Section):
     """A folder of four IDX files as MNIST and its relatives come, gzipped or not."""
 
     kind: Literal["idx"] = "idx"
     path: str = Field(description="the folder")
+    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
 
 
 class NpzFile(Section):
@@ -36,6 +43,11 @@ class NpzFile(Section):
 
     kind: Literal["npz"] = "npz"
     path: str = Field(description="the file")
+    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    scaling: Scaling = Field(
+        default="as-is",
+        description="pixels divides features by 255, as is always done with arrays of bytes",
+    )
 
 
 class Table(Section):
@@ -43,9 +55,18 @@ class Table(Section):
 
     kind: Literal["table"] = "table"
     path: str = Field(description="the file")
+    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
     label_column: str = Field(description="the column to predict")
-    test_fraction: float = Field(
-        gt=0, lt=1, description="the share of rows, the last ones, kept for testing"
+    test_fraction: float = Field(gt=0, lt=1, description="the share of rows kept for testing")
+    test_rows: Literal["last", "first"] = Field(
+        default="last", description="which rows are kept for testing, after shuffling if any"
+    )
+    shuffle: bool = Field(
+        default=False,
+        description="shuffle the rows first, always in the same way: for files sorted by label",
+    )
+    scaling: Scaling = Field(
+        default="as-is", description="pixels divides the features by 255, as for images"
     )
 
 

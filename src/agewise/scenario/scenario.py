@@ -1,5 +1,7 @@
 """One experiment, whatever the policy and the seed."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,7 +21,7 @@ from agewise.scenario.errors import (
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
-from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.learning import Data, IdxFolder, Learn, Measurement, NpzFile, Table
 from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
 from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
@@ -57,10 +59,21 @@ class Scenario(Section):
     def load(cls, path: Path | str) -> Self:
         """The scenario in a TOML file; `ScenarioError` names the file and the key at fault."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")  # a byte-order mark is fine
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
-        return cls.read(toml.parse(text, str(path)), str(path))
+        read = cls.read(toml.parse(text, str(path)), str(path))
+        dataset = read.data.dataset
+        if not isinstance(dataset, IdxFolder | NpzFile | Table):
+            return read
+        if dataset.relative_to != "scenario-file":
+            return read
+        return read.with_(
+            **{
+                "data.dataset.path": str(Path(path).resolve().parent / dataset.path),
+                "data.dataset.relative_to": "working-folder",
+            }
+        )
 
     @classmethod
     def read(cls, values: Mapping[str, Any], source: str = "") -> Self:
@@ -170,6 +183,12 @@ def require_scenario(value: object) -> None:
             make = "preset" if str(value) in presets() else "load"
             hint = f': give Scenario.{make}("{value}")'
         raise ScenarioError(f"scenario must be a Scenario, not {value!r}{hint}")
+
+
+def short_hash(scenario: Scenario) -> str:
+    """Six letters and digits that differ between scenarios, for the names of folders."""
+    text = json.dumps(scenario.resolved(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def presets() -> list[str]:

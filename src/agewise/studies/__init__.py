@@ -4,7 +4,7 @@ from agewise.studies.advice import Advice, advise
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
-from agewise.studies.map import MapResult, map_scenario, reproduce_map
+from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
 from agewise.studies.optimality import Gap, Losses, gap, gap_scenario, losses_of
 from agewise.studies.paper import Reproduction, reproduce
@@ -31,6 +31,7 @@ __all__ = [
     "map_scenario",
     "reproduce",
     "reproduce_map",
+    "reproduction_plan",
     "view_channel",
     "view_trace",
 ]

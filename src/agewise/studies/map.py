@@ -1,6 +1,6 @@
 """Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from agewise.report.text import STARS_NOTE, family_text, points_text, squares_te
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 from agewise.studies.documents import markdown_table, write_part
+from agewise.studies.paper import POLICIES
 
 THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
 LIKENESS: dict[str, dict[str, Any]] = {
@@ -64,6 +65,26 @@ def map_scenario() -> Scenario:
     return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})
 
 
+def map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
+    """The runs behind the map: max-pack and every alpha in every square."""
+    variations = [
+        {"threshold.rate": threshold, **likeness}
+        for likeness in LIKENESS.values()
+        for threshold in THRESHOLDS
+    ]
+    age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
+    return Plan.of(scenario, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
+
+
+def reproduction_plan(
+    scenario: Scenario, seeds: int | Iterable[int], *, whole_map: bool = False
+) -> Plan:
+    """The runs behind `reproduce`, or behind `reproduce_map`."""
+    if whole_map:
+        return map_plan(scenario, seeds)
+    return Plan.of(scenario, POLICIES, seeds, baseline=MAX_PACK)
+
+
 def reproduce_map(
     scenario: Scenario | None = None,
     seeds: int | Iterable[int] = 20,
@@ -79,14 +100,8 @@ def reproduce_map(
     The scenario is that of `map_scenario` by default; the other options are those of
     `agewise.compare`.
     """
-    base = map_scenario() if scenario is None else scenario
-    variations = [
-        {"threshold.rate": threshold, **likeness}
-        for likeness in LIKENESS.values()
-        for threshold in THRESHOLDS
-    ]
-    age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
-    plan = Plan.of(base, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
+    plan = map_plan(map_scenario() if scenario is None else scenario, seeds)
+    variations, age_based = plan.variations, plan.policies[1:]
     result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     paired = [
@@ -127,7 +142,7 @@ def map_markdown(study: MapResult) -> str:
 
 
 def _mean_accuracy(
-    result: Result, plan: Plan, policy: Policy, variation: dict[str, Any]
+    result: Result, plan: Plan, policy: Policy, variation: Mapping[str, Any]
 ) -> NDArray[np.float64]:
     """``[seed]`` of the plan: the mean over the rounds in which the accuracy was measured."""
     histories = result.histories(policy, variation)

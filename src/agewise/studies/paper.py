@@ -102,7 +102,7 @@ def reproduce(
     if explain:
         runner = make_engine(engine, workers, address)
         explanation = explain_gain(result, runner, quiet=quiet)
-    made = Reproduction(result, claims_of(result), draw(result), explanation, over)
+    made = Reproduction(result, claims_of(result), _drawn(result), explanation, over)
     write_part(result.path, "claims.md", claims_markdown(made))
     return made
 
