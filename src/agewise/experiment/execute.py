@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
+from agewise.experiment.forecast import expected_of
 from agewise.experiment.loggers import Logged, Logger, make_loggers
 from agewise.experiment.progress import progress, say
 from agewise.experiment.result import Result
@@ -254,7 +255,8 @@ def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failur
     """Compute these runs and keep what comes of them; those that failed."""
     failures = []
     compute = functools.partial(compute_all, on_round=work.on_round, fail_fast=work.fail_fast)
-    with progress(len(missing), quiet=work.quiet) as counted:
+    expected_s, _ = expected_of(missing, work.engine)
+    with progress(len(missing), quiet=work.quiet, expected_s=expected_s) as counted:
         try:
             for group, outcomes in work.engine.run(compute, with_same_samples(missing)):
                 for one, outcome in zip(group, outcomes, strict=False):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from agewise.engines import Engine, Local
 from agewise.experiment.folder import Folder
-from agewise.experiment.runs import Plan, with_same_samples
+from agewise.experiment.progress import duration_text
+from agewise.experiment.runs import Plan, Run, with_same_samples
 from agewise.resources import expected_seconds
 
 
@@ -34,24 +35,13 @@ def forecast(plan: Plan, out: Path | str, engine: Engine) -> Forecast:
     """What carrying out the plan in this folder would take; the time is a rough guess."""
     runs, present = plan.runs(), Folder(Path(out)).file_names()
     missing = [run for run in runs if run.file_name not in present]
-    groups = len(with_same_samples(missing))
-    processes = max(engine.processes(groups), 1) if isinstance(engine, Local) else 1
-    seconds = sum(expected_seconds(run.scenario) for run in missing) / processes
+    seconds, processes = expected_of(missing, engine)
     rounds = sum(run.scenario.run.rounds for run in missing)
     return Forecast(len(runs), len(runs) - len(missing), rounds, seconds, processes, Path(out))
 
 
-def duration_text(seconds: float) -> str:
-    """A length of time to the precision that a guess has.
-
-    >>> [duration_text(x) for x in (0.4, 50.0, 3000.0, 40_000.0, 400_000.0, 1e9)]
-    ['1 s', '50 s', '50 min', '11 h', '5 days', '32 years']
-    """
-    if seconds < 100:
-        return f"{max(seconds, 1):.0f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 2 * 86_400:
-        return f"{seconds / 3600:.0f} h"
-    days = seconds / 86_400
-    return f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
+def expected_of(runs: list[Run], engine: Engine) -> tuple[float, int]:
+    """Roughly how many seconds these runs take, and the processes that they are divided among."""
+    groups = len(with_same_samples(runs))
+    processes = max(engine.processes(groups), 1) if isinstance(engine, Local) else 1
+    return sum(expected_seconds(run.scenario) for run in runs) / processes, processes
