@@ -24,11 +24,11 @@ def problem():
 
 
 def test_late_replies_are_dropped_and_still_teach(problem):
-    """Client 2 takes 1.2 s of a deadline of 0.4 s in round 0: late, busy, then measured."""
-    slow = {(2, 0): 1.2}
-    links = Airtime(shares=12, deadline_s=0.4, payload_bytes=1.0, retry_rounds=50)
+    """Client 2 takes 6 s of a deadline of 2 s in round 0: late, busy, then measured."""
+    slow = {(2, 0): 6.0}
+    links = Airtime(shares=12, deadline_s=2.0, payload_bytes=1.0, retry_rounds=50)
     strategy = problem.scheduled(
-        "round-robin", links, pace=Pace(least_round_s=0.25, wait_s=2.0, poll_s=0.005)
+        "round-robin", links, pace=Pace(least_round_s=0.8, wait_s=9.0, poll_s=0.005)
     )
     result = problem.start(strategy, 8, delay_s=lambda number, t: slow.get((number, t), 0.0))
     rounds = [result.train_metrics_clientapp[r] for r in range(1, 9)]
@@ -40,7 +40,7 @@ def test_late_replies_are_dropped_and_still_teach(problem):
     assert all(2 not in each["agewise-arrived"] for each in rounds[:4])
     assert links.needed_shares()[2] == np.inf
     assert strategy.ages.tolist() == [0, 0, 8, *[0] * 9]
-    assert rounds[0]["agewise-seconds"] < 1.1
+    assert rounds[0]["agewise-seconds"] < 5.0
 
 
 def test_rounds_take_a_least_time(problem):
