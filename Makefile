@@ -49,7 +49,11 @@ results: $(READY)
 demo: $(RUN_READY)
 	@$(BIN)/python examples/one_cell.py
 
-test: lint types contracts unit unit-flower
+# The second environment is set up while the tests of the first run.
+test: $(READY)
+	@$(MAKE) --no-print-directory $(FLOWER_READY) & second=$$!; \
+	$(MAKE) --no-print-directory lint types contracts unit && wait $$second && \
+	$(MAKE) --no-print-directory unit-flower
 
 # The tests on every Python from 3.11 to 3.13 that is found here (on the path, or of pyenv), each in
 # an environment of its own.

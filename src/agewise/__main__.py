@@ -3,7 +3,6 @@
 import signal
 import sys
 import threading
-from _thread import interrupt_main
 from importlib import import_module
 from types import FrameType
 
@@ -35,7 +34,8 @@ def main() -> None:
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     """Repeat an interrupt that came amid a callback, where Python would print and forget it."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        threading.Timer(0.05, interrupt_main).start()
+        main_thread = threading.main_thread().ident or 0
+        threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
     else:
         sys.__unraisablehook__(unraisable)
 
