@@ -98,6 +98,8 @@ class Books:
         if batteries is not None:
             batteries, spent = batteries.drained(spent, scheduled)
         outcome = np.full(scheduled.size, "received")
+        if self.deadline_slots == math.inf and batteries is None and sent is rates:
+            return Delivery(allocation, scheduled, rates, outcome, scheduled, spent, None)
         if self.deadline_slots < math.inf:
             taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
             outcome[taken > self.deadline_slots] = "late"
