@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.doubles import WIDTH, load, spread, spread_at, store
 from agewise.core.elementary import circle
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.normal import normal
-from agewise.core.random import bits, subkey, unit
+from agewise.core.random import bits, fill_bits, subkey, unit
 
 #: Waves of which a time-correlated coefficient is the sum. Their phases are independent, so the
 #: mean of its squared power is 2 - 1 / WAVES where a normal one has 2.
@@ -39,8 +40,9 @@ class Paths(NamedTuple):
     """What the coefficients of a UE are, and how they make up its subchannels.
 
     ``phases[tap, :]`` are the cosines of the tap's phases at the frequencies above the middle of
-    the band, then their sines, times the root of the tap's power; the powers add up to 1. It is
-    empty if each subchannel has a coefficient of its own.
+    the band, then their sines, times the root of the tap's power, then zeros up to a whole number
+    of `doubles.WIDTH`; the powers add up to 1. It is empty if each subchannel has a coefficient of
+    its own.
     """
 
     key: np.uint64
@@ -121,22 +123,21 @@ def _draw_waves(ue_key, x, y, re, im, work):
 
 
 @njit
-def _draw_anew(round_key, ue, re, im):
+def _draw_anew(round_key, ue, words, re, im):
     """Coefficients of one round, independent of those of any other."""
-    first = np.uint64(2) * np.uint64(ue) * np.uint64(re.size)
+    fill_bits(round_key, np.uint64(ue) * np.uint64(words.size), words)
     for i in range(re.size):
-        re[i] = _ROOT_HALF * normal(bits(round_key, first + np.uint64(2 * i)))
-        im[i] = _ROOT_HALF * normal(bits(round_key, first + np.uint64(2 * i + 1)))
+        re[i] = _ROOT_HALF * normal(words[2 * i])
+        im[i] = _ROOT_HALF * normal(words[2 * i + 1])
 
 
 @njit
-def _mix_in(round_key, ue, correlation, re, im):
+def _mix_in(round_key, ue, correlation, words, re, im):
     """Coefficients with an error: ``correlation`` of what they were, the rest drawn anew."""
-    first = np.uint64(2) * np.uint64(ue) * np.uint64(re.size)
+    fill_bits(round_key, np.uint64(ue) * np.uint64(words.size), words)
     rest = math.sqrt(0.5 * (1.0 - correlation * correlation))
     for i in range(re.size):
-        x = normal(bits(round_key, first + np.uint64(2 * i)))
-        y = normal(bits(round_key, first + np.uint64(2 * i + 1)))
+        x, y = normal(words[2 * i]), normal(words[2 * i + 1])
         re[i] = correlation * re[i] + rest * x
         im[i] = correlation * im[i] + rest * y
 
@@ -153,14 +154,29 @@ def _direct(ue_key, share, x, y):
 
 
 @inlined
-def _add_three(phases, tap, re, im, sums):
-    """Add three taps to the sums; one at a time, the loop would cost more than its work."""
-    a0, a1, a2 = re[tap], re[tap + 1], re[tap + 2]
-    b0, b1, b2 = im[tap], im[tap + 1], im[tap + 2]
-    for i in range(phases.shape[1]):
-        p0, p1, p2 = phases[tap, i], phases[tap + 1, i], phases[tap + 2, i]
-        sums[0, i] += a0 * p0 + a1 * p1 + a2 * p2
-        sums[1, i] += b0 * p0 + b1 * p1 + b2 * p2
+def _three(phases, at, width, tap, parts):
+    """What three taps add to the sums ``at`` these phases."""
+    first = spread_at(parts, tap) * load(phases, at)
+    second = spread_at(parts, tap + 1) * load(phases, at + width)
+    return (first + second) + spread_at(parts, tap + 2) * load(phases, at + 2 * width)
+
+
+@inlined
+def _add_up(phases, re, im, sums):
+    """Sums over the taps at all phases; their order is written out, whatever the vector unit."""
+    taps, width = phases.shape
+    whole = taps - taps % 3
+    for i in range(0, width, WIDTH):
+        real, imaginary = spread(0.0), spread(0.0)
+        for tap in range(0, whole, 3):
+            real = real + _three(phases, tap * width + i, width, tap, re)
+            imaginary = imaginary + _three(phases, tap * width + i, width, tap, im)
+        for tap in range(whole, taps):
+            phase = load(phases, tap * width + i)
+            real = real + spread_at(re, tap) * phase
+            imaginary = imaginary + spread_at(im, tap) * phase
+        store(sums, i, real)
+        store(sums, width + i, imaginary)
 
 
 @njit
@@ -168,28 +184,17 @@ def _spread(paths, re, im, direct, mean, sums, gains):
     """Gains of the subchannels from the taps.
 
     The band is symmetric about its middle, so each product serves a subchannel above and one
-    below it. The order of sums is written out, whatever the vector unit.
+    below it.
     """
-    taps, both = paths.phases.shape
-    for i in range(both):
-        sums[0, i] = 0.0
-        sums[1, i] = 0.0
-    whole = taps - taps % 3
-    for tap in range(0, whole, 3):
-        _add_three(paths.phases, tap, re, im, sums)
-    for tap in range(whole, taps):
-        a, b = re[tap], im[tap]
-        for i in range(both):
-            sums[0, i] += a * paths.phases[tap, i]
-            sums[1, i] += b * paths.phases[tap, i]
-    half, rest = both // 2, direct[2]
+    _add_up(paths.phases, re, im, sums)
+    half, width, rest = (gains.size + 1) // 2, paths.phases.shape[1], direct[2]
     upper, lower = gains.size // 2, (gains.size - 1) // 2
     for i in range(half):
-        x = direct[0] + rest * (sums[0, i] + sums[1, half + i])
-        y = direct[1] + rest * (sums[1, i] - sums[0, half + i])
+        x = direct[0] + rest * (sums[i] + sums[width + half + i])
+        y = direct[1] + rest * (sums[width + i] - sums[half + i])
         gains[upper + i] = mean * (x * x + y * y)
-        x = direct[0] + rest * (sums[0, i] - sums[1, half + i])
-        y = direct[1] + rest * (sums[1, i] + sums[0, half + i])
+        x = direct[0] + rest * (sums[i] - sums[width + half + i])
+        y = direct[1] + rest * (sums[width + i] + sums[half + i])
         gains[lower - i] = mean * (x * x + y * y)
 
 
@@ -211,8 +216,8 @@ def fade_paths(paths, t, scene, error, gains, seen):
     What is seen shares the direct path with the truth, and the scattered ones up to the error.
     """
     count = paths.phases.shape[0] or gains.shape[1]
-    re, im = np.empty(count), np.empty(count)
-    sums, work = np.empty((2, paths.phases.shape[1])), np.empty(2 * WAVES)
+    re, im, words = np.empty(count), np.empty(count), np.empty(2 * count, np.uint64)
+    sums, work = np.empty(2 * paths.phases.shape[1]), np.empty(2 * WAVES)
     round_key, error_key = subkey(paths.key, t), subkey(error.key, t)
     over_time = scene.moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
@@ -222,7 +227,7 @@ def fade_paths(paths, t, scene, error, gains, seen):
             ue_key, x, y = subkey(paths.key, ue), scene.moved[ue, 0], scene.moved[ue, 1]
             _draw_waves(ue_key, x, y, re, im, work)
         else:
-            _draw_anew(round_key, ue, re, im)
+            _draw_anew(round_key, ue, words, re, im)
         _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sums, gains[ue])
         if seen.shape[0] == 0:
             continue
@@ -230,5 +235,5 @@ def fade_paths(paths, t, scene, error, gains, seen):
             x -= error.behind[ue]
             _draw_waves(ue_key, x, y, re, im, work)
         if error.correlation != 1.0:
-            _mix_in(error_key, ue, error.correlation, re, im)
+            _mix_in(error_key, ue, error.correlation, words, re, im)
         _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sums, seen[ue])

@@ -37,6 +37,13 @@ def bits(key, count):
 
 
 @njit
+def fill_bits(key, first, words):
+    """Fill ``words`` with the random bits number ``first`` and on: a loop that vectorises."""
+    for i in range(words.size):
+        words[i] = bits(key, first + np.uint64(i))
+
+
+@njit
 def below(key, count, size):
     """Number ``count``, uniform on 0..size-1 (its bias is below size / 2^32)."""
     return np.int64(((bits(key, count) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))

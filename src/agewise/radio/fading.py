@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
+from agewise.core.doubles import WIDTH
 from agewise.core.elementary import circle_each
 from agewise.core.fading import fade
 from agewise.core.multipath import Error, Paths, Scene, fade_paths
@@ -238,7 +239,8 @@ def _paths(key: np.uint64, profile: DelayProfile | None, cell: scenario.Cell) ->
     turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
     phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
     taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
-    return Paths(key, np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
+    both = np.concatenate([taps[..., 0], taps[..., 1]], axis=1)
+    return Paths(key, np.pad(both, ((0, 0), (0, -both.shape[1] % WIDTH))))
 
 
 def _direct_share(

@@ -1,0 +1,139 @@
+"""Eight doubles in registers, for kernels whose loops are too short or too nested to vectorise.
+
+LLVM lowers the type to one, two or four vector registers, whatever the processor has. Doubles know
+``+ - *`` and `largest` with doubles and numbers, lane by lane and each rounded once; nothing is
+fused or put in another order, so results are the same to the bit on every machine. Nothing here
+checks bounds.
+"""
+
+import operator
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+WIDTH = 8
+
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_INT32 = ir.IntType(32)
+
+
+class _Doubles(types.Type):
+    def __init__(self):
+        super().__init__(name="Doubles")
+
+
+_doubles = _Doubles()
+
+
+@register_model(_Doubles)
+class _DoublesModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _VECTOR)
+
+
+def _pointer(context, builder, signature, arguments):
+    """Where ``array[index : index + 8]`` is, for the first two arguments."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    return builder.bitcast(builder.gep(array.data, [index]), _VECTOR.as_pointer())
+
+
+def _spread(context, builder, type_, value):
+    """One number in every lane."""
+    value = context.cast(builder, value, type_, types.float64)
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    zeros = ir.Constant(ir.VectorType(_INT32, WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(first, undefined, zeros)
+
+
+@intrinsic
+def spread(typing_context, value):  # noqa: ARG001
+    """All lanes equal to ``value``."""
+
+    def generate(context, builder, signature, arguments):
+        return _spread(context, builder, signature.args[0], arguments[0])
+
+    return _doubles(value), generate
+
+
+@intrinsic
+def spread_at(typing_context, array, index):  # noqa: ARG001
+    """All lanes equal to ``array[index]`` of a contiguous vector."""
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        value = builder.load(builder.gep(array.data, [index]))
+        return _spread(context, builder, types.float64, value)
+
+    return _doubles(array, index), generate
+
+
+@intrinsic
+def load(typing_context, array, index):  # noqa: ARG001
+    """``array[index : index + 8]`` of a contiguous float64 vector."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.load(_pointer(context, builder, signature, arguments), align=8)
+
+    return _doubles(array, index), generate
+
+
+@intrinsic
+def store(typing_context, array, index, doubles):  # noqa: ARG001
+    """Set ``array[index : index + 8]``."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature, arguments)
+        builder.store(arguments[2], pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, doubles), generate
+
+
+@intrinsic
+def magnitude(typing_context, doubles):  # noqa: ARG001
+    """The absolute values."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        fabs = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fabs.v{WIDTH}f64")
+        return builder.call(fabs, arguments)
+
+    return _doubles(doubles), generate
+
+
+def _operate(symbol, instruction):
+    """Let ``symbol`` of doubles, or of doubles and a number, be this instruction lane by lane."""
+
+    @intrinsic
+    def operation(typing_context, left, right):  # noqa: ARG001
+        def generate(context, builder, signature, arguments):
+            lanes = (
+                value if type_ == _doubles else _spread(context, builder, type_, value)
+                for type_, value in zip(signature.args, arguments, strict=True)
+            )
+            return getattr(builder, instruction)(*lanes)
+
+        return _doubles(left, right), generate
+
+    @overload(symbol)
+    def choose(left, right):
+        if _doubles in (left, right):
+            return lambda left, right: operation(left, right)
+        return None
+
+    return choose
+
+
+_OPERATIONS = [
+    _operate(symbol, instruction)
+    for symbol, instruction in (
+        (operator.add, "fadd"),
+        (operator.sub, "fsub"),
+        (operator.mul, "fmul"),
+    )
+]
