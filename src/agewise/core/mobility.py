@@ -249,8 +249,12 @@ def start_drifts(key, positions, mean_speed, deviation):
 
 @kernel(nogil=True)
 def drift(key, steps, step_s, area, law, states):
-    """Bring states on by the steps ``steps[0] < n <= steps[1]``; law is (memory, deviation)."""
+    """Bring states on by the steps ``steps[0] < n <= steps[1]``; law is (memory, deviation).
+
+    Returns ``positions[ue, (x, y)]`` and ``speeds[ue]`` there.
+    """
     memory, fresh = law[0], law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
+    positions, speeds = np.empty((states.shape[0], 2)), np.empty(states.shape[0])
     for ue in range(states.shape[0]):
         state, ue_key = states[ue], subkey(key, ue)
         for step in range(steps[0] + 1, steps[1] + 1):
@@ -258,3 +262,6 @@ def drift(key, steps, step_s, area, law, states):
             state[2] = state[4] + memory * (state[2] - state[4]) + fresh * across
             state[3] = state[5] + memory * (state[3] - state[5]) + fresh * up
             _move(state, step_s, area)
+        positions[ue, 0], positions[ue, 1] = state[0], state[1]
+        speeds[ue] = math.sqrt(state[2] * state[2] + state[3] * state[3])
+    return positions, speeds

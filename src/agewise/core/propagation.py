@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from agewise.core.doubles import WIDTH, load, magnitude, spread, spread_at, store
 from agewise.core.elementary import circle, exp, log
-from agewise.core.jit import inlined, kernel
+from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, subkey, unit
 
 _DB_PER_LOG = 10.0 / math.log(10.0)
@@ -14,12 +15,24 @@ _ROUND = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole numbe
 _TWO_PI = 2.0 * math.pi
 
 
+@inlined
+def decibels(ratio):
+    """10 lg of a ratio."""
+    return _DB_PER_LOG * log(ratio)
+
+
+@inlined
+def ratio_of(decibels):
+    """10^(x/10)."""
+    return exp(_LOG_PER_DB * decibels)
+
+
 @kernel
 def decibels_each(ratios):
     """10 lg of each entry of a float64 vector."""
     found = np.empty(ratios.size)
     for i in range(ratios.size):
-        found[i] = _DB_PER_LOG * log(ratios[i])
+        found[i] = decibels(ratios[i])
     return found
 
 
@@ -28,29 +41,35 @@ def ratios_each(decibels):
     """10^(x/10) of each entry of a float64 vector."""
     found = np.empty(decibels.size)
     for i in range(decibels.size):
-        found[i] = exp(_LOG_PER_DB * decibels[i])
+        found[i] = ratio_of(decibels[i])
     return found
+
+
+@inlined
+def normal_cdf(value):
+    """The standard normal distribution function, to 1e-7 (Abramowitz and Stegun 26.2.17)."""
+    x = abs(value)
+    t = 1.0 / (1.0 + 0.2316419 * x)
+    tail = 0.319381530 + t * (
+        -0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))
+    )
+    tail *= t * exp(-0.5 * x * x) / math.sqrt(_TWO_PI)
+    return tail if value < 0.0 else 1.0 - tail
 
 
 @kernel
 def normal_cdf_each(values):
-    """The standard normal distribution function, to 1e-7 (Abramowitz and Stegun 26.2.17)."""
+    """`normal_cdf` of each entry of a float64 vector."""
     found = np.empty(values.size)
     for i in range(values.size):
-        x = abs(values[i])
-        t = 1.0 / (1.0 + 0.2316419 * x)
-        tail = 0.319381530 + t * (
-            -0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))
-        )
-        tail *= t * exp(-0.5 * x * x) / math.sqrt(_TWO_PI)
-        found[i] = tail if values[i] < 0.0 else 1.0 - tail
+        found[i] = normal_cdf(values[i])
     return found
 
 
 @inlined
 def _cosine(turns):
-    """The cosine of ``2 pi turns`` to 1e-13, without a branch, so that loops of it vectorise."""
-    part = abs(turns - ((turns + _ROUND) - _ROUND))  # from 0 to a half
+    """The cosine of ``2 pi turns`` to 1e-13, of eight doubles."""
+    part = magnitude(turns - ((turns + _ROUND) - _ROUND))  # from 0 to a half
     x = _TWO_PI * (0.25 - part)  # cos(2 pi part) = sin(x), x from -pi/2 to pi/2
     z = x * x
     s = 1.0 / 6227020800.0 - z * (1.0 / 1307674368000.0 - z * (1.0 / 355687428096000.0))
@@ -77,16 +96,33 @@ def draw_waves(key, index, count):
     return waves
 
 
+@inlined
+def padded(count):
+    """The least multiple of `WIDTH` that is not below ``count``."""
+    return (count + WIDTH - 1) // WIDTH * WIDTH
+
+
+@njit
+def fill_field(x, y, waves, found):
+    """The field of ``waves[wave, (x, y, phase)]`` at places in vectors of a `padded` length.
+
+    Its mean is 0 and its variance 1. The waves of a place are summed in their order.
+    """
+    count = waves.shape[0]
+    scale = math.sqrt(2.0 / count)
+    for i in range(0, x.size, WIDTH):
+        at_x, at_y, total = load(x, i), load(y, i), spread(0.0)
+        for wave in range(0, 3 * count, 3):
+            along = at_x * spread_at(waves, wave) + at_y * spread_at(waves, wave + 1)
+            total = total + _cosine(along + spread_at(waves, wave + 2))
+        store(found, i, total * scale)
+
+
 @kernel(nogil=True)
 def field_each(positions, waves):
-    """The field of these waves, of mean 0 and variance 1, at ``positions[place, (x, y)]``."""
-    found = np.zeros(positions.shape[0])
-    x, y = positions[:, 0].copy(), positions[:, 1].copy()
-    for wave in range(waves.shape[0]):
-        along_x, along_y, phase = waves[wave, 0], waves[wave, 1], waves[wave, 2]
-        for i in range(x.size):
-            found[i] += _cosine(x[i] * along_x + y[i] * along_y + phase)
-    scale = math.sqrt(2.0 / waves.shape[0])
-    for i in range(x.size):
-        found[i] *= scale
-    return found
+    """The field of these waves at ``positions[place, (x, y)]``."""
+    count = positions.shape[0]
+    x, y, found = np.zeros((3, padded(count)))
+    x[:count], y[:count] = positions[:, 0], positions[:, 1]
+    fill_field(x, y, waves, found)
+    return found[:count].copy()

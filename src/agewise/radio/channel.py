@@ -21,7 +21,6 @@ from agewise.radio.mobility import make_mobility
 from agewise.radio.path_loss import StandardLoss, make_path_loss, make_scale
 from agewise.radio.placement import make_placement
 from agewise.radio.shadowing import make_shadowing
-from agewise.radio.sight import Sight
 from agewise.radio.traces import Size, Trace, as_block, open_trace
 from agewise.random import Streams
 
@@ -165,8 +164,8 @@ def make_surroundings(
     )
 
 
-def _sight(loss: StandardLoss, key: np.uint64) -> Sight:
-    return Sight(loss.chance, GaussianField.draw(key, 0, loss.sight_decorrelation_m))
+def _sight(loss: StandardLoss, key: np.uint64) -> GaussianField:
+    return GaussianField.draw(key, 0, loss.sight_decorrelation_m)
 
 
 def make_places(

@@ -1,20 +1,23 @@
 """What of a channel outlasts a block: where the UEs are, in whose sight, and their mean gains."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.large_scale import Terrain, mean_gains
 from agewise.core.propagation import ratios_each
+from agewise.radio.fields import GaussianField
 from agewise.radio.mobility import Mobility
-from agewise.radio.path_loss import EdgeScale, NoiseScale, PathLoss, StandardLoss
-from agewise.radio.shadowing import HIDDEN, INDOOR, SEEN, Shadowing
-from agewise.radio.sight import Sight
+from agewise.radio.path_loss import EdgeScale, NoiseScale, PathLoss, PowerLawLoss, StandardLoss
+from agewise.radio.shadowing import Shadowing
 
 _Floats = NDArray[np.float64]
 #: What the walls of a building take, and each metre inside (TR 38.901, table 7.4.3-3).
 _WALL_DB, _INSIDE_DB_M, _DEEPEST_M = 20.0, 0.5, 25.0
+_OUTDOORS = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +64,15 @@ class Places(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What a place means: its sight, path loss and shadowing, and the SNR that comes of them."""
+    """What a place means: its sight, path loss and shadowing, and the SNR that comes of them.
+
+    A path loss of TR 38.901 needs a field of ``sight``: neighbours, and a UE on its way, share
+    whether they are in sight.
+    """
 
     loss: PathLoss
     scale: EdgeScale | NoiseScale
-    sight: Sight | None = None
+    sight: GaussianField | None = None
     shadowing: Shadowing | None = None
 
     def mean_gains(
@@ -75,28 +82,30 @@ class Surroundings:
 
         ``indoor_loss_db[place]`` is what walls take, 0 outdoors; nobody indoors is in sight.
         """
+        if self._terrain is not None:
+            walls_db = _OUTDOORS if indoor_loss_db is None else indoor_loss_db
+            gains, seen = mean_gains(self._terrain, positions_m, walls_db)
+            return gains, seen
+        assert isinstance(self.loss, PowerLawLoss)
         x, y = positions_m[:, 0], positions_m[:, 1]
-        distance_m = np.sqrt(x * x + y * y)
-        if isinstance(self.loss, StandardLoss) and self.sight is not None:
-            seen = self.sight.seen(positions_m, distance_m)
-            gains = self.loss.gain(distance_m, seen)
-        elif isinstance(self.loss, StandardLoss):
-            raise TypeError("a path loss of TR 38.901 needs to know who is in sight")
-        else:
-            seen = np.zeros(distance_m.size, np.bool_)
-            gains = self.loss.gain(distance_m)
-        gains = self.scale.snr_per_power(gains)
-        state = np.where(seen, SEEN, HIDDEN)
-        lost_db = None
-        if indoor_loss_db is not None:
-            state[indoor_loss_db > 0.0] = INDOOR
-            lost_db = indoor_loss_db
+        gains = self.scale.snr_per_power(self.loss.gain(np.sqrt(x * x + y * y)))
         if self.shadowing is not None:
-            shadow_db = self.shadowing.loss_db(positions_m, state)
-            lost_db = shadow_db if lost_db is None else lost_db + shadow_db
-        if lost_db is not None:
-            gains = gains * ratios_each(-lost_db)
-        return gains, state == SEEN
+            gains = gains * ratios_each(-self.shadowing.hidden_db(positions_m))
+        return gains, np.zeros(gains.size, np.bool_)
+
+    @functools.cached_property
+    def _terrain(self) -> Terrain | None:
+        """What the kernel needs for a path loss of TR 38.901; ``None`` for another."""
+        if not isinstance(self.loss, StandardLoss):
+            return None
+        if self.sight is None or not isinstance(self.scale, NoiseScale):
+            raise TypeError("a path loss of TR 38.901 needs a field of sight and a link budget")
+        fields, sigma_db = [self.sight], (0.0, 0.0, 0.0)
+        if self.shadowing is not None:
+            fields += self.shadowing.fields
+            sigma_db = self.shadowing.sigma_db
+        waves = np.stack([field.waves for field in fields])
+        return Terrain(self.loss.loss, self.loss.chance, waves, sigma_db, self.scale.noise_w)
 
     def large_scale(
         self, positions_m: _Floats, speed_m_s: _Floats, indoor_loss_db: _Floats | None

@@ -80,10 +80,9 @@ class GaussMarkovWalk:
         held = self._state
         last, states = held if held[0] <= t else (0, self._start)
         states = states.copy()
-        drift(self.key, (last, t), self.round_s, self.area, self.law, states)
+        moved: Motion = drift(self.key, (last, t), self.round_s, self.area, self.law, states)
         self._state = (t, states)
-        speed = np.sqrt(states[:, 2] * states[:, 2] + states[:, 3] * states[:, 3])
-        return np.ascontiguousarray(states[:, :2]), speed
+        return moved
 
 
 @dataclass(frozen=True, eq=False)

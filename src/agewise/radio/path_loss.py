@@ -1,7 +1,6 @@
 """How the mean gain falls with the distance, and what turns it into SNR."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,8 @@ from numpy.typing import NDArray
 
 from agewise import scenario
 from agewise.core.elementary import power_each
-from agewise.core.propagation import decibels_each, ratios_each
+from agewise.core.large_scale import Chance, Loss, Slope, chances, losses_db
+from agewise.core.propagation import decibels_each
 from agewise.radio import sight
 from agewise.units import db_to_linear, dbm_to_watt
 
@@ -41,18 +41,6 @@ class PowerLawLoss:
 
 
 @dataclass(frozen=True)
-class Slope:
-    """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
-
-    constant_db: float
-    per_decade_db: float
-
-    def loss_db(self, lg_distance: _Floats) -> _Floats:
-        """The loss where lg d is this."""
-        return self.constant_db + self.per_decade_db * lg_distance
-
-
-@dataclass(frozen=True)
 class BySight:
     """One value in line of sight, without it, and inside buildings."""
 
@@ -63,41 +51,21 @@ class BySight:
 
 @dataclass(frozen=True)
 class StandardLoss:
-    """A path loss of 3GPP TR 38.901, tables 7.4.1-1 and 7.5-6: in line of sight and without it.
+    """A path loss of 3GPP TR 38.901 with what belongs to it: sight and shadowing."""
 
-    In sight the loss follows ``near`` up to the breakpoint and ``far`` beyond; out of sight it is
-    the largest of that and the ``hidden`` slopes. UEs nearer than the model's least distances have
-    its loss there. ``chance(distance_m)`` is the probability of line of sight.
-    """
-
-    height_m: float
-    least_ground_m: float
-    near: Slope
-    far: Slope
-    breakpoint_m: float
-    hidden: tuple[Slope, ...]
-    chance: Callable[[_Floats], _Floats]
+    loss: Loss
+    chance: Chance
     sight_decorrelation_m: float
     sigma_db: BySight
     decorrelation_m: BySight
 
     def loss_db(self, distance_m: _Floats, line_of_sight: NDArray[np.bool_]) -> _Floats:
         """Path loss at these distances on the ground, shadowing and fading averaged out."""
-        ground = np.maximum(distance_m, self.least_ground_m)
-        square = ground * ground + self.height_m * self.height_m
-        lg_distance = 0.05 * decibels_each(np.maximum(square, 1.0))
-        loss = self.near.loss_db(lg_distance)
-        if self.breakpoint_m < math.inf:
-            beyond = ground > self.breakpoint_m
-            loss = np.where(beyond, self.far.loss_db(lg_distance), loss)
-        hidden = loss
-        for slope in self.hidden:
-            hidden = np.maximum(hidden, slope.loss_db(lg_distance))
-        return np.where(line_of_sight, loss, hidden)
+        return np.asarray(losses_db(self.loss, distance_m, line_of_sight))
 
-    def gain(self, distance_m: _Floats, line_of_sight: NDArray[np.bool_]) -> _Floats:
-        """Received over transmitted power at these distances."""
-        return np.asarray(ratios_each(-self.loss_db(distance_m, line_of_sight)))
+    def chance_of_sight(self, distance_m: _Floats) -> _Floats:
+        """The probability of line of sight at these distances on the ground."""
+        return np.asarray(chances(self.chance, distance_m))
 
 
 @dataclass(frozen=True)
@@ -171,14 +139,16 @@ def _urban_macro(settings: scenario.UrbanMacro) -> StandardLoss:
     carrier_db, height = 2.0 * _db(settings.carrier_ghz), _height_m(settings)
     breakpoint_m = _breakpoint_m(settings)
     turn_db = 0.9 * _db(breakpoint_m * breakpoint_m + height * height)
-    ue_db = 0.6 * (settings.ue_height_m - 1.5)
+    hidden = Slope(13.54 + carrier_db - 0.6 * (settings.ue_height_m - 1.5), 39.08)
     return StandardLoss(
-        height_m=height,
-        least_ground_m=10.0,
-        near=Slope(28.0 + carrier_db, 22.0),
-        far=Slope(28.0 + carrier_db - turn_db, 40.0),
-        breakpoint_m=breakpoint_m,
-        hidden=(Slope(13.54 + carrier_db - ue_db, 39.08),),
+        loss=Loss(
+            height_m=height,
+            least_ground_m=10.0,
+            near=Slope(28.0 + carrier_db, 22.0),
+            far=Slope(28.0 + carrier_db - turn_db, 40.0),
+            breakpoint_m=breakpoint_m,
+            hidden=(hidden, hidden),
+        ),
         chance=sight.urban(63.0),
         sight_decorrelation_m=50.0,
         sigma_db=BySight(4.0, 6.0, 7.0),
@@ -191,13 +161,16 @@ def _urban_micro(settings: scenario.UrbanMicro) -> StandardLoss:
     breakpoint_m = _breakpoint_m(settings)
     turn_db = 0.95 * _db(breakpoint_m * breakpoint_m + height * height)
     hidden_db = 22.4 + 2.13 * _db(settings.carrier_ghz) - 0.3 * (settings.ue_height_m - 1.5)
+    hidden = Slope(hidden_db, 35.3)
     return StandardLoss(
-        height_m=height,
-        least_ground_m=10.0,
-        near=Slope(32.4 + carrier_db, 21.0),
-        far=Slope(32.4 + carrier_db - turn_db, 40.0),
-        breakpoint_m=breakpoint_m,
-        hidden=(Slope(hidden_db, 35.3),),
+        loss=Loss(
+            height_m=height,
+            least_ground_m=10.0,
+            near=Slope(32.4 + carrier_db, 21.0),
+            far=Slope(32.4 + carrier_db - turn_db, 40.0),
+            breakpoint_m=breakpoint_m,
+            hidden=(hidden, hidden),
+        ),
         chance=sight.urban(36.0),
         sight_decorrelation_m=50.0,
         sigma_db=BySight(4.0, 7.82, 7.0),
@@ -207,14 +180,17 @@ def _urban_micro(settings: scenario.UrbanMicro) -> StandardLoss:
 
 def _indoor_hotspot(settings: scenario.IndoorHotspot) -> StandardLoss:
     seen = Slope(32.4 + 2.0 * _db(settings.carrier_ghz), 17.3)
+    hidden = Slope(17.3 + 2.49 * _db(settings.carrier_ghz), 38.3)
     return StandardLoss(
-        height_m=_height_m(settings),
-        least_ground_m=0.0,
-        near=seen,
-        far=seen,
-        breakpoint_m=math.inf,
-        hidden=(Slope(17.3 + 2.49 * _db(settings.carrier_ghz), 38.3),),
-        chance=sight.open_office if settings.office == "open" else sight.mixed_office,
+        loss=Loss(
+            height_m=_height_m(settings),
+            least_ground_m=0.0,
+            near=seen,
+            far=seen,
+            breakpoint_m=math.inf,
+            hidden=(hidden, hidden),
+        ),
+        chance=sight.OPEN_OFFICE if settings.office == "open" else sight.MIXED_OFFICE,
         sight_decorrelation_m=10.0,
         sigma_db=BySight(3.0, 8.03, 8.03),
         decorrelation_m=BySight(10.0, 6.0, 6.0),
@@ -229,20 +205,27 @@ _HALLS |= {"sh": (32.4, 23.0, 5.9), "dh": (33.63, 21.9, 4.0)}
 def _indoor_factory(settings: scenario.IndoorFactory) -> StandardLoss:
     carrier_db = 2.0 * _db(settings.carrier_ghz)
     seen = Slope(31.84 + 0.95 * carrier_db, 21.5)
-    halls = ("sl", "dl") if settings.hall == "dl" else (settings.hall,)
+    first, second = ("sl", "dl") if settings.hall == "dl" else (settings.hall, settings.hall)
     sigma_db = _HALLS[settings.hall][2]
     return StandardLoss(
-        height_m=_height_m(settings),
-        least_ground_m=0.0,
-        near=seen,
-        far=seen,
-        breakpoint_m=math.inf,
-        hidden=tuple(Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls),
+        loss=Loss(
+            height_m=_height_m(settings),
+            least_ground_m=0.0,
+            near=seen,
+            far=seen,
+            breakpoint_m=math.inf,
+            hidden=(_hidden(first, carrier_db), _hidden(second, carrier_db)),
+        ),
         chance=sight.factory(sight.clear_distance_m(settings)),
         sight_decorrelation_m=settings.clutter_size_m / 2.0,
         sigma_db=BySight(4.3, sigma_db, sigma_db),
         decorrelation_m=BySight(10.0, 10.0, 10.0),
     )
+
+
+def _hidden(hall: str, carrier_db: float) -> Slope:
+    constant_db, per_decade_db, _ = _HALLS[hall]
+    return Slope(constant_db + carrier_db, per_decade_db)
 
 
 def _height_m(settings: scenario.StandardPathLoss) -> float:

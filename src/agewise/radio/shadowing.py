@@ -1,37 +1,26 @@
 """Log-normal shadowing, correlated in space and by that along the way of a UE."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
+from agewise.core.large_scale import HIDDEN, INDOOR, SEEN
 from agewise.radio.fields import GaussianField
 from agewise.radio.path_loss import BySight, PathLoss, StandardLoss
-
-SEEN: Final = 0
-HIDDEN: Final = 1
-INDOOR: Final = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Shadowing:
-    """A field of its own for each state of sight, with its deviation in dB."""
+    """Fields in sight, out of it and indoors, each with its deviation in dB."""
 
-    fields: tuple[GaussianField, ...]
-    sigma_db: tuple[float, ...]
+    fields: tuple[GaussianField, GaussianField, GaussianField]
+    sigma_db: tuple[float, float, float]
 
-    def loss_db(
-        self, positions_m: NDArray[np.float64], state: NDArray[np.int8]
-    ) -> NDArray[np.float64]:
-        """What shadowing adds to the path loss ``[place]``, each in its state of sight."""
-        loss = np.zeros(state.size)
-        for index, (field, sigma_db) in enumerate(zip(self.fields, self.sigma_db, strict=True)):
-            of_state = np.flatnonzero(state == index)
-            if of_state.size:
-                loss[of_state] = sigma_db * field.at(positions_m[of_state])
-        return loss
+    def hidden_db(self, positions_m: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What shadowing adds to the path loss ``[place]`` where nobody is in sight."""
+        return self.sigma_db[HIDDEN] * self.fields[HIDDEN].at(positions_m)
 
 
 def make_shadowing(
@@ -51,8 +40,11 @@ def make_shadowing(
     else:
         sigmas = BySight(sigma_db, sigma_db, sigma_db)
         lengths = BySight(decorrelation_m, decorrelation_m, decorrelation_m)
-    fields = [
-        GaussianField.draw(key, state, length)
-        for state, length in enumerate((lengths.seen, lengths.hidden, lengths.indoor))
-    ]
-    return Shadowing(tuple(fields), (sigmas.seen, sigmas.hidden, sigmas.indoor))
+    return Shadowing(
+        fields=(
+            GaussianField.draw(key, SEEN, lengths.seen),
+            GaussianField.draw(key, HIDDEN, lengths.hidden),
+            GaussianField.draw(key, INDOOR, lengths.indoor),
+        ),
+        sigma_db=(sigmas.seen, sigmas.hidden, sigmas.indoor),
+    )

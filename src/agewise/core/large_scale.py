@@ -1,0 +1,163 @@
+"""Mean gains by 3GPP TR 38.901: sight, path loss, walls and shadowing of all places in one pass."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.core.elementary import exp
+from agewise.core.jit import inlined, kernel, njit
+from agewise.core.propagation import decibels, fill_field, normal_cdf, padded, ratio_of
+
+SEEN, HIDDEN, INDOOR = 0, 1, 2
+
+
+class Slope(NamedTuple):
+    """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
+
+    constant_db: float
+    per_decade_db: float
+
+
+class Loss(NamedTuple):
+    """Path loss (tables 7.4.1-1 of the report).
+
+    In sight it follows ``near`` up to the breakpoint and ``far`` beyond; out of sight it is the
+    largest of that and of two ``hidden`` slopes. Places nearer than the least distance on the
+    ground have the loss there, and antennas are at least 1 m apart.
+    """
+
+    height_m: float
+    least_ground_m: float
+    breakpoint_m: float
+    near: Slope
+    far: Slope
+    hidden: tuple[Slope, Slope]
+
+
+class Chance(NamedTuple):
+    """The probability of line of sight over the distance on the ground (table 7.4.2-1).
+
+    1 up to ``certain_m``, from there on falling to 1/e in ``fall_m``; beyond ``turn_m`` it is
+    ``far_share``, falling to 1/e in ``far_fall_m``. In streets a share ``street_m`` / distance is
+    in sight besides.
+    """
+
+    certain_m: float
+    fall_m: float
+    turn_m: float = math.inf
+    far_share: float = 1.0
+    far_fall_m: float = 1.0
+    street_m: float = 0.0
+
+
+class Terrain(NamedTuple):
+    """What decides over mean gains: laws, and random fields over the plane.
+
+    ``fields[field, wave, (x, y, phase)]`` is that of sight and, unless nothing is shadowed, those
+    of shadowing in sight, out of it and indoors, with deviations ``sigma_db``.
+    """
+
+    loss: Loss
+    chance: Chance
+    fields: NDArray[np.float64]
+    sigma_db: tuple[float, float, float]
+    noise_w: float
+
+
+@inlined
+def _on(slope, lg_distance):
+    return slope.constant_db + slope.per_decade_db * lg_distance
+
+
+@inlined
+def _loss_db(loss, distance_m, seen):
+    """Path loss at a distance on the ground, shadowing and fading averaged out."""
+    ground = max(distance_m, loss.least_ground_m)
+    square = ground * ground + loss.height_m * loss.height_m
+    lg_distance = 0.05 * decibels(max(square, 1.0))
+    found = _on(loss.far if ground > loss.breakpoint_m else loss.near, lg_distance)
+    if seen:
+        return found
+    return max(max(found, _on(loss.hidden[0], lg_distance)), _on(loss.hidden[1], lg_distance))
+
+
+@inlined
+def _chance(law, distance_m):
+    """The probability that a place at this distance is in sight."""
+    street = law.street_m / max(distance_m, law.street_m) if law.street_m > 0.0 else 0.0
+    if distance_m <= law.turn_m:
+        rest = exp(-max(distance_m - law.certain_m, 0.0) / law.fall_m)
+    else:
+        rest = law.far_share * exp(-max(distance_m - law.turn_m, 0.0) / law.far_fall_m)
+    return street + rest * (1.0 - street)
+
+
+@kernel
+def losses_db(loss, distances_m, seen):
+    """``[place]``: path loss at distances on the ground ``[place]``, in sight where ``seen``."""
+    found = np.empty(distances_m.size)
+    for i in range(distances_m.size):
+        found[i] = _loss_db(loss, distances_m[i], seen[i])
+    return found
+
+
+@kernel
+def chances(law, distances_m):
+    """``[place]``: probabilities of line of sight at distances on the ground."""
+    found = np.empty(distances_m.size)
+    for i in range(distances_m.size):
+        found[i] = _chance(law, distances_m[i])
+    return found
+
+
+@njit
+def _shadow(terrain, x, y, indoor_db, states, gains):
+    """Take from the gains what walls and shadowing do, the places of each state together."""
+    places_x, places_y, field = np.empty((3, padded(gains.size)))
+    chosen = np.empty(gains.size, np.int64)
+    for state in range(3):
+        count = 0
+        for i in range(gains.size):
+            if states[i] == state:
+                places_x[count], places_y[count], chosen[count] = x[i], y[i], i
+                count += 1
+        if count == 0:
+            continue
+        whole = padded(count)
+        places_x[count:whole], places_y[count:whole] = 0.0, 0.0
+        fill_field(places_x[:whole], places_y[:whole], terrain.fields[1 + state], field)
+        for k in range(count):
+            i, lost_db = chosen[k], terrain.sigma_db[state] * field[k]
+            if indoor_db.size:
+                lost_db += indoor_db[i]
+            gains[i] *= ratio_of(-lost_db)
+
+
+@kernel(nogil=True)
+def mean_gains(terrain, positions, indoor_db):
+    """(``gains[place]`` as SNR per watt, ``seen[place]``) at ``positions[place, (x, y)]``.
+
+    ``indoor_db[place]`` is what walls take, 0 outdoors, or empty if all places are outdoors;
+    nobody indoors is in sight, but what the walls add to is the loss at the place outside.
+    """
+    count = positions.shape[0]
+    x, y, field = np.zeros((3, padded(count)))
+    x[:count], y[:count] = positions[:, 0], positions[:, 1]
+    fill_field(x, y, terrain.fields[0], field)
+    gains, seen, states = np.empty(count), np.empty(count, np.bool_), np.empty(count, np.int8)
+    for i in range(count):
+        distance_m = math.sqrt(x[i] * x[i] + y[i] * y[i])
+        outside = normal_cdf(field[i]) < _chance(terrain.chance, distance_m)
+        gains[i] = ratio_of(-_loss_db(terrain.loss, distance_m, outside)) / terrain.noise_w
+        states[i] = SEEN if outside else HIDDEN
+        if indoor_db.size and indoor_db[i] > 0.0:
+            states[i] = INDOOR
+        seen[i] = states[i] == SEEN
+    if terrain.fields.shape[0] > 1:
+        _shadow(terrain, x, y, indoor_db, states, gains)
+    elif indoor_db.size:
+        for i in range(count):
+            gains[i] *= ratio_of(-indoor_db[i])
+    return gains, seen
