@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
+from agewise.core.lanes import LANES, lanes_type
+
 WIDTH = 8
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
@@ -104,6 +106,20 @@ def magnitude(typing_context, doubles):  # noqa: ARG001
         return builder.call(fabs, arguments)
 
     return _doubles(doubles), generate
+
+
+@intrinsic
+def low_halves(typing_context, first, second):  # noqa: ARG001
+    """The lower 32 bits of sixteen doubles, as whole numbers with a sign, in float32 lanes."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        whole = [builder.bitcast(one, ir.VectorType(ir.IntType(64), WIDTH)) for one in arguments]
+        halves = [builder.trunc(one, ir.VectorType(_INT32, WIDTH)) for one in whole]
+        all_lanes = ir.Constant(ir.VectorType(_INT32, LANES), list(range(LANES)))
+        joined = builder.shuffle_vector(*halves, all_lanes)
+        return builder.sitofp(joined, ir.VectorType(ir.FloatType(), LANES))
+
+    return lanes_type(first, second), generate
 
 
 def _operate(symbol, instruction):

@@ -27,7 +27,7 @@ class _Lanes(types.Type):
         super().__init__(name="Lanes")
 
 
-_lanes = _Lanes()
+lanes_type = _Lanes()
 
 
 @register_model(_Lanes)
@@ -97,7 +97,7 @@ def spread(typing_context, value):  # noqa: ARG001
     def generate(context, builder, signature, arguments):
         return _spread(context, builder, signature.args[0], arguments[0])
 
-    return _lanes(value), generate
+    return lanes_type(value), generate
 
 
 @intrinsic
@@ -108,7 +108,7 @@ def load(typing_context, array, index):  # noqa: ARG001
         pointer = _pointer(context, builder, signature, arguments)
         return builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()), align=4)
 
-    return _lanes(array, index), generate
+    return lanes_type(array, index), generate
 
 
 @intrinsic
@@ -136,7 +136,7 @@ def spread_one(typing_context, four, which):  # noqa: ARG001
         lanes = ir.Constant(ir.VectorType(_INT32, LANES), chosen)
         return builder.shuffle_vector(arguments[0], ir.Constant(_FOUR, ir.Undefined), lanes)
 
-    return _lanes(four, which), generate
+    return lanes_type(four, which), generate
 
 
 @intrinsic
@@ -157,13 +157,13 @@ def fused(typing_context, factor, lanes, addend):  # noqa: ARG001
 
     def generate(context, builder, signature, arguments):
         factor = arguments[0]
-        if signature.args[0] != _lanes:
+        if signature.args[0] != lanes_type:
             factor = _spread(context, builder, signature.args[0], factor)
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
         fma = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f32")
         return builder.call(fma, [factor, arguments[1], arguments[2]])
 
-    return _lanes(factor, lanes, addend), generate
+    return lanes_type(factor, lanes, addend), generate
 
 
 def _operate(symbol, instruction):
@@ -173,16 +173,16 @@ def _operate(symbol, instruction):
     def operation(typing_context, left, right):  # noqa: ARG001
         def generate(context, builder, signature, arguments):
             lanes = (
-                value if type_ == _lanes else _spread(context, builder, type_, value)
+                value if type_ == lanes_type else _spread(context, builder, type_, value)
                 for type_, value in zip(signature.args, arguments, strict=True)
             )
             return getattr(builder, instruction)(*lanes)
 
-        return _lanes(left, right), generate
+        return lanes_type(left, right), generate
 
     @overload(symbol)
     def choose(left, right):
-        if _lanes in (left, right):
+        if lanes_type in (left, right):
             return lambda left, right: operation(left, right)
         return None
 
@@ -208,7 +208,7 @@ def where_positive(typing_context, condition, lanes):  # noqa: ARG001
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
         return builder.select(builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero)
 
-    return _lanes(condition, lanes), generate
+    return lanes_type(condition, lanes), generate
 
 
 @intrinsic
@@ -342,4 +342,4 @@ def sums_across(typing_context, sixteen):  # noqa: ARG001
             ]
         return left[0]
 
-    return _lanes(sixteen), generate
+    return lanes_type(sixteen), generate

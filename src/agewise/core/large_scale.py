@@ -8,8 +8,20 @@ from numpy.typing import NDArray
 
 from agewise.core.elementary import exp
 from agewise.core.jit import inlined, kernel, njit
-from agewise.core.propagation import decibels, fill_field, normal_cdf, padded, ratio_of
+from agewise.core.lanes import LANES
+from agewise.core.propagation import (
+    MOST_TURNS,
+    decibels,
+    fill_estimate,
+    fill_field,
+    normal_cdf,
+    padded,
+    ratio_of,
+)
 
+#: The estimate of a field is wrong by less than 2e-4, and its distribution function, whose slope is
+#: at most 0.4, by less than half of this.
+_DOUBT = 2e-4
 SEEN, HIDDEN, INDOOR = 0, 1, 2
 
 
@@ -113,21 +125,58 @@ def chances(law, distances_m):
 
 
 @njit
+def _field_of(waves, x, y, chosen, field):
+    """``field[k]`` at place ``chosen[k]``, for those places alone."""
+    count = chosen.size
+    at_x, at_y = np.zeros((2, padded(count)))
+    for k in range(count):
+        at_x[k], at_y[k] = x[chosen[k]], y[chosen[k]]
+    fill_field(at_x, at_y, waves, field)
+
+
+@inlined
+def _rough_reach(waves):
+    """How far from (0, 0) the estimate of a field holds."""
+    steepest = 0.0
+    for wave in range(waves.shape[0]):
+        steepest = max(steepest, abs(waves[wave, 0]) + abs(waves[wave, 1]))
+    return (MOST_TURNS - 1.0) / max(steepest, 1e-300)
+
+
+@njit
+def _find_seen(terrain, x, y, distances, seen):
+    """Fill ``seen[place]``: by an estimate of the field where that decides, and else by itself."""
+    waves, count = terrain.fields[0], seen.size
+    estimate, field = np.empty(x.size, np.float32), np.empty(padded(count))
+    chance, doubtful, doubts = np.empty(count), np.empty(count, np.int64), 0
+    fill_estimate(x, y, waves, estimate)
+    reach = _rough_reach(waves)
+    for i in range(count):
+        chance[i] = _chance(terrain.chance, distances[i])
+        surplus = chance[i] - normal_cdf(np.float64(estimate[i]))
+        seen[i] = surplus > 0.0
+        if not (abs(surplus) > _DOUBT and distances[i] < reach):
+            doubtful[doubts] = i
+            doubts += 1
+    if doubts:
+        _field_of(waves, x, y, doubtful[:doubts], field)
+        for k in range(doubts):
+            i = doubtful[k]
+            seen[i] = normal_cdf(field[k]) < chance[i]
+
+
+@njit
 def _shadow(terrain, x, y, indoor_db, states, gains):
     """Take from the gains what walls and shadowing do, the places of each state together."""
-    places_x, places_y, field = np.empty((3, padded(gains.size)))
-    chosen = np.empty(gains.size, np.int64)
+    chosen, field = np.empty(gains.size, np.int64), np.empty(padded(gains.size))
     for state in range(3):
         count = 0
         for i in range(gains.size):
-            if states[i] == state:
-                places_x[count], places_y[count], chosen[count] = x[i], y[i], i
-                count += 1
+            chosen[count] = i
+            count += states[i] == state
         if count == 0:
             continue
-        whole = padded(count)
-        places_x[count:whole], places_y[count:whole] = 0.0, 0.0
-        fill_field(places_x[:whole], places_y[:whole], terrain.fields[1 + state], field)
+        _field_of(terrain.fields[1 + state], x, y, chosen[:count], field)
         for k in range(count):
             i, lost_db = chosen[k], terrain.sigma_db[state] * field[k]
             if indoor_db.size:
@@ -143,15 +192,15 @@ def mean_gains(terrain, positions, indoor_db):
     nobody indoors is in sight, but what the walls add to is the loss at the place outside.
     """
     count = positions.shape[0]
-    x, y, field = np.zeros((3, padded(count)))
-    x[:count], y[:count] = positions[:, 0], positions[:, 1]
-    fill_field(x, y, terrain.fields[0], field)
-    gains, seen, states = np.empty(count), np.empty(count, np.bool_), np.empty(count, np.int8)
+    x, y, distances = np.zeros((3, (count + LANES - 1) // LANES * LANES))
     for i in range(count):
-        distance_m = math.sqrt(x[i] * x[i] + y[i] * y[i])
-        outside = normal_cdf(field[i]) < _chance(terrain.chance, distance_m)
-        gains[i] = ratio_of(-_loss_db(terrain.loss, distance_m, outside)) / terrain.noise_w
-        states[i] = SEEN if outside else HIDDEN
+        x[i], y[i] = positions[i, 0], positions[i, 1]
+        distances[i] = math.sqrt(x[i] * x[i] + y[i] * y[i])
+    gains, seen, states = np.empty(count), np.empty(count, np.bool_), np.empty(count, np.int8)
+    _find_seen(terrain, x, y, distances, seen)
+    for i in range(count):
+        gains[i] = ratio_of(-_loss_db(terrain.loss, distances[i], seen[i])) / terrain.noise_w
+        states[i] = SEEN if seen[i] else HIDDEN
         if indoor_db.size and indoor_db[i] > 0.0:
             states[i] = INDOOR
         seen[i] = states[i] == SEEN

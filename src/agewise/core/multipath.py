@@ -40,8 +40,8 @@ class Paths(NamedTuple):
     """What the coefficients of a UE are, and how they make up its subchannels.
 
     ``phases[tap, :]`` are the cosines of the tap's phases at the frequencies above the middle of
-    the band, then their sines, times the root of the tap's power, then zeros up to a whole number
-    of `doubles.WIDTH`; the powers add up to 1. It is empty if each subchannel has a coefficient of
+    the band, then their sines, each with zeros up to a multiple of `doubles.WIDTH`, times the root
+    of the tap's power; the powers add up to 1. It is empty if each subchannel has a coefficient of
     its own.
     """
 
@@ -155,54 +155,57 @@ def _direct(ue_key, share, x, y):
 
 @inlined
 def _three(phases, at, width, tap, parts):
-    """What three taps add to the sums ``at`` these phases."""
+    """What three taps add to sums over the taps, at these phases."""
     first = spread_at(parts, tap) * load(phases, at)
     second = spread_at(parts, tap + 1) * load(phases, at + width)
     return (first + second) + spread_at(parts, tap + 2) * load(phases, at + 2 * width)
 
 
 @inlined
-def _add_up(phases, re, im, sums):
-    """Sums over the taps at all phases; their order is written out, whatever the vector unit."""
+def _over_taps(phases, at, re, im):
+    """Sums of real and imaginary parts over the taps; their order is written out."""
     taps, width = phases.shape
     whole = taps - taps % 3
-    for i in range(0, width, WIDTH):
-        real, imaginary = spread(0.0), spread(0.0)
-        for tap in range(0, whole, 3):
-            real = real + _three(phases, tap * width + i, width, tap, re)
-            imaginary = imaginary + _three(phases, tap * width + i, width, tap, im)
-        for tap in range(whole, taps):
-            phase = load(phases, tap * width + i)
-            real = real + spread_at(re, tap) * phase
-            imaginary = imaginary + spread_at(im, tap) * phase
-        store(sums, i, real)
-        store(sums, width + i, imaginary)
+    real, imaginary = spread(0.0), spread(0.0)
+    for tap in range(0, whole, 3):
+        real = real + _three(phases, tap * width + at, width, tap, re)
+        imaginary = imaginary + _three(phases, tap * width + at, width, tap, im)
+    for tap in range(whole, taps):
+        phase = load(phases, tap * width + at)
+        real = real + spread_at(re, tap) * phase
+        imaginary = imaginary + spread_at(im, tap) * phase
+    return real, imaginary
 
 
 @njit
-def _spread(paths, re, im, direct, mean, sums, gains):
+def _spread(paths, re, im, direct, mean, sides, gains):
     """Gains of the subchannels from the taps.
 
     The band is symmetric about its middle, so each product serves a subchannel above and one
     below it.
     """
-    _add_up(paths.phases, re, im, sums)
-    half, width, rest = (gains.size + 1) // 2, paths.phases.shape[1], direct[2]
+    half, reach, rest = (gains.size + 1) // 2, paths.phases.shape[1] // 2, direct[2]
+    for i in range(0, half, WIDTH):
+        re_cosine, im_cosine = _over_taps(paths.phases, i, re, im)
+        re_sine, im_sine = _over_taps(paths.phases, reach + i, re, im)
+        x = direct[0] + rest * (re_cosine + im_sine)
+        y = direct[1] + rest * (im_cosine - re_sine)
+        store(sides, i, mean * (x * x + y * y))
+        x = direct[0] + rest * (re_cosine - im_sine)
+        y = direct[1] + rest * (im_cosine + re_sine)
+        store(sides, reach + i, mean * (x * x + y * y))
     upper, lower = gains.size // 2, (gains.size - 1) // 2
     for i in range(half):
-        x = direct[0] + rest * (sums[i] + sums[width + half + i])
-        y = direct[1] + rest * (sums[width + i] - sums[half + i])
-        gains[upper + i] = mean * (x * x + y * y)
-        x = direct[0] + rest * (sums[i] - sums[width + half + i])
-        y = direct[1] + rest * (sums[width + i] + sums[half + i])
-        gains[lower - i] = mean * (x * x + y * y)
+        gains[upper + i] = sides[i]
+    for i in range(half):
+        gains[lower - i] = sides[reach + i]
 
 
 @njit
-def _combine(paths, re, im, direct, mean, sums, gains):
+def _combine(paths, re, im, direct, mean, sides, gains):
     """Gains ``mean |direct + scattered|²`` of the subchannels of one UE from its coefficients."""
     if paths.phases.size:
-        _spread(paths, re, im, direct, mean, sums, gains)
+        _spread(paths, re, im, direct, mean, sides, gains)
         return
     for n in range(gains.size):
         x, y = direct[0] + direct[2] * re[n], direct[1] + direct[2] * im[n]
@@ -217,7 +220,7 @@ def fade_paths(paths, t, scene, error, gains, seen):
     """
     count = paths.phases.shape[0] or gains.shape[1]
     re, im, words = np.empty(count), np.empty(count), np.empty(2 * count, np.uint64)
-    sums, work = np.empty(2 * paths.phases.shape[1]), np.empty(2 * WAVES)
+    sides, work = np.empty(paths.phases.shape[1]), np.empty(2 * WAVES)
     round_key, error_key = subkey(paths.key, t), subkey(error.key, t)
     over_time = scene.moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
@@ -228,7 +231,7 @@ def fade_paths(paths, t, scene, error, gains, seen):
             _draw_waves(ue_key, x, y, re, im, work)
         else:
             _draw_anew(round_key, ue, words, re, im)
-        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sums, gains[ue])
+        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sides, gains[ue])
         if seen.shape[0] == 0:
             continue
         if over_time and error.behind.size:
@@ -236,4 +239,4 @@ def fade_paths(paths, t, scene, error, gains, seen):
             _draw_waves(ue_key, x, y, re, im, work)
         if error.correlation != 1.0:
             _mix_in(error_key, ue, error.correlation, words, re, im)
-        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sums, seen[ue])
+        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sides, seen[ue])

@@ -239,8 +239,8 @@ def _paths(key: np.uint64, profile: DelayProfile | None, cell: scenario.Cell) ->
     turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
     phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
     taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
-    both = np.concatenate([taps[..., 0], taps[..., 1]], axis=1)
-    return Paths(key, np.pad(both, ((0, 0), (0, -both.shape[1] % WIDTH))))
+    taps = np.pad(taps, ((0, 0), (0, -offsets.size % WIDTH), (0, 0)))
+    return Paths(key, np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
 
 
 def _direct_share(

@@ -1,6 +1,5 @@
 """Where the access point is in line of sight (3GPP TR 38.901, tables 7.4.2-1 and 7.6.3.1-2)."""
 
-import math
 from typing import Final
 
 import numpy as np
