@@ -77,6 +77,23 @@ class Terrain(NamedTuple):
     sigma_db: tuple[float, float, float]
     noise_w: float
 
+    def numbers(self) -> NDArray[np.float64]:
+        """All but the fields in one vector: reading a nest of tuples takes longer than its use."""
+        loss = (*self.loss[:3], *self.loss.near, *self.loss.far, *self.loss.hidden[0])
+        return np.array(
+            [*loss, *self.loss.hidden[1], *self.chance, *self.sigma_db, self.noise_w], float
+        )
+
+
+@inlined
+def _terrain_of(numbers, fields):
+    """The terrain of such numbers."""
+    near, far = Slope(numbers[3], numbers[4]), Slope(numbers[5], numbers[6])
+    hidden = (Slope(numbers[7], numbers[8]), Slope(numbers[9], numbers[10]))
+    loss = Loss(numbers[0], numbers[1], numbers[2], near, far, hidden)
+    chance = Chance(numbers[11], numbers[12], numbers[13], numbers[14], numbers[15], numbers[16])
+    return Terrain(loss, chance, fields, (numbers[17], numbers[18], numbers[19]), numbers[20])
+
 
 @inlined
 def _on(slope, lg_distance):
@@ -185,13 +202,14 @@ def _shadow(terrain, x, y, indoor_db, states, gains):
 
 
 @kernel(nogil=True)
-def mean_gains(terrain, positions, indoor_db):
+def mean_gains(numbers, fields, positions, indoor_db):
     """(``gains[place]`` as SNR per watt, ``seen[place]``) at ``positions[place, (x, y)]``.
 
+    ``numbers`` are those of a `Terrain`, ``fields`` its fields.
     ``indoor_db[place]`` is what walls take, 0 outdoors, or empty if all places are outdoors;
     nobody indoors is in sight, but what the walls add to is the loss at the place outside.
     """
-    count = positions.shape[0]
+    terrain, count = _terrain_of(numbers, fields), positions.shape[0]
     x, y, distances = np.zeros((3, (count + LANES - 1) // LANES * LANES))
     for i in range(count):
         x[i], y[i] = positions[i, 0], positions[i, 1]

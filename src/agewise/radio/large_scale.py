@@ -82,22 +82,21 @@ class Surroundings:
 
         ``indoor_loss_db[place]`` is what walls take, 0 outdoors; nobody indoors is in sight.
         """
-        if self._terrain is not None:
-            walls_db = _OUTDOORS if indoor_loss_db is None else indoor_loss_db
-            gains, seen = mean_gains(self._terrain, positions_m, walls_db)
-            return gains, seen
-        assert isinstance(self.loss, PowerLawLoss)
-        x, y = positions_m[:, 0], positions_m[:, 1]
-        gains = self.scale.snr_per_power(self.loss.gain(np.sqrt(x * x + y * y)))
-        if self.shadowing is not None:
-            gains = gains * ratios_each(-self.shadowing.hidden_db(positions_m))
-        return gains, np.zeros(gains.size, np.bool_)
+        if isinstance(self.loss, PowerLawLoss):
+            x, y = positions_m[:, 0], positions_m[:, 1]
+            gains = self.scale.snr_per_power(self.loss.gain(np.sqrt(x * x + y * y)))
+            if self.shadowing is not None:
+                gains = gains * ratios_each(-self.shadowing.hidden_db(positions_m))
+            return gains, np.zeros(gains.size, np.bool_)
+        walls_db = _OUTDOORS if indoor_loss_db is None else indoor_loss_db
+        found: tuple[_Floats, NDArray[np.bool_]] = mean_gains(*self._terrain, positions_m, walls_db)
+        return found
 
     @functools.cached_property
-    def _terrain(self) -> Terrain | None:
-        """What the kernel needs for a path loss of TR 38.901; ``None`` for another."""
+    def _terrain(self) -> tuple[_Floats, _Floats]:
+        """Numbers and fields by which the kernel works for a path loss of TR 38.901."""
         if not isinstance(self.loss, StandardLoss):
-            return None
+            raise TypeError("only a path loss of TR 38.901 has a terrain")
         if self.sight is None or not isinstance(self.scale, NoiseScale):
             raise TypeError("a path loss of TR 38.901 needs a field of sight and a link budget")
         fields, sigma_db = [self.sight], (0.0, 0.0, 0.0)
@@ -105,7 +104,8 @@ class Surroundings:
             fields += self.shadowing.fields
             sigma_db = self.shadowing.sigma_db
         waves = np.stack([field.waves for field in fields])
-        return Terrain(self.loss.loss, self.loss.chance, waves, sigma_db, self.scale.noise_w)
+        loss, chance = self.loss.loss, self.loss.chance
+        return Terrain(loss, chance, waves, sigma_db, self.scale.noise_w).numbers(), waves
 
     def large_scale(
         self, positions_m: _Floats, speed_m_s: _Floats, indoor_loss_db: _Floats | None
