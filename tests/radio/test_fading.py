@@ -166,7 +166,7 @@ def test_waves_come_from_all_sides():
     def gains(x, y, share):
         moved = np.tile([x, y], (ues, 1))
         out = np.empty((ues, 1))
-        scene = Scene(np.ones(ues), np.full(ues, share), moved)
+        scene = Scene(np.ones(ues), np.full(ues, share), np.empty(0, np.bool_), moved)
         fade_paths(paths, 0, scene, none, out, np.empty((0, 0)))
         return out[:, 0]
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from agewise.core.large_scale import chances
 from agewise.radio import make_path_loss, sight
 from agewise.radio.shadowing import BySight
 from agewise.scenario import (
@@ -90,7 +91,7 @@ def test_halls_by_hand(hall, constant, slope):
     np.testing.assert_allclose(losses_db(settings, distance, seen=False), hidden)
     clear = -settings.clutter_size_m / math.log(1 - settings.clutter_density)
     clear *= 6.5 / (settings.clutter_height_m - 1.5) if high else 1.0
-    chance = make_path_loss(settings).chance(distance)
+    chance = make_path_loss(settings).chance_of_sight(distance)
     np.testing.assert_allclose(chance, np.exp(-distance / clear))
 
 
@@ -105,13 +106,13 @@ def test_chances_of_sight_by_hand():
     far = 18 / distance[4:]
     for fall in (63.0, 36.0):
         expected = [*np.ones(4), *(far + np.exp(-distance[4:] / fall) * (1 - far))]
-        np.testing.assert_allclose(sight.urban(fall)(distance), expected)
+        np.testing.assert_allclose(chances(sight.urban(fall), distance), expected)
     expected = [1, 1, *np.exp(-np.array([1.4, 13.0]) / 70.8),
                 *0.54 * np.exp(-np.array([1.0, 51.0]) / 211.7)]  # fmt: skip
-    np.testing.assert_allclose(sight.open_office(distance), expected)
+    np.testing.assert_allclose(chances(sight.OPEN_OFFICE, distance), expected)
     expected = [1, *np.exp(-np.array([3.8, 5.2]) / 4.7),
                 *0.32 * np.exp(-np.array([11.5, 43.5, 93.5]) / 32.6)]  # fmt: skip
-    np.testing.assert_allclose(sight.mixed_office(distance), expected)
+    np.testing.assert_allclose(chances(sight.MIXED_OFFICE, distance), expected)
 
 
 def test_near_ues_have_the_loss_where_the_model_begins():

@@ -50,14 +50,16 @@ class Paths(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The large scale: ``means[ue]``, and ``sight[ue]``, the share of power in a direct path.
+    """The large scale: ``means[ue]``, and ``direct[ue]``, the share of power in a direct path.
 
+    Only UEs with ``line_of_sight[ue]`` have that path, or all if this is empty.
     ``moved[ue, (x, y)]`` is where the UEs are, in wavelengths, for coefficients that are
     correlated over time; empty for those that are drawn anew in every round.
     """
 
     means: NDArray[np.float64]
-    sight: NDArray[np.float64]
+    direct: NDArray[np.float64]
+    line_of_sight: NDArray[np.bool_]
     moved: NDArray[np.float64]
 
 
@@ -225,7 +227,9 @@ def fade_paths(paths, t, scene, error, gains, seen):
     over_time = scene.moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
     for ue in range(gains.shape[0]):
-        mean, share = scene.means[ue], scene.sight[ue]
+        mean, share = scene.means[ue], scene.direct[ue]
+        if scene.line_of_sight.size and not scene.line_of_sight[ue]:
+            share = 0.0
         if over_time:
             ue_key, x, y = subkey(paths.key, ue), scene.moved[ue, 0], scene.moved[ue, 1]
             _draw_waves(ue_key, x, y, re, im, work)

@@ -21,7 +21,7 @@ from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
 _NOTHING = np.empty((0, 0))
-_STILL, _UP_TO_DATE = np.empty((0, 2)), np.empty(0)
+_STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
 #: Mean and deviation in dB of the K-factor in line of sight (TR 38.901 table 7.5-6).
 _K_DB = {"uma": (9.0, 3.5), "umi": (9.0, 5.0), "inh": (7.0, 4.0), "inf": (7.0, 8.0)}
 
@@ -185,11 +185,9 @@ class MultipathFading:
         return seen, true
 
     def _scene(self, t: int, large: LargeScale) -> Scene:
-        share = self.direct_share
-        if self.needs_sight:
-            share = np.where(large.line_of_sight, share, 0.0)
+        sight = large.line_of_sight if self.needs_sight else _ALL
         moved = _STILL if self.motion is None else self.motion.moved(t, large)
-        return Scene(large.mean_gains, share, moved)
+        return Scene(large.mean_gains, self.direct_share, sight, moved)
 
 
 def make_fading(

@@ -20,6 +20,7 @@ from agewise.files import stamp
 from agewise.radio.files import read_tracks
 from agewise.radio.placement import Placement, require_within
 from agewise.random import Streams
+from agewise.scenario.fading import require_no_alias
 
 _Floats = NDArray[np.float64]
 #: ``positions_m[ue, (x, y)]`` and ``speed_m_s[ue]``.
@@ -93,6 +94,15 @@ class GivenTracks:
     positions_m: _Floats
     round_s: float
 
+    @property
+    def top_speed_m_s(self) -> float:
+        """The fastest speed of a UE on any of its lines."""
+        if self.times_s.size == 1:
+            return 0.0
+        ways = np.diff(self.positions_m, axis=0)
+        speeds = np.sqrt((ways * ways).sum(axis=2)).max(axis=1) / np.diff(self.times_s)
+        return float(speeds.max())
+
     def at(self, t: int) -> Motion:
         """Positions and speeds when round ``t`` begins, on straight lines between the times."""
         time_s = self.times_s[0] + t * self.round_s
@@ -123,7 +133,11 @@ def make_mobility(
         raise ValueError("channel.round_s is missing: it says how far UEs move")
     rounds, ues = size
     if isinstance(settings, scenario.MobilityFile):
-        return _given(settings.path, rounds, ues, round_s, placement)
+        tracks = _given(settings.path, rounds, ues, round_s, placement)
+        time = getattr(channel.fading, "time", None)
+        if isinstance(time, scenario.Jakes) and time.speed_m_s is None and tracks.top_speed_m_s > 0:
+            require_no_alias(time, round_s, tracks.top_speed_m_s)
+        return tracks
     if isinstance(settings, scenario.RandomWaypoint):
         walk = Walk(settings.slowest_m_s, settings.fastest_m_s, settings.pause_s)
         return WaypointWalk(streams.movement, placement.area, walk, round_s, ues)

@@ -268,11 +268,15 @@ def require_fading(
             f"channel.fading.frequency = {fading.frequency.kind} needs cell.subchannel_bandwidth_hz"
         )
     if isinstance(fading.time, Jakes):
-        _require_no_alias(fading.time, round_s, top_speed_m_s)
+        require_no_alias(fading.time, round_s, top_speed_m_s)
 
 
-def _require_no_alias(time: Jakes, round_s: float | None, top_speed_m_s: float | None) -> None:
-    """Rounds must be shorter than half a period of the Doppler shift."""
+def require_no_alias(time: Jakes, round_s: float | None, top_speed_m_s: float | None) -> None:
+    """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
+
+    The speed is that of ``time`` or else the fastest of the mobility, 0 without one and ``None``
+    where it is not known yet.
+    """
     if round_s is None:
         raise ValueError("channel.fading.time = jakes needs channel.round_s")
     speed_m_s = top_speed_m_s if time.speed_m_s is None else time.speed_m_s
@@ -282,10 +286,12 @@ def _require_no_alias(time: Jakes, round_s: float | None, top_speed_m_s: float |
         )
     shift = (speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
     if shift * round_s > 0.5:
+        whose = "" if time.speed_m_s is not None else f" of UEs that move at {speed_m_s:.4g} m/s"
         raise ValueError(
-            f"channel.fading.time = jakes: rounds of {round_s:g} s are longer than half a period "
-            f"of the Doppler shift of {shift:.4g} Hz, and alias: set channel.round_s to at most "
-            f'{0.5 / shift:.4g}, or channel.fading.time = "independent", which such rounds are'
+            f"channel.round_s = {round_s:g}: must be from 1e-06 to {0.5 / shift:.4g} with "
+            f"channel.fading.time = jakes, half a period of the Doppler shift of {shift:.4g} Hz"
+            f"{whose}, or fading aliases; the nearest is {0.5 / shift:.4g}, or take "
+            'channel.fading.time = "independent", which such rounds are'
         )
 
 
