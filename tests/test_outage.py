@@ -1,10 +1,15 @@
 """Uploads that are lost because the channel is not what it looked like."""
 
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from agewise import Scenario, Streams, schedule_traffic, simulate
+from agewise import Scenario, Streams, compare, schedule_traffic, simulate
 from agewise.age import next_ages
+from agewise.cli import app
+from agewise.engines import Inline
 from agewise.policies import AgeBased, MaxWeight, Whittle, make_policy
 from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
 from agewise.radio import Block, make_channel
@@ -42,6 +47,30 @@ def test_lost_uploads_by_hand(history):
     assert tuple(counts) == OUTCOMES
     assert counts["outage"] == lost > 5
     assert counts["received"] == sum(map(len, history.received)) > 5
+
+
+def test_tables_say_how_many_uploads_were_lost(tmp_path):
+    """The share of scheduled uploads, averaged over seeds; a column only where any was lost."""
+    shown, shares = {}, {}
+    for name, scenario in (
+        ("lossy", LOSSY),
+        ("known", LOSSY.with_(**{"channel.knowledge": "perfect"})),
+    ):
+        out = tmp_path / name
+        scenario = scenario.with_(**{"run.rounds": 10})
+        result = compare(scenario, ["age-based", "max-pack"], 2, out, engine=Inline(), quiet=True)
+        shares[name] = dict(result.table().select("policy", "outage").iter_rows())
+        for policy in result.policies:
+            runs = [run.outcome_counts for run in result.histories(policy).values()]
+            expected = np.mean([counts["outage"] / sum(counts.values()) for counts in runs])
+            assert shares[name][str(policy)] == pytest.approx(expected)
+        shown[name] = CliRunner().invoke(app, ["show", str(out)]).output
+        rows = json.loads(CliRunner().invoke(app, ["show", str(out), "--json"]).output)["rows"]
+        assert [row["outage"] for row in rows] == pytest.approx(list(shares[name].values()))
+    assert min(shares["lossy"].values()) > 0.0 == max(shares["known"].values())
+    assert f"{100 * max(shares['lossy'].values()):.1f}" in shown["lossy"]
+    assert "lost %" in shown["lossy"]
+    assert "lost" not in shown["known"]
 
 
 def test_outcomes_are_kept(history, tmp_path):

@@ -194,6 +194,41 @@ def test_tracks_of_a_file_are_kept_in_the_record(tmp_path):
     np.testing.assert_array_equal(read.positions_m, first.positions_m)
 
 
+WAYS = {
+    "given": ({}, {"speed_m_s": 2.0}),
+    "random-waypoint": ({"slowest_m_s": 0.5, "fastest_m_s": 2.0, "pause_s": 1.0}, {}),
+    "gauss-markov": ({"mean_speed_m_s": 1.2, "deviation_m_s": 0.2, "memory_s": 5.0}, {}),
+    "file": ({}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_fading_by_movement_may_not_alias(kind, tmp_path):
+    """2 m/s at 3 GHz is a Doppler shift of 20.01 Hz: rounds of up to 0.02498 s."""
+    mobility, time = WAYS[kind]
+    if kind == "file":
+        positions = np.zeros((3, 12, 2))
+        positions[1:, 4] = [0.0, 20.0]  # one UE is fast, for ten of thirty seconds
+        path = saved(tmp_path, times_s=np.array([0.0, 10.0, 30.0]), positions_m=positions)
+        mobility = {"path": path}
+
+    def channel(round_s):
+        changes = {
+            "channel.fading": {
+                "kind": "rayleigh",
+                "time": {"kind": "jakes", "carrier_hz": 3e9} | time,
+            }
+        }
+        changes["channel.mobility"] = "none" if kind == "given" else {"kind": kind} | mobility
+        return make_channel(tiny(**changes, **{"channel.round_s": round_s}), Streams(0))
+
+    assert channel(0.0249).block(3).true.shape == (12, 5)
+    words = r"channel.round_s = 0.0251: must be from 1e-06 to 0.02498 with .* of 20.01 Hz"
+    whose = "" if kind == "given" else " of UEs that move at 2 m/s"
+    with pytest.raises(ValueError, match=f"{words}{whose}, or fading aliases; the nearest is 0.02"):
+        channel(0.0251)
+
+
 def saved(tmp_path, **arrays):
     np.savez(tmp_path / "x.npz", **arrays)
     return str(tmp_path / "x.npz")

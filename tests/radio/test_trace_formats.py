@@ -201,7 +201,7 @@ def test_impulse_responses_need_a_bandwidth(tmp_path):
         ({"kind": "rayleigh", "frequency": "eva"},
          "channel.format.fading.frequency = eva needs cell.subchannel_bandwidth_hz"),
         ({"kind": "rayleigh", "time": {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}},
-         "and alias: set channel.format.round_s to at most 0.04"),
+         "channel.format.round_s = .*: must be from 1e-06 to 0.04.*, or fading aliases"),
     ],
 )  # fmt: skip
 def test_overlays_that_cannot_be_are_named_by_their_own_fields(tmp_path, fading, sentence):

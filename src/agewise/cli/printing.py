@@ -448,8 +448,9 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     counts = {row["seeds"] for row in rows}  # one number is said once, above the table
     heads = ["UEs", "distinct", "age", "peak", "largest", "diversity"]
     heads = heads if len(counts) == 1 else ["seeds", *heads]
+    lossy = ["lost %"] if any(row["outage"] > 0 for row in rows) else []
     whole = [f"{axis.unit} a run"] if axis.column else []
-    _columns(who, ["policy"], heads + whole)
+    _columns(who, ["policy"], heads + lossy + whole)
     _columns(what, ["policy"], [text.point_text(point, axis) for point in points])
     before = ""
     for row in _best_first(rows, points, varied):
@@ -467,11 +468,14 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
             _number(row["age_mean_peak"], ".1f"),
             f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
+            *(f"{100 * row['outage']:.1f}" for _ in lossy),
             *(f"{row['spent']:.3g}" for _ in whole),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
     seeds = f" ({counts.pop()} seeds)" if len(counts) == 1 else ""
-    _show(who, f"UEs a round, distinct UEs; mean, mean peak and largest age; diversity{seeds}")
+    lost = "; uploads lost" if lossy else ""
+    heading = f"UEs a round, distinct UEs; mean, mean peak and largest age; diversity{lost}"
+    _show(who, f"{heading}{seeds}")
     baseline = _names(result.policies).get(str(result.baseline), "")
     against = f"; gain over {baseline}, p-value" if baseline else ""
     _show(what, f"Accuracy over {axis.name}, % (95% interval){against}")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,8 @@ class Measured:
     orthogonal ones; ``spread`` is S times that, which does not depend on how many there are: 1 if
     all updates are equal, S if they are orthogonal, more if they oppose each other.
     ``age_mean_peak`` is the mean of the ages just before an update arrived, ``age_largest`` the
-    largest age of any UE in any round.
+    largest age of any UE in any round. ``outage`` is the share of scheduled uploads that were lost
+    because their true rate was below the threshold.
     """
 
     seeds: list[int]
@@ -42,6 +43,7 @@ class Measured:
     spread: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     spent: NDArray[np.float64]
+    outage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
     @classmethod
     def of(
@@ -52,9 +54,9 @@ class Measured:
         ``accuracy`` is ``[seed, round]``, and so is ``spent``: how much of the axis by the end of
         each round.
         """
-        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 7)
+        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 8)
         accuracy = np.array([history.accuracy for history in histories.values()])
-        served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread = rows.T
+        served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread, outage = rows.T
         return cls(
             seeds=list(histories),
             ues_per_round=served,
@@ -66,6 +68,7 @@ class Measured:
             spread=spread,
             accuracy=accuracy,
             spent=np.array([axis.spent(history) for history in histories.values()]),
+            outage=outage,
         )
 
     def at(self, point: float) -> NDArray[np.float64]:
@@ -205,6 +208,7 @@ def _row(
         "age_mean_peak": _mean_of_known(runs.age_mean_peak),
         "diversity": _mean_of_known(runs.diversity),
         "spread": _mean_of_known(runs.spread),
+        "outage": float(runs.outage.mean()),
         "spent": float(runs.spent[:, -1].mean()),
     }
     for point in points:
@@ -241,6 +245,7 @@ def _one(history: History) -> tuple[float, ...]:
     active = ~np.isnan(diversity)
     any_active = bool(active.any())
     ages = statistics.age_statistics(history.ages)
+    scheduled = int(frame["scheduled"].list.len().sum())
     return (
         float(served.mean()),
         float(np.count_nonzero(history.participation)),
@@ -249,4 +254,5 @@ def _one(history: History) -> tuple[float, ...]:
         ages.mean_peak,
         float(diversity[active].mean()) if any_active else float("nan"),
         float((diversity * served)[active].mean()) if any_active else float("nan"),
+        history.outcome_counts["outage"] / max(scheduled, 1),
     )

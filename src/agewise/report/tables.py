@@ -26,6 +26,8 @@ _SERVICE = (
     ("age_largest", "largest age", "{:.1f}"),
     ("diversity", "gradient diversity", "{:.2f}"),
 )
+#: Only where an upload was lost, which needs a channel that is not known perfectly.
+_LOST = ("outage", "uploads lost", "{:.1%}")
 #: SVG dashes of a swatch, as `agewise.report.style.DASHES`.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 _NOTHING = "–"
@@ -58,9 +60,11 @@ def _family(result: Result, rows: list[Row]) -> str:
 
 def _service_table(result: Result, rows: list[Row]) -> str:
     """Who was served, and how old updates became."""
-    heads = ["seeds", *(head for _, head, _ in _SERVICE)]
+    lossy = any(row["outage"] > 0 for row in rows)
+    columns = (*_SERVICE, _LOST) if lossy else _SERVICE
+    heads = ["seeds", *(head for _, head, _ in columns)]
     body = [
-        [str(row["seeds"]), *(_number(row[name], form) for name, _, form in _SERVICE)]
+        [str(row["seeds"]), *(_number(row[name], form) for name, _, form in columns)]
         for row in rows
     ]
     return _table("Who was served, and how old updates became", result, rows, heads, body)
