@@ -1,0 +1,216 @@
+"""The same policies per round, per second, per joule, per channel use and per bit."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from agewise import statistics
+from agewise.experiment.summary import cost_points
+from agewise.report.cards import Card
+from agewise.report.draw.comparison import gains_by_axis
+from agewise.report.findings import accuracy_card
+from agewise.report.setting import Setting
+from agewise.report.style import LIGHT
+from agewise.report.tables import NOTHING, family, gain_cell, policy_table
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    amount_text,
+    and_list,
+    at_text,
+    family_text,
+    is_sure,
+    median_text,
+    percent_text,
+)
+from agewise.report.verdict import Row
+
+TITLE = "Per round, per second or per joule?"
+LEAD = (
+    "Rounds of different policies cost differently: one that is ahead after as many rounds may be "
+    "behind in the same time, with the same energy, with as many uses of the channel or with as "
+    "many bits. Each row or column below asks the same question over another of them, as far as "
+    "the scenario knows it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisView:
+    """Policies on one axis, by name: their gains over the baseline at ``end``, and what it took.
+
+    ``end`` is the last round, or what the cheapest run spent, to two digits. The p-values of all
+    axes are corrected together (Holm).
+    """
+
+    axis: statistics.Axis
+    end: float
+    gains: dict[str, statistics.Paired]
+    p_values: dict[str, float]
+    to_target: dict[str, statistics.TimeToTarget]
+
+
+def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
+    """Every axis that all runs know; policies of which nothing was evaluated are left out."""
+    views = [_view(setting.along(axis), target) for axis in statistics.AXES.values()
+             if _knows(setting, axis)]  # fmt: skip
+    raw = [p for view in views for p in view.p_values.values()]
+    corrected = iter(statistics.holm(raw).tolist())
+    return [
+        replace(view, p_values={name: next(corrected) for name in view.p_values}) for view in views
+    ]
+
+
+def usual_target(setting: Setting) -> float | None:
+    """A whole percentage that both compared policies reach on average, if there is one."""
+    ends = [_rounds(setting).courses[name].at(setting.rounds).mean() for name in setting.pair]
+    share = math.floor(100 * min(ends)) / 100 if np.isfinite(ends).all() else 0.0
+    return share if share > 0 else None
+
+
+def leaders(view: AxisView, baseline: str) -> str:
+    """The policy with the highest mean gain; the baseline's own is 0."""
+    means = {baseline: 0.0} | {name: gain.difference for name, gain in view.gains.items()}
+    return max(means, key=lambda name: means[name])
+
+
+def cost_cards(setting: Setting, views: Sequence[AxisView], *, all_axes: bool) -> Iterator[Card]:
+    """The gains on every axis; then the accuracies over those that the page is not about."""
+    baseline = setting.baseline
+    if baseline is not None and any(view.gains for view in views):
+        yield Card(
+            "costs",
+            _leading(views, baseline),
+            f"Gain over {baseline} in test accuracy, the paired mean over the seeds with its 95% "
+            f"interval, when all have spent the same. {_shown_apart(setting, views)}",
+            lambda figure: draw_costs(setting, views, figure.subplots()),
+            1.5 + 0.45 * len(views),
+        )
+    shown = ("rounds", "seconds", "joules") if all_axes else ()
+    for view in views:
+        if view.axis.name in shown and view.axis != setting.axis:
+            along = setting.along(view.axis)
+            linked = "rounds" if view.axis.column is None else ""
+            yield accuracy_card(along, f"over-{view.axis.name}", view.end, linked=linked)
+
+
+def draw_costs(setting: Setting, views: Sequence[AxisView], axis: Axes) -> Axes:
+    """The gains of every policy on each of these axes."""
+    names = list(dict.fromkeys(name for view in views for name in view.gains))
+    baseline = setting.baseline or ""
+    first = [*setting.pair, *(leaders(view, baseline) for view in views)]
+    return gains_by_axis(
+        [f"per {view.axis.one}\n({amount_text(view.end, view.axis)})" for view in views],
+        {name: [view.gains.get(name) for view in views] for name in names},
+        axis,
+        baseline=baseline,
+        indices=setting.indices,
+        highlight=names if len(names) < len(LIGHT) else [n for n in names if n in first],
+    )
+
+
+def cost_table(
+    setting: Setting, views: Sequence[AxisView], rows: Mapping[str, Row], target: float | None
+) -> str:
+    """A column an axis: the gain over the baseline, and the median of what it took to a target."""
+    names = [name for name in rows if any(name in view.to_target for view in views)]
+    if len(views) < 2 or not (names or any(view.gains for view in views)):
+        return ""
+    heads = [at_text(view.end, view.axis) for view in views]
+    body = [[_cell(view, name, setting.baseline) for view in views] for name in rows]
+    parts = [] if setting.baseline is None else [f"Gain over {setting.baseline} at equal cost"]
+    if target is not None:
+        heads.append(f"runs that reached {percent_text(target)}%")
+        body = [[*cells, _reached(views, name)] for cells, name in zip(body, rows, strict=True)]
+        share = percent_text(target)
+        parts.append(f"median of what it took until the accuracy was {share}%, with its 95% limits")
+    caption = "; below it the ".join(parts)
+    table = policy_table(
+        caption[:1].upper() + caption[1:], setting.result, list(rows.values()), heads, body
+    )
+    tests = sum(not math.isnan(p) for view in views for p in view.p_values.values())
+    said = family_text(tests, setting.baseline or "", "policies and costs")
+    if target is not None:
+        said += " A run that did not get there counts as slow, not as absent (Kaplan-Meier)."
+    return table + family(said.strip())
+
+
+def _rounds(setting: Setting) -> Setting:
+    return setting.along(statistics.AXES["rounds"])
+
+
+def _knows(setting: Setting, axis: statistics.Axis) -> bool:
+    """Whether all runs know what they spent, and any spent something."""
+    try:
+        return setting.along(axis).points.size > 0
+    except ValueError:
+        return False
+
+
+def _view(setting: Setting, target: float | None) -> AxisView:
+    """A setting at the end of its axis; p-values are not corrected yet."""
+    axis = setting.axis
+    runs = [run for each in setting.runs.values() for run in each.values()]
+    end = float(setting.rounds) if axis.column is None else cost_points(runs, axis)[-1]
+    gains = setting.against_baseline(end)
+    evaluated = {
+        name: course
+        for name, course in setting.courses.items()
+        if not np.isnan(course.accuracy).all(axis=1).any()
+    }
+    return AxisView(
+        axis,
+        end,
+        gains,
+        {name: gain.p_value for name, gain in gains.items()},
+        {} if target is None else {n: one.to_target(target) for n, one in evaluated.items()},
+    )
+
+
+def _leading(views: Sequence[AxisView], baseline: str) -> str:
+    """Who is first by the mean, per round and per what rounds cost."""
+    first: dict[str, list[str]] = {}
+    for view in views:
+        first.setdefault(leaders(view, baseline), []).append(f"per {view.axis.one}")
+    if len(first) == 1:
+        return f"By the mean {next(iter(first))} leads, whatever is counted"
+    phrases = [f"{name} {and_list(axes)}" for name, axes in first.items()]
+    return f"By the mean there leads {'; '.join(phrases)}"
+
+
+def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
+    """Where the compared policies were shown to differ."""
+    rival, baseline = (setting.said(name) for name in setting.pair)
+    known = [view for view in views if setting.rival in view.gains]
+    if any(view.gains[setting.rival].pairs < FEWEST_SEEDS for view in known):
+        return "There are too few seeds for a verdict."
+    words: dict[str, list[str]] = {}
+    for view in known:
+        sure = is_sure(view.p_values[setting.rival])
+        ahead = view.gains[setting.rival].difference > 0
+        word = ("ahead of" if ahead else "behind") if sure else "not shown to be apart from"
+        words.setdefault(word, []).append(f"per {view.axis.one}")
+    phrases = [f"{word} {baseline} {and_list(axes)}" for word, axes in words.items()]
+    return f"{rival} is {'; '.join(phrases)}." if phrases else ""
+
+
+def _cell(view: AxisView, name: str, baseline: str | None) -> str:
+    gain, taken = view.gains.get(name), view.to_target.get(name)
+    lines = [] if baseline is None else [NOTHING]
+    if gain is not None:
+        lines = [gain_cell(gain.difference, view.p_values[name])]
+    if taken is not None:
+        text = median_text(taken, view.axis)
+        other = view.to_target.get(baseline or "")
+        if other is not None and other is not taken and other.median > 0:
+            share = taken.median / other.median
+            text += "" if math.isnan(share) else f", {share:.2f} ×"
+        lines.append(f'<span class="interval">{escape(text)}</span>')
+    return "<br>".join(lines) or NOTHING
+
+
+def _reached(views: Sequence[AxisView], name: str) -> str:
+    taken = views[0].to_target.get(name)
+    return NOTHING if taken is None else f"{taken.reached} of {taken.runs}"
