@@ -20,7 +20,6 @@ from agewise.report.text import (
     FEWEST_SEEDS,
     amount_text,
     and_list,
-    at_text,
     family_text,
     is_sure,
     median_text,
@@ -28,21 +27,23 @@ from agewise.report.text import (
 )
 from agewise.report.verdict import Row
 
-TITLE = "Per round, per second or per joule?"
 LEAD = (
     "Rounds of different policies cost differently: one that is ahead after as many rounds may be "
     "behind in the same time, with the same energy, with as many uses of the channel or with as "
-    "many bits. Each row or column below asks the same question over another of them, as far as "
-    "the scenario knows it."
+    "many bits. Below, the same question is asked of each of them."
+)
+NO_SECONDS = (
+    " Seconds and joules are not known with the timing of this scenario; the kind seconds has them."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class AxisView:
-    """Policies on one axis, by name: their gains over the baseline at ``end``, and what it took.
+    """Policies on one axis, by name: their mean gains over the baseline, and what it took.
 
-    ``end`` is the last round, or what the cheapest run spent, to two digits. The p-values of all
-    axes are corrected together (Holm).
+    The mean is over the rounds, or over the axis up to ``end``, what the cheapest run spent to two
+    digits: one point would be early in learning on one axis and late on another. The p-values of
+    all axes are corrected together (Holm).
     """
 
     axis: statistics.Axis
@@ -61,6 +62,17 @@ def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
     return [
         replace(view, p_values={name: next(corrected) for name in view.p_values}) for view in views
     ]
+
+
+def title(views: Sequence[AxisView]) -> str:
+    """The question, as far as the runs know what they spent."""
+    *most, last = [view.axis.one for view in views]
+    return f"Per {', '.join(most)} or {last}?"
+
+
+def lead(views: Sequence[AxisView]) -> str:
+    """What the section is about, and what is not known."""
+    return LEAD if any(view.axis.needs_seconds for view in views) else LEAD + NO_SECONDS
 
 
 def usual_target(setting: Setting) -> float | None:
@@ -83,8 +95,9 @@ def cost_cards(setting: Setting, views: Sequence[AxisView], *, all_axes: bool) -
         yield Card(
             "costs",
             _leading(views, baseline),
-            f"Gain over {baseline} in test accuracy, the paired mean over the seeds with its 95% "
-            f"interval, when all have spent the same. {_shown_apart(setting, views)}",
+            f"Mean gain over {baseline} in test accuracy, up to the last round or up to what the "
+            "cheapest run spent, with its 95% interval. Where lines cross, the order turns. "
+            f"{_shown_apart(setting, views)}",
             lambda figure: draw_costs(setting, views, figure.subplots()),
             1.5 + 0.45 * len(views),
         )
@@ -102,7 +115,7 @@ def draw_costs(setting: Setting, views: Sequence[AxisView], axis: Axes) -> Axes:
     baseline = setting.baseline or ""
     first = [*setting.pair, *(leaders(view, baseline) for view in views)]
     return gains_by_axis(
-        [f"per {view.axis.one}\n({amount_text(view.end, view.axis)})" for view in views],
+        [f"per {view.axis.one}\n(to {amount_text(view.end, view.axis)})" for view in views],
         {name: [view.gains.get(name) for view in views] for name in names},
         axis,
         baseline=baseline,
@@ -118,14 +131,14 @@ def cost_table(
     names = [name for name in rows if any(name in view.to_target for view in views)]
     if len(views) < 2 or not (names or any(view.gains for view in views)):
         return ""
-    heads = [at_text(view.end, view.axis) for view in views]
+    heads = [f"per {view.axis.one}\n(to {amount_text(view.end, view.axis)})" for view in views]
     body = [[_cell(view, name, setting.baseline) for view in views] for name in rows]
-    parts = [] if setting.baseline is None else [f"Gain over {setting.baseline} at equal cost"]
+    parts = [] if setting.baseline is None else [f"Mean gain over {setting.baseline} at equal cost"]
     if target is not None:
-        heads.append(f"runs that reached {percent_text(target)}%")
+        heads.append(f"runs that\nreached {percent_text(target)}%")
         body = [[*cells, _reached(views, name)] for cells, name in zip(body, rows, strict=True)]
         share = percent_text(target)
-        parts.append(f"median of what it took until the accuracy was {share}%, with its 95% limits")
+        parts.append(f"median of what it took to {share}% accuracy with its 95% limits")
     caption = "; below it the ".join(parts)
     table = policy_table(
         caption[:1].upper() + caption[1:], setting.result, list(rows.values()), heads, body
@@ -154,7 +167,7 @@ def _view(setting: Setting, target: float | None) -> AxisView:
     axis = setting.axis
     runs = [run for each in setting.runs.values() for run in each.values()]
     end = float(setting.rounds) if axis.column is None else cost_points(runs, axis)[-1]
-    gains = setting.against_baseline(end)
+    gains = setting.mean_gains()
     evaluated = {
         name: course
         for name, course in setting.courses.items()
@@ -175,9 +188,9 @@ def _leading(views: Sequence[AxisView], baseline: str) -> str:
     for view in views:
         first.setdefault(leaders(view, baseline), []).append(f"per {view.axis.one}")
     if len(first) == 1:
-        return f"By the mean {next(iter(first))} leads, whatever is counted"
+        return f"Highest mean accuracy, whatever is counted: {next(iter(first))}"
     phrases = [f"{name} {and_list(axes)}" for name, axes in first.items()]
-    return f"By the mean there leads {'; '.join(phrases)}"
+    return f"Highest mean accuracy: {'; '.join(phrases)}"
 
 
 def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
@@ -192,6 +205,8 @@ def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
         ahead = view.gains[setting.rival].difference > 0
         word = ("ahead of" if ahead else "behind") if sure else "not shown to be apart from"
         words.setdefault(word, []).append(f"per {view.axis.one}")
+    if len(words) == 1:
+        return f"{rival} is {next(iter(words))} {baseline}, whatever is counted."
     phrases = [f"{word} {baseline} {and_list(axes)}" for word, axes in words.items()]
     return f"{rival} is {'; '.join(phrases)}." if phrases else ""
 
@@ -202,12 +217,14 @@ def _cell(view: AxisView, name: str, baseline: str | None) -> str:
     if gain is not None:
         lines = [gain_cell(gain.difference, view.p_values[name])]
     if taken is not None:
-        text = median_text(taken, view.axis)
+        median, limits = median_text(taken, view.axis)
         other = view.to_target.get(baseline or "")
         if other is not None and other is not taken and other.median > 0:
             share = taken.median / other.median
-            text += "" if math.isnan(share) else f", {share:.2f} ×"
-        lines.append(f'<span class="interval">{escape(text)}</span>')
+            median += "" if math.isnan(share) else f", {share:.2f} ×"
+        lines += [
+            f'<span class="interval">{escape(text)}</span>' for text in (median, limits) if text
+        ]
     return "<br>".join(lines) or NOTHING
 
 

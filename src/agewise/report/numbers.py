@@ -234,7 +234,7 @@ def sweep_map(result: Result, axis: statistics.Axis = statistics.AXES["rounds"])
         every = [run for by_seed in runs.values() for run in by_seed.values()]
         points = grid(every, axis) if every else np.empty(0)
         for layer, policy in enumerate(others):
-            paired = _mean_gain(runs[policy], runs[baseline], axis, points)
+            paired = _common_gain(runs[policy], runs[baseline], axis, points)
             gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
             pairs[layer, *square] = paired.pairs
     return SweepMap(
@@ -265,33 +265,39 @@ def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list
     return None, [None], list(variations)
 
 
-def _mean_gain(
+def _common_gain(
     runs: Mapping[int, History],
     reference: Mapping[int, History],
     axis: statistics.Axis,
     points: Numbers,
 ) -> statistics.Paired:
-    """The paired gain in accuracy, the mean over the points, on the seeds that both finished."""
+    """The mean gain on the seeds that both finished."""
     common = [seed for seed in runs if seed in reference]
+    if not common:
+        return statistics.paired_difference([], [])
     first, second = (
-        _mean_accuracies({seed: each[seed] for seed in common}, axis, points)
+        accuracies({seed: each[seed] for seed in common}, axis, points)
         for each in (runs, reference)
     )
-    return statistics.paired_difference(first, second)
+    return mean_gain(first, second)
 
 
-def _mean_accuracies(
-    runs: Mapping[int, History], axis: statistics.Axis, points: Numbers
-) -> list[float]:
-    """``[seed]``: the mean accuracy over the evaluated rounds, or over the points of a cost.
+def mean_gain(first: Numbers, second: Numbers) -> statistics.Paired:
+    """The paired difference of accuracies ``[seed, point]``, the mean over points that both know.
 
-    NaN for a run that did not come as far.
+    NaN if a run did not come to the last point.
     """
-    if axis.column is None:
-        return [float(np.nanmean(history.accuracy)) for history in runs.values()]
+    gaps = first - second
+    gains = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else float("nan") for gap in gaps]
+    return statistics.paired_difference(gains, np.zeros(len(gains)))
+
+
+def accuracies(runs: Mapping[int, History], axis: statistics.Axis, points: Numbers) -> Numbers:
+    """``[seed, point]`` of these runs; over rounds NaN in those that were not evaluated."""
     course = Course.of(runs, axis)
-    found = statistics.accuracy_at(course.accuracy, course.spent, points)
-    return [float("nan") if np.isnan(each[-1]) else float(np.nanmean(each)) for each in found]
+    if axis.column is None:
+        return course.accuracy
+    return statistics.accuracy_at(course.accuracy, course.spent, points)
 
 
 def _mean(total: NDArray[Any], count: NDArray[Any]) -> Numbers:

@@ -127,10 +127,10 @@ def _costs(drawn: list[Setting], rows: list[Row], target: float | None) -> str:
         pictures = costs.cost_cards(setting, views, all_axes=len(drawn) == 1)
         return _grid(pictures, prefix) + table
 
-    inside = _each(drawn, part)
+    inside, views = _each(drawn, part), costs.axis_views(drawn[0])
     if "<table" not in inside:
         return ""
-    return html.section("costs", costs.TITLE, escape(costs.LEAD), inside)
+    return html.section("costs", costs.title(views), escape(costs.lead(views)), inside)
 
 
 def _each(drawn: list[Setting], part: Callable[[Setting, str], str]) -> str:

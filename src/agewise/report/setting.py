@@ -146,11 +146,9 @@ class Setting:
     @functools.cached_property
     def accuracies(self) -> dict[str, Numbers]:
         """``[seed, point]`` of every policy; NaN in rounds that were not evaluated."""
-        if self.axis.column is None:
-            return {name: each.accuracy for name, each in self.courses.items()}
         return {
-            name: statistics.accuracy_at(each.accuracy, each.spent, self.points)
-            for name, each in self.courses.items()
+            name: numbers.accuracies(runs, self.axis, self.points)
+            for name, runs in self.runs.items()
         }
 
     @functools.cached_property
@@ -163,13 +161,27 @@ class Setting:
         """``[seed, point]``: the rival's accuracy less the baseline's on common seeds."""
         if self.baseline is None:
             return None
-        seeds = self.common_seeds(*self.pair)
-        first, second = (
+        first, second = self._in_common(*self.pair)
+        return None if np.isnan(first - second).all() else first - second
+
+    def mean_gains(self) -> dict[str, statistics.Paired]:
+        """The paired gain of every policy over the baseline, the mean over the points."""
+        others = [name for name in self.runs if name != self.baseline]
+        found = {
+            name: numbers.mean_gain(*self._in_common(name, self.baseline))
+            for name in others
+            if self.baseline is not None and self.common_seeds(name, self.baseline)
+        }
+        return {name: gain for name, gain in found.items() if not math.isnan(gain.difference)}
+
+    def _in_common(self, first: str, second: str) -> tuple[Numbers, Numbers]:
+        """``[seed, point]`` of both policies on the seeds that they share."""
+        seeds = self.common_seeds(first, second)
+        one, two = (
             self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
-            for name in self.pair
+            for name in (first, second)
         )
-        found = first - second
-        return None if np.isnan(found).all() else found
+        return one, two
 
     def along(self, axis: statistics.Axis) -> "Setting":
         """The same setting over another axis."""

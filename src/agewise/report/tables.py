@@ -25,11 +25,11 @@ from agewise.report.verdict import Row, at_point, checkpoints_of
 
 _SERVICE = (
     ("ues_per_round", "UEs a round", "{:.1f}"),
-    ("distinct_ues", "distinct UEs reached", "{:.1f}"),
+    ("distinct_ues", "distinct UEs\nreached", "{:.1f}"),
     ("age_mean", "mean age", "{:.1f}"),
-    ("age_mean_peak", "mean peak age", "{:.1f}"),
+    ("age_mean_peak", "mean\npeak age", "{:.1f}"),
     ("age_largest", "largest age", "{:.1f}"),
-    ("diversity", "gradient diversity", "{:.2f}"),
+    ("diversity", "gradient\ndiversity", "{:.2f}"),
 )
 #: SVG dashes of a swatch, as `agewise.report.style.DASHES`.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
@@ -92,7 +92,7 @@ def policy_table(
     names = short_names(result.policies)
     varied = list(dict.fromkeys(name for variation in result.variations for name in variation))
     columns = [*map(last_part, varied), "policy", *heads]
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    top = "".join(f'<th scope="col">{_broken(name)}</th>' for name in columns)
     lines = []
     for row, cells in zip(rows, body, strict=True):
         settings = "".join(
@@ -109,6 +109,10 @@ def policy_table(
         f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def _broken(head: str) -> str:
+    return escape(head).replace("\n", "<br>")
 
 
 def _accuracy(row: Row, at: float) -> str:

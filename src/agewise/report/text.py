@@ -139,24 +139,24 @@ def amount_text(amount: float, axis: Axis, digits: int = 6) -> str:
     return f"{_short(amount / factor, digits)} {unit}"
 
 
-def median_text(taken: TimeToTarget, axis: Axis) -> str:
-    """The median of what it took to a target, with its limits as far as they are known.
+def median_text(taken: TimeToTarget, axis: Axis) -> tuple[str, str]:
+    """The median of what it took to a target, and its limits as far as they are known.
 
     >>> from agewise.statistics import AXES, time_to_target
-    >>> quick = time_to_target([[0.5, 0.9], [0.6, 0.9]], 0.9, cost=[2e3, 3e3])
-    >>> median_text(quick, AXES["bits"]), median_text(quick, AXES["rounds"])
-    ('3 kbit', '3,000 rounds')
+    >>> slow = time_to_target([[0.5, 0.9], [0.9, 0.9], [0.1, 0.2]], 0.9, cost=[2e3, 3e3])
+    >>> median_text(slow, AXES["bits"])
+    ('3 kbit', '[2, more]')
     >>> median_text(time_to_target([[0.5, 0.9]], 0.95), AXES["rounds"])
-    'not reached by half'
+    ('not reached by half', '')
     """
     if math.isnan(taken.median):
-        return "not reached by half"
+        return "not reached by half", ""
     factor, unit = _unit(taken.median, axis)
-    text = _short(taken.median / factor, 3)
+    limits = ""
     if not math.isnan(taken.low):
         high = "more" if math.isnan(taken.high) else _short(taken.high / factor, 3)
-        text += f" [{_short(taken.low / factor, 3)}, {high}]"
-    return f"{text} {unit}"
+        limits = f"[{_short(taken.low / factor, 3)}, {high}]"
+    return f"{_short(taken.median / factor, 3)} {unit}", limits
 
 
 def _unit(amount: float, axis: Axis) -> tuple[float, str]:
