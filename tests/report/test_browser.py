@@ -263,7 +263,7 @@ def rgb(colour):
 
 def test_a_square_of_the_map_sets_the_page(visit, swept, files):
     page = visit(files["swept"])
-    assert page.locator("[data-setting]:visible").count() == 3  # hero, learning and why
+    assert page.locator("[data-setting]:visible").count() == 4  # hero, learning, costs and why
     page.locator('[id$="-square-0-0"]').first.click()
     label = page.locator("#variation option:checked").inner_text()
     assert label == "rate=1, partition=iid"
