@@ -149,16 +149,20 @@ def ratio_text(trainings: Sequence[Training]) -> str:
     return f"seconds to the target, random sampling / age-based: {ratio:.2f}"
 
 
-def federation(size: Size, selections: Sequence[str], folder: Path) -> list[Training]:
+def where_text(deployment: Deployment, size: Size) -> str:
+    """What links the federation has, and why they are not shaped if they are not."""
+    if deployment.network.shaped:
+        return f"uplinks of {', '.join(f'{rate:g}' for rate in size.rates_mbit_s)} Mbit/s"
+    return f"loopback with modelled links ({deployment.why_not_shaped or 'as asked for'})"
+
+
+def federation(
+    size: Size, selections: Sequence[str], folder: Path, loopback: bool = False
+) -> list[Training]:
     """All trainings one after the other, on the same nodes; prints and keeps what they came to."""
     trainings = []
-    with Deployment(len(size.rates_mbit_s), size.rates_mbit_s) as deployment:
-        shaped = deployment.network.shaped
-        where = (
-            f"uplinks of {', '.join(f'{rate:g}' for rate in size.rates_mbit_s)} Mbit/s"
-            if shaped
-            else f"loopback with modelled links ({deployment.why_not_shaped})"
-        )
+    with Deployment(len(size.rates_mbit_s), None if loopback else size.rates_mbit_s) as deployment:
+        shaped, where = deployment.network.shaped, where_text(deployment, size)
         print(f"{len(size.rates_mbit_s)} SuperNodes, TLS, node keys; {where}", flush=True)
         for selection in selections:
             place = folder / selection
@@ -180,6 +184,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.federation", description=__doc__)
     parser.add_argument("--folder", type=Path, help="where results go; runs/federation-<time>")
     parser.add_argument("--short", action="store_true", help="two rounds each, small updates")
+    parser.add_argument(
+        "--loopback", action="store_true", help="modelled links, also where namespaces are allowed"
+    )
     parser.add_argument("--selection", action="append", choices=SELECTIONS, help="only these")
     given = parser.parse_args(words)
     folder = given.folder or Path("runs") / time.strftime("federation-%Y%m%d-%H%M%S")
@@ -187,7 +194,8 @@ def main(words: Sequence[str] | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with interrupts_as_exceptions():
         try:
-            federation(SHORT if given.short else Size(), given.selection or SELECTIONS, folder)
+            size, selections = SHORT if given.short else Size(), given.selection or SELECTIONS
+            federation(size, selections, folder, given.loopback)
         except KeyboardInterrupt:
             sys.exit("interrupted; everything that was started is ended")
 

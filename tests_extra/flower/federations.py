@@ -132,7 +132,7 @@ class Problem:
         return range(self.scenario.cell.ues)
 
     def start(self, strategy, rounds, present=None, delay_s=None):
-        """Train for so many rounds; Flower's result."""
+        """Train for this number of rounds; Flower's result."""
         grid = InProcessGrid(self.app, present or self.everyone, delay_s)
 
         def evaluate(server_round, arrays):
