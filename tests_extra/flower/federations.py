@@ -95,11 +95,12 @@ class Problem:
     scenario: object
     seed: int = 0
     fails: frozenset = frozenset()
+    mods: tuple = ()
 
     def __post_init__(self):
         self.streams = Streams(self.seed)
         self.learner = samples_of(self.scenario, self.streams).learner
-        self.app = ClientApp()
+        self.app = ClientApp(mods=list(self.mods))
         self.app.train()(self.train)
 
     @property

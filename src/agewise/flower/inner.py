@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from agewise.flower.api import (
     Bulyan,
@@ -58,6 +59,12 @@ def weight_key(strategy: Strategy) -> str:
     """The metric by which the strategy weighs updates: the number of samples."""
     keys = [each.weighted_by_key for each in chain(strategy) if hasattr(each, "weighted_by_key")]
     return keys[0] if keys else "num-examples"
+
+
+def accountants(strategy: Strategy) -> list[Any]:
+    """What keeps account of the privacy that was spent, for each wrapper that has such."""
+    found = [getattr(each, "accountant", None) for each in chain(strategy)]
+    return [accountant for accountant in found if accountant is not None]
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ class Scheduled(Strategy):
     accuracy: str = "accuracy"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, Strategy):
+        if not isinstance(self.inner, Strategy) or isinstance(self.inner, Scheduled):
             raise ValueError(f"the inner strategy must be one of Flower's, not {self.inner!r}")
         if not isinstance(self.links, Links):
             raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
