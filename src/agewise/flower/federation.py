@@ -155,7 +155,9 @@ class Federation:
         """Go on where `snapshot` was taken."""
         ids = [id_.decode() for id_ in arrays["ids"].tolist()]
         if ids[: len(self.ids)] != self.ids:
-            raise FederationError("the state is of a federation with other clients")
+            raise FederationError(
+                "the state is of a federation with other clients: give another folder"
+            )
         new = len(self.ids)
         self.join(ids[new:], np.array(arrays["sizes"][new:], np.int64))
         self.sizes = np.array(arrays["sizes"], np.int64)

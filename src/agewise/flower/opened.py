@@ -28,6 +28,14 @@ class Answers(NamedTuple):
     late: Rows
     lost: Rows
 
+    def why_none(self) -> str | None:
+        """Why no update arrived, where the answers say it."""
+        errors = [reply.error.reason for reply in self.replies if reply.has_error()]
+        if errors:
+            last = (errors[-1] or "no reason given").strip().splitlines()[-1]
+            return f"the clients that were asked failed, the last with {last!r}"
+        return "the modelled channel loses the uploads" if self.lost.size else None
+
 
 @dataclass(frozen=True, eq=False)
 class OpenRound:

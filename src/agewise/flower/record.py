@@ -1,6 +1,7 @@
 """What a live federation leaves behind: a trace to replay, and a results folder to report on."""
 
 import shutil
+import zipfile
 from collections.abc import Sequence
 from logging import ERROR
 from pathlib import Path
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from agewise.experiment import Folder, Plan, Result
 from agewise.files import write_whole
-from agewise.flower.api import log
+from agewise.flower.api import FederationError, log
 from agewise.flower.links import Links
 from agewise.policies import Policy
 from agewise.records import History, RoundRecord, RunInfo
@@ -73,8 +74,14 @@ class Rounds:
         if self.folder is None:
             return
         for t in range(count):
-            with np.load(self._file(t), allow_pickle=False) as archive:
-                self._kept.append({n: archive[n] for n in archive.files if n not in _LINKS})
+            try:
+                with np.load(self._file(t), allow_pickle=False) as archive:
+                    self._kept.append({n: archive[n] for n in archive.files if n not in _LINKS})
+            except (OSError, ValueError, zipfile.BadZipFile) as error:
+                raise FederationError(
+                    f"{self._file(t)}: a round of this federation cannot be read, give another "
+                    f"folder: {error}"
+                ) from error
 
     def records(self, policy: int) -> list[RoundRecord]:
         """The rounds of the live policy (0), or of one in its shadow."""

@@ -80,7 +80,8 @@ class Scheduled(Strategy):
         self._storage = Storage(self._folder, self.inner, self._federation, self._combiner.rule)
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None
-        self._silent, self._unused, self._started_here = 0, False, False
+        self._silent, self._started_here = 0, False
+        self._why: str | None = None
 
     def summary(self) -> None:
         """Log what decides who trains, then the settings of the inner strategy."""
@@ -168,10 +169,14 @@ class Scheduled(Strategy):
             planned, opened.arrays, arrived, answers.updates, federation.sizes
         )
         arrays, metrics = self._combiner.aggregate(server_round, answers.replies, combined.model)
-        self._unused, reports = arrays is None and arrived.size > 0, combined.reports
-        if self._unused:  # the inner strategy let go of what arrived: nobody is younger for it
-            log(INFO, "aggregate_train: %s made no model of them", type(self.inner).__name__)
+        self._why, reports = answers.why_none(), combined.reports
+        if arrays is None and arrived.size:  # nobody is younger for what was let go of
             arrived, reports = arrived[:0], {name: x[:0] for name, x in reports.items()}
+            self._why = (
+                f"{type(self.inner).__name__} makes no model of those that arrive, because they "
+                "are too few for it or a client failed"
+            )
+            log(INFO, "aggregate_train: %s", self._why)
         self._silent = 0 if arrived.size else self._silent + 1
         kept = federation.receive(planned, arrived, answers.failed, reports)
         self._pending = opened.kept(answers, kept)
@@ -292,18 +297,14 @@ class Scheduled(Strategy):
         self._pending = None
 
     def _require_progress(self, deadline_s: float) -> None:
-        if self._silent < self.pace.patience:
-            return
-        if self._unused:
-            raise FederationError(
-                f"no update got into the model in {self._silent} rounds in a row: "
-                f"{type(self.inner).__name__} makes none of those that arrive, because they are "
-                "too few for it or a client failed"
+        if self._silent >= self.pace.patience:
+            why = self._why or (
+                f"nobody meets the deadline of {deadline_s:g} s, or nobody can be reached over "
+                "these links"
             )
-        raise FederationError(
-            f"no update arrived in {self._silent} rounds in a row: nobody meets the deadline "
-            f"of {deadline_s:g} s, or nobody can be reached over these links"
-        )
+            raise FederationError(
+                f"no update got into the model in {self._silent} rounds in a row: {why}"
+            )
 
     def _identity(self, arrays: ArrayRecord) -> dict[str, Any]:
         """By what a state is known to be of this federation: also the model that it began with."""
