@@ -1,6 +1,7 @@
 """What `make federation` is made of: keys, ages, sums, and cleaning up after programs that died."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
+from benchmarks.federation import network
+from benchmarks.federation.__main__ import config_of, where_text
+from benchmarks.federation.deployment import Deployment
 from benchmarks.federation.keeper import marked
 from benchmarks.federation.keys import write_authority, write_node_key
 from benchmarks.federation.sums import Size, ages_of, ratios_text, summed_up, table
@@ -100,6 +104,32 @@ def test_the_target_is_what_the_trial_reaches_in_its_time():
     assert all(each.seconds_to_target is not None for each in (*scheduled, *drawn))
     assert all(each.seconds < 200 for each in scheduled)
     assert 6 <= np.median([each.rounds for each in drawn]) <= 11
+
+
+def refused(*command):
+    raise network.NoNamespaces(f"{' '.join(command)}: Operation not permitted")
+
+
+@pytest.mark.parametrize(
+    ("name", "stub", "why"),
+    [
+        ("shutil.which", lambda _: None, "the programs ip and tc are not installed"),
+        ("_do", refused, r"ip netns add agw\w+-hub: Operation not permitted"),
+    ],
+)
+def test_where_namespaces_are_not_allowed_it_is_the_loopback_address(name, stub, why, monkeypatch):
+    monkeypatch.setattr(network.shutil, "which", lambda program: f"/sbin/{program}")
+    monkeypatch.setattr(f"benchmarks.federation.network.{name}", stub)
+    federation = Deployment(2, (1.0, 2.0))
+    try:
+        assert federation.network.address == "127.0.0.1"
+        assert re.fullmatch(
+            rf"loopback with modelled links \({why}\)", where_text(federation, SIZE)
+        )
+        assert config_of("age-based", SIZE, federation.network.shaped)["links"] == "modelled"
+    finally:
+        federation.close()
+    assert not federation.folder.exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
