@@ -16,10 +16,11 @@ from agewise.cli import app
 from agewise.experiment import Course
 from agewise.experiment.summary import cost_points
 from agewise.report import costs, draw_figure, gains_by_axis, numbers
+from agewise.report.amounts import amount_text, at_text, median_text
 from agewise.report.claims import claims_note, claims_of
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
-from agewise.report.text import amount_text, at_text, median_text, p_text, points_text
+from agewise.report.text import p_text, points_text
 from agewise.report.verdict import checkpoints_of, verdict
 from agewise.statistics import AXES, Paired
 from agewise.studies import usual_scenario

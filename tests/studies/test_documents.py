@@ -4,8 +4,9 @@ import matplotlib as mpl
 import pytest
 
 import agewise
+from agewise.report.amounts import point_text
 from agewise.report.claims import CLAIMS_NOTE, claims_note
-from agewise.report.text import p_text, point_text, table_family
+from agewise.report.text import p_text, table_family
 from agewise.statistics import AXES
 from agewise.studies.documents import PARTS, write_results
 from tests.scenarios import tiny

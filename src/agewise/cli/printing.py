@@ -457,7 +457,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     heads = heads if len(counts) == 1 else ["seeds", *heads]
     whole = ["a run"] if axis.column else []
     _columns(who, ["policy"], heads + whole)
-    _columns(what, ["policy"], [text.point_text(point, axis) for point in points])
+    _columns(what, ["policy"], [agewise.report.amounts.point_text(point, axis) for point in points])
     before = ""
     for row in _best_first(rows, points, varied):
         setting = _setting(row, varied)
@@ -474,7 +474,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
             _number(row["age_mean_peak"], ".1f"),
             f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
-            *(text.amount_text(row["spent"], axis, 3) for _ in whole),
+            *(agewise.report.amounts.amount_text(row["spent"], axis, 3) for _ in whole),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
     seeds = f" ({counts.pop()} seeds)" if len(counts) == 1 else ""

@@ -11,7 +11,13 @@ from agewise import statistics
 from agewise.experiment import Measured, Result
 from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.text import at_text, claim_text, is_sure, p_text, points_text
+from agewise.report.amounts import at_text
+from agewise.report.text import (
+    claim_text,
+    is_sure,
+    p_text,
+    points_text,
+)
 from agewise.report.verdict import at_point, known_gains
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".

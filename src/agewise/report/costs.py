@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from agewise import statistics
 from agewise.experiment.summary import cost_points
+from agewise.report.amounts import amount_text, median_text
 from agewise.report.cards import Card
 from agewise.report.draw.comparison import gains_by_axis
 from agewise.report.findings import accuracy_card
@@ -18,11 +19,9 @@ from agewise.report.style import LIGHT
 from agewise.report.tables import NOTHING, family, gain_cell, policy_table
 from agewise.report.text import (
     FEWEST_SEEDS,
-    amount_text,
     and_list,
     family_text,
     is_sure,
-    median_text,
     percent_text,
 )
 from agewise.report.verdict import Row

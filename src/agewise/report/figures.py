@@ -15,6 +15,7 @@ from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import numbers
+from agewise.report.amounts import at_text
 from agewise.report.claims import EARLY
 from agewise.report.costs import axis_views, draw_costs
 from agewise.report.draw.ages import age_colours, age_distribution, age_heat_map
@@ -32,7 +33,7 @@ from agewise.report.findings import compared_at
 from agewise.report.numbers import Variation
 from agewise.report.setting import Setting
 from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
-from agewise.report.text import at_text, last_part, value_text, variation_text
+from agewise.report.text import last_part, value_text, variation_text
 from agewise.report.verdict import at_point
 
 #: Widths by name.

@@ -7,6 +7,7 @@ from scipy import stats
 
 from agewise import statistics
 from agewise.report import numbers
+from agewise.report.amounts import at_text
 from agewise.report.cards import Card
 from agewise.report.claims import EARLY
 from agewise.report.draw.ages import age_distribution
@@ -15,7 +16,6 @@ from agewise.report.draw.curves import accuracy_curves, gain_curve, over_rounds,
 from agewise.report.setting import Setting
 from agewise.report.text import (
     FEWEST_SEEDS,
-    at_text,
     is_sure,
     p_text,
     percent_text,

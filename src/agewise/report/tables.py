@@ -8,10 +8,9 @@ import polars as pl
 
 from agewise import statistics
 from agewise.experiment import Result
+from agewise.report.amounts import amount_text, at_text
 from agewise.report.style import LIGHT, dash_index
 from agewise.report.text import (
-    amount_text,
-    at_text,
     is_sure,
     last_part,
     p_text,

@@ -12,11 +12,10 @@ from agewise.experiment import Entry, FailedRun, Folder, Result, point_name
 from agewise.experiment.runs import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
+from agewise.report.amounts import amount_text, at_text
 from agewise.report.numbers import SweepMap
 from agewise.report.text import (
-    amount_text,
     and_list,
-    at_text,
     is_sure,
     last_part,
     not_shown,

@@ -16,11 +16,11 @@ from agewise.experiment import Result, compare
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
+from agewise.report.amounts import point_text
 from agewise.report.claims import EARLY, Claim, claims_note, claims_of
 from agewise.report.setting import Setting
 from agewise.report.text import (
     p_text,
-    point_text,
     points_text,
     short_names,
     table_family,
