@@ -267,7 +267,7 @@ def test_a_square_of_the_map_sets_the_page(visit, swept, files):
     page.locator('[id$="-square-0-0"]').first.click()
     label = page.locator("#variation option:checked").inner_text()
     assert label == "rate=1, partition=iid"
-    expect(page.locator(".setting:visible")).to_have_text([label] * 3)
+    expect(page.locator(".setting:visible")).to_have_text([label] * 4)
     variation = {"threshold.rate": 1.0, "data.partition": "iid"}
     seed = Setting(swept, variation).seed
     owner = swept.history("max-pack", seed, variation).owner[7].tolist()
