@@ -219,6 +219,13 @@ def test_the_order_may_turn():
     assert [text.get_text() for text in grey.get_legend().get_texts()] == ["a (baseline)", "b"]
 
 
+def test_a_median_needs_half_of_the_runs():
+    accuracy = [[0.1, 0.2], [0.1, 0.2], [0.1, 0.9]]
+    late = statistics.time_to_target(accuracy, 0.9, cost=[[1, 2], [1, 2], [1, 3]])
+    assert (late.reached, late.median) == (1, 3.0), "by the last run alone"
+    assert median_text(late, AXES["joules"]) == ("not reached by half", "")
+
+
 @pytest.mark.parametrize(
     ("amount", "axis", "text"),
     [

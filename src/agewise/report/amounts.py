@@ -27,6 +27,15 @@ def amount_text(amount: float, axis: Axis, digits: int = 6) -> str:
     return f"{_short(amount / factor, digits)} {unit}"
 
 
+def reached_by_half(taken: TimeToTarget) -> bool:
+    """Whether half of the runs reached the target, so that a median is worth telling.
+
+    Where runs are censored at different costs, the curve may fall to one half by its last run
+    alone.
+    """
+    return not math.isnan(taken.median) and 2 * taken.reached >= taken.runs
+
+
 def median_text(taken: TimeToTarget, axis: Axis) -> tuple[str, str]:
     """The median of what it took to a target, and its limits as far as they are known.
 
@@ -37,7 +46,7 @@ def median_text(taken: TimeToTarget, axis: Axis) -> tuple[str, str]:
     >>> median_text(time_to_target([[0.5, 0.9]], 0.95), AXES["rounds"])
     ('not reached by half', '')
     """
-    if math.isnan(taken.median):
+    if not reached_by_half(taken):
         return "not reached by half", ""
     factor, unit = _unit(taken.median, axis)
     limits = ""

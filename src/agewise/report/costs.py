@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from agewise import statistics
 from agewise.experiment.summary import cost_points
-from agewise.report.amounts import amount_text, median_text
+from agewise.report.amounts import amount_text, median_text, reached_by_half
 from agewise.report.cards import Card
 from agewise.report.draw.comparison import gains_by_axis
 from agewise.report.findings import accuracy_card
@@ -98,7 +98,7 @@ def cost_cards(setting: Setting, views: Sequence[AxisView], *, all_axes: bool) -
             "cheapest run spent, with its 95% interval. Where lines cross, the order turns. "
             f"{_shown_apart(setting, views)}",
             lambda figure: draw_costs(setting, views, figure.subplots()),
-            1.5 + 0.45 * len(views),
+            1.0 + 0.45 * len(views) + 0.17 * min(len(setting.runs), len(LIGHT)),
         )
     shown = ("rounds", "seconds", "joules") if all_axes else ()
     for view in views:
@@ -218,9 +218,9 @@ def _cell(view: AxisView, name: str, baseline: str | None) -> str:
     if taken is not None:
         median, limits = median_text(taken, view.axis)
         other = view.to_target.get(baseline or "")
-        if other is not None and other is not taken and other.median > 0:
-            share = taken.median / other.median
-            median += "" if math.isnan(share) else f", {share:.2f} ×"
+        both = other is not None and all(map(reached_by_half, (taken, other)))
+        if other is not None and both and name != baseline and other.median > 0:
+            median += f", {taken.median / other.median:.2f} ×"
         lines += [
             f'<span class="interval">{escape(text)}</span>' for text in (median, limits) if text
         ]
