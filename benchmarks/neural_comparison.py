@@ -1,7 +1,7 @@
 """The paper's comparison with neural networks: ``make neural``.
 
 ``python -m benchmarks.neural_comparison PRESET SEEDS`` for another preset or number of seeds; the
-folder ``runs/neural-PRESET`` resumes. A run of LeNet-5 takes minutes, so its seeds go to the paper's
+folder ``runs/neural-PRESET`` resumes. A run of LeNet-5 takes minutes, so it is run with the paper's
 two policies alone.
 """
 
