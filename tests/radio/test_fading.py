@@ -239,7 +239,7 @@ def test_k_factors_are_drawn_in_line_of_sight_only():
                     "pause_s": 0.0,
                 },
             },
-            "channel.round_s to at most 0.02498",
+            "channel.round_s = .*: must be from 1e-06 to 0.02498",
         ),
         (
             {
@@ -251,7 +251,7 @@ def test_k_factors_are_drawn_in_line_of_sight_only():
         ),
         (
             {"channel.fading": {"kind": "rayleigh", "time": JAKES}, "channel.round_s": 0.06},
-            r"channel.round_s to at most 0.04997, or channel.fading.time = \"independent\"",
+            r"the nearest is 0.04997, or take channel.fading.time = \"independent\"",
         ),
         (
             {
