@@ -130,7 +130,7 @@ def scaling(race: Race, title: str, cores: Sequence[tuple[int, int]] = CORES) ->
     The ratio per CPU second is that to the last contestant on one core.
     """
     table = Table(title=f"{title}: medians of {race.turns} turns")
-    for heading in ("", "", "CPU ms", "per CPU second", "rounds/s", "of one core", "accuracy"):  # fmt: skip
+    for heading in ("", "", "CPU ms", "per CPU second", "rounds/s", "of one core", "accuracy"):
         table.add_column(heading, justify="right")
     one_core: dict[str, Standing] = {}
     for processes, threads in cores:
