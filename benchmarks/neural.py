@@ -1,13 +1,14 @@
 """How fast PyTorch modules learn here, beside a plain PyTorch loop: ``make bench``.
 
 N3: LeNet-5, 10 of 100 UEs with 600 MNIST samples a round, 20 steps of 32 samples. N2: the CNN of
-McMahan et al. (2017), 60 steps of 10. Agewise includes scheduling and records. The plain loop is
-what one writes by hand: a copy of the module and an optimiser for every UE. Both evaluate 10,000
-images every tenth round.
+McMahan et al. (2017), 60 steps of 10. ``python -m benchmarks.neural N2`` measures one of them.
+Agewise includes scheduling and records. The plain loop is what one writes by hand: a copy of the
+module and an optimiser for every UE. Both evaluate 10,000 images every tenth round.
 """
 
 import copy
 import functools
+import sys
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ STEP = 0.05
 #: The module, local steps, samples of a step, and rounds up to an evaluation.
 WORKLOADS = {"N3": ("lenet5", 20, 32, 4), "N2": ("mcmahan-cnn", 60, 10, 2)}
 #: N2 is reported for one core only: a round takes seconds.
-TURNS, SIZES = {"N3": 5, "N2": 3}, {"N3": CORES, "N2": CORES[:1]}
+TURNS, SIZES = {"N3": 5, "N2": 1}, {"N3": CORES, "N2": CORES[:1]}
 
 
 def workload(name: str, steps: int, batch: int, block: int) -> Scenario:
@@ -111,8 +112,9 @@ def contestants(which: str, seed: int, threads: int) -> dict[str, Round]:
 
 
 def main() -> None:
-    """Print the tables."""
-    for which, (name, steps, batch, block) in WORKLOADS.items():
+    """Print the tables of the workloads that are named, or of all."""
+    for which in sys.argv[1:] or WORKLOADS:
+        name, steps, batch, block = WORKLOADS[which]
         race = Race(functools.partial(contestants, which), block, TURNS[which], 0.0)
         title = f"{which}, {name}, {steps} steps of {batch}"
         Console(width=110).print(scaling(race, title, SIZES[which]))

@@ -28,20 +28,18 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from agewise.data import mnist
 from benchmarks.peers import common
+from benchmarks.peers.table import OURS, Row, legend, tabulate
 
 ROOT = Path(__file__).parents[2]
 PINS = Path(__file__).parent / "requirements"
 HOME = ROOT / ".peers"
-DATA = HOME / "data"
+DATA, LOGS = HOME / "data", HOME / "logs"
 #: The environment that `make unit-flower` sets up.
 SECOND = ROOT / ".venv-flower" / "bin" / "python"
 
-#: A measurement whose neighbours on the machine took more cores than this is marked.
-DISTURBED_CORES = 0.2
 #: Whoever is below this after `common.COMPARED_ROUND` rounds has not learned, whatever its speed.
 LEAST_ACCURACY = 0.5
 INSTALL_LIMIT_S = 1800.0
@@ -85,7 +83,7 @@ class Peer:
         return [name for name, work in common.WORKLOADS.items() if work.model in self.models]
 
 
-AGEWISE = Peer("agewise", "Agewise", "agewise_rounds", installed=False)
+AGEWISE = Peer(OURS, "Agewise", "agewise_rounds", installed=False)
 PEERS = (
     AGEWISE,
     Peer("numba", "plain Numba loop", "base_numba", models=("linear",)),
@@ -94,19 +92,6 @@ PEERS = (
     Peer("pfl", "pfl-research", "peer_pfl"),
     Peer("fluke", "fluke", "peer_fluke"),
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """What came out for one framework and workload: a measurement or a failure."""
-
-    peer: str
-    workload: str
-    measured: dict[str, Any] | None = None
-    failure: str | None = None
-    #: How many times as fast Agewise is, per second and per CPU second.
-    agewise_times_as_fast: float | None = None
-    agewise_times_as_thrifty: float | None = None
 
 
 def run(command: Sequence[str], log: Path, limit_s: float, **variables: str) -> str:
@@ -169,7 +154,7 @@ def install(peer: Peer) -> None:
         return
     note(f"installing {peer.title} ...")
     shutil.rmtree(peer.environment, ignore_errors=True)
-    log = HOME / "logs" / f"{peer.name}-install.txt"
+    log = LOGS / f"{peer.name}-install.txt"
     pip = [str(peer.python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
     try:
         run([sys.executable, "-m", "venv", str(peer.environment)], log, INSTALL_LIMIT_S)
@@ -193,7 +178,7 @@ def write_data() -> None:
 
 def measure(peer: Peer, workload: str, budget_s: float, kernels: Path) -> dict[str, Any]:
     """One measurement in a fresh process."""
-    log = HOME / "logs" / f"{peer.name}-{workload}.txt"
+    log = LOGS / f"{peer.name}-{workload}.txt"
     with _scratch() as scratch:
         written = run(
             [str(peer.python), "-m", f"benchmarks.peers.{peer.module}", workload],
@@ -295,86 +280,6 @@ def _row(
     return Row(peer, workload, measured, None, faster, thriftier)
 
 
-def tabulate(rows: Sequence[Row]) -> Table:
-    """The table, a section per workload."""
-    titles = {peer.name: peer.title for peer in PEERS}
-    table = Table(title="10 of 100 clients a round on MNIST")
-    for heading, justify in (
-        ("", "left"), ("framework", "left"), ("version", "left"),
-        ("CPU ms a round", "right"), ("Agewise per CPU second", "right"), ("rounds/s", "right"),
-        ("Agewise per second", "right"), ("first result", "right"), ("memory", "right"),
-        ("cores", "right"), (f"accuracy at {common.COMPARED_ROUND}", "right"),
-        ("at the end", "right"),
-    ):  # fmt: skip
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for workload in common.WORKLOADS:
-        for row in rows:
-            if row.workload == workload:
-                table.add_row(workload, titles[row.peer], *_cells(row))
-        table.add_section()
-    return table
-
-
-def _cells(row: Row) -> list[str]:
-    measured = row.measured
-    if measured is None:
-        return [f"failed: {row.failure}"]
-    mark = "*" if measured["cores_of_others"] > DISTURBED_CORES else ""
-    return [
-        measured["version"],
-        f"{_digits(measured['cpu_ms_per_round'])}{mark}",
-        _times(row, row.agewise_times_as_thrifty),
-        f"{_digits(measured['rounds_per_s'])}{mark}",
-        _times(row, row.agewise_times_as_fast),
-        f"{measured['first_result_s']:.1f} s",
-        f"{measured['memory_mb']:,.0f} MB",
-        f"{measured['cores']:.1f}",
-        f"{measured['compared_accuracy']:.3f}",
-        f"{measured['accuracy']:.3f} ({measured['rounds']:,})",
-    ]
-
-
-def _times(row: Row, ratio: float | None) -> str:
-    return "" if ratio is None or row.peer == AGEWISE.name else f"{_digits(ratio)} x"
-
-
-def _digits(value: float) -> str:
-    """Three digits or, of large numbers, all before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def legend(rows: Sequence[Row], budget_s: float, passes: int) -> str:
-    """What the columns say, and what is to be known about this run."""
-    lines = [
-        *(
-            f"{name}: {work.model}, {work.steps} steps of {work.batch} sample(s) per client and "
-            "round."
-            for name, work in common.WORKLOADS.items()
-        ),
-        f"rounds/s: over {budget_s:g} s after ten rounds of warm-up, evaluations on 10,000 images",
-        f"  every tenth round included; of {passes} pass(es) the best counts.",
-        "CPU ms a round: of all its processes. Agewise per (CPU) second: that many times as many",
-        "  rounds. cores: mean number that it kept busy.",
-        "first result: from the start of the process to the accuracy of round 10.",
-        "memory: the peak; of several processes the sum, with shared pages counted once.",
-        f"accuracy: after {common.COMPARED_ROUND} rounds, and at the end (after so many rounds).",
-    ]
-    for row in rows:
-        if row.measured and row.measured["first_run_s"]:
-            lines.append(
-                "Agewise's very first run compiles its kernels: first result after "
-                f"{row.measured['first_run_s']:.1f} s, once per installation."
-            )
-            break
-    if any(row.measured and row.measured["cores_of_others"] > DISTURBED_CORES for row in rows):
-        lines.append(
-            f"* other processes took more than {DISTURBED_CORES:g} cores meanwhile: measure again."
-        )
-    if any(row.failure for row in rows):
-        lines.append(f"Logs of what failed: {HOME / 'logs'}")
-    return "\n".join(lines)
-
-
 def note(text: str) -> None:
     """Tell the user what goes on."""
     print(text, file=sys.stderr, flush=True)
@@ -404,8 +309,8 @@ def main() -> int:
         print(json.dumps({**settings, **machine, "rows": [asdict(row) for row in rows]}, indent=2))
     else:
         console = Console(width=None if sys.stdout.isatty() else 170)
-        console.print(tabulate(rows))
-        console.print(legend(rows, options.budget, options.passes), highlight=False)
+        console.print(tabulate(rows, {peer.name: peer.title for peer in PEERS}))
+        console.print(legend(rows, options.budget, options.passes, LOGS), highlight=False)
     return 0 if any(row.measured for row in rows) else 1
 
 
