@@ -87,7 +87,8 @@ def _take_turns(race: Race, seed: int, threads: int, barrier: Any, results: Any)
 
 
 def _turn(who: str, one_round: Round, race: Race) -> Turn:
-    start, blocks = time.perf_counter(), []
+    start = time.perf_counter()
+    blocks: list[tuple[float, float, float]] = []
     while not blocks or time.perf_counter() - start < race.turn_s:
         blocks.append(_block(one_round, race.block))
     wall, cpu, accuracy = zip(*blocks, strict=True)
@@ -129,7 +130,7 @@ def scaling(race: Race, title: str, cores: Sequence[tuple[int, int]] = CORES) ->
 
     The ratio per CPU second is that to the last contestant on one core.
     """
-    table = Table(title=f"{title}: medians of {race.turns} turns")
+    table = Table(title=f"{title}: medians of turns")
     for heading in ("", "", "CPU ms", "per CPU second", "rounds/s", "of one core", "accuracy"):
         table.add_column(heading, justify="right")
     one_core: dict[str, Standing] = {}
