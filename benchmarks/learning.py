@@ -5,8 +5,8 @@ evaluation on 10,000 images every 10 rounds. W32: 20 steps of 32 samples. Agewis
 scheduling, records and evaluation; the plain loop has neither scheduling nor records.
 """
 
+import functools
 import itertools
-import multiprocessing
 import os
 import statistics
 import subprocess
@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 from rich.console import Console
@@ -28,8 +28,11 @@ from agewise.policies import AgeBased, Random
 from agewise.scenario import Scenario
 from agewise.simulation import rounds, simulate
 from benchmarks.plain_loop import PlainLoop
+from benchmarks.turns import EVERY, Race, Round, run
 
-UES, CHOSEN, EVERY, STEP, SHRINKAGE = 100, 10, 10, 0.01, 1e-4
+UES, CHOSEN, STEP, SHRINKAGE = 100, 10, 0.01, 1e-4
+#: More rounds than anyone waits for.
+MANY = 1_000_000
 WORKLOADS = {"W": (50, 1), "W32": (20, 32)}
 PROCESSES = 2
 #: Turns of both contestants, and seconds of each turn.
@@ -72,69 +75,33 @@ def scenario(steps: int, batch: int, count: int) -> Scenario:
 
 
 # ------------------------------------------------------------------------ throughput of a sweep
-class Turn(NamedTuple):
-    """What one process did in one turn."""
-
-    who: str
-    rounds: int
-    wall_s: float
-    cpu_s: float
-    accuracy: float
-
-
-def contestants(workload: str, seed: int) -> dict[str, Callable[[], float]]:
+def contestants(workload: str, seed: int, _threads: int) -> dict[str, Round]:
     """One round of each; what it returns is the accuracy where the round has been evaluated."""
     steps, batch = WORKLOADS[workload]
-    stream = rounds(scenario(steps, batch, 1_000_000), Random(), seed)
     data = mnist()
     parts = [(part.values(), part.labels) for part in (data.train, data.test)]
     plain = PlainLoop(parts[0], parts[1], UES, CHOSEN, steps, batch, STEP, SHRINKAGE)
+    return {
+        "agewise": stream_of(scenario(steps, batch, MANY), seed),
+        "plain": loop_of(plain.round, plain.accuracy),
+    }
+
+
+def stream_of(workload: Scenario, seed: int) -> Round:
+    """A round of the simulation after another."""
+    stream = rounds(workload, Random(), seed)
+    return lambda: next(stream).accuracy or 0.0
+
+
+def loop_of(train: Callable[[], None], evaluate: Callable[[], float], every: int = EVERY) -> Round:
+    """A round of a plain loop after another, with an evaluation now and then."""
     done = itertools.count(1)
 
-    def plain_round() -> float:
-        plain.round()
-        return float(plain.accuracy()) if next(done) % EVERY == 0 else 0.0
+    def one_round() -> float:
+        train()
+        return float(evaluate()) if next(done) % every == 0 else 0.0
 
-    return {"agewise": lambda: next(stream).accuracy or 0.0, "plain": plain_round}
-
-
-def take_turns(workload: str, seed: int, barrier: Any, results: Any) -> None:
-    """One process of the sweep: all processes run the same contestant at the same time."""
-    set_threads(1)
-    racing = contestants(workload, seed)
-    for one_round in racing.values():
-        for _ in range(2 * EVERY):
-            one_round()
-    turns = []
-    for _ in range(TURNS):
-        for who, one_round in racing.items():
-            barrier.wait()
-            count, accuracy = 0, 0.0
-            wall, cpu = time.perf_counter(), time.process_time()
-            while time.perf_counter() - wall < TURN_S:
-                for _ in range(EVERY):
-                    accuracy = one_round() or accuracy
-                count += EVERY
-            spent = time.perf_counter() - wall, time.process_time() - cpu
-            turns.append(Turn(who, count, *spent, accuracy))
-    results.put(turns)
-
-
-def sweep(workload: str) -> list[Turn]:
-    """What independent runs in processes of one thread each did, and the plain loop likewise."""
-    os.environ["NUMBA_NUM_THREADS"] = "1"  # the plain loop's threads, in processes started below
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(PROCESSES), context.Queue()
-    workers = [
-        context.Process(target=take_turns, args=(workload, seed, barrier, results))
-        for seed in range(PROCESSES)
-    ]
-    for worker in workers:
-        worker.start()
-    turns = [turn for _ in workers for turn in results.get()]
-    for worker in workers:
-        worker.join()
-    return turns
+    return one_round
 
 
 def throughput() -> Table:
@@ -143,18 +110,13 @@ def throughput() -> Table:
     for heading in ("workload", "", "CPU us a round", "rounds a second", "ratio", "accuracy"):
         table.add_column(heading, justify="right")
     for workload in WORKLOADS:
-        turns = sweep(workload)
-        cost, rate, accuracy = {}, {}, {}
-        for who in ("agewise", "plain"):
-            own = [turn for turn in turns if turn.who == who]
-            cost[who] = statistics.median(turn.cpu_s / turn.rounds for turn in own) * 1e6
-            rate[who] = PROCESSES * statistics.median(turn.rounds / turn.wall_s for turn in own)
-            accuracy[who] = own[-1].accuracy
-        for who in cost:
-            ratio = f"{cost['plain'] / cost['agewise']:.2f}x" if who == "agewise" else ""
+        race = Race(functools.partial(contestants, workload), turns=TURNS, turn_s=TURN_S)
+        standings = run(race, PROCESSES, 1)
+        for who, (cpu_s, rate, accuracy) in standings.items():
+            ratio = f"{standings['plain'].cpu_s / cpu_s:.2f}x" if who == "agewise" else ""
             table.add_row(
-                workload if who == "agewise" else "", who, f"{cost[who]:,.0f}",
-                f"{rate[who]:,.0f}", ratio, f"{accuracy[who]:.3f}",
+                workload if who == "agewise" else "", who, f"{cpu_s * 1e6:,.0f}", f"{rate:,.0f}",
+                ratio, f"{accuracy:.3f}",
             )  # fmt: skip
     return table
 

@@ -1,45 +1,45 @@
 """How fast PyTorch modules learn here, beside a plain PyTorch loop: ``make bench``.
 
 N3: LeNet-5, 10 of 100 UEs with 600 MNIST samples a round, 20 steps of 32 samples. N2: the CNN of
-McMahan et al. (2017), 60 steps of 10. The plain loop is what one writes by hand: a copy of the
-module and an optimiser for every UE, one PyTorch thread. Both evaluate 10,000 images every tenth
-round; a round costs its training and a tenth of an evaluation. Contestants take turns in one
-process, and the medians of turns are compared.
+McMahan et al. (2017), 60 steps of 10. ``python -m benchmarks.neural N2`` measures one of them.
+Agewise includes scheduling and records. The plain loop is what one writes by hand: a copy of the
+module and an optimiser for every UE. Both evaluate 10,000 images every tenth round.
 """
 
 import copy
-import statistics
-import time
-from collections.abc import Callable
+import functools
+import sys
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from agewise import Streams
-from agewise.data import divide, mnist
+from agewise.data import mnist
 from agewise.extras import require
-from agewise.learn import make_learner, set_threads
-from agewise.learn.base import Learner
-from benchmarks.learning import CHOSEN, EVERY, UES, scenario
+from agewise.scenario import Scenario
+from benchmarks.learning import CHOSEN, MANY, UES, loop_of, scenario, stream_of
+from benchmarks.turns import CORES, Race, Round, scaling
 
 torch = require("torch", "torch")
 
 STEP = 0.05
-#: The module, local steps, samples of a step, and rounds that are timed in a turn.
-WORKLOADS = {"N3": ("lenet5", 20, 32, 2), "N2": ("mcmahan-cnn", 60, 10, 1)}
-TURNS = 5
+#: The module, local steps, samples of a step, and rounds up to an evaluation.
+WORKLOADS = {"N3": ("lenet5", 20, 32, 4), "N2": ("mcmahan-cnn", 60, 10, 2)}
+#: N2 is reported for one core only: a round takes seconds.
+TURNS, SIZES = {"N3": 5, "N2": 1}, {"N3": CORES, "N2": CORES[:1]}
 
 
-def learner_of(name: str, steps: int, batch: int) -> Learner:
-    """The workload as Agewise learns it."""
+def workload(name: str, steps: int, batch: int, block: int) -> Scenario:
+    """The workload as a scenario that evaluates the last round of each block."""
     model = {"kind": "torch", "name": name, "loss": "cross-entropy", "optimiser": "SGD"}
-    changes = {"learn.model": model, "learn.penalty": "none", "learn.step_size": STEP}
-    described = scenario(steps, batch, 1).with_(**changes)
-    data = mnist()
-    partition = divide(data.train.labels, described.data, UES, Streams(0))
-    return make_learner(data, partition, described.learn)
+    return scenario(steps, batch, MANY).with_(
+        **{
+            "learn.model": model,
+            "learn.penalty": "none",
+            "learn.step_size": STEP,
+            "run.evaluate_every": block,
+        }
+    )
 
 
 class PlainTorch:
@@ -97,70 +97,27 @@ def plain_module(name: str) -> Any:
     )  # fmt: skip
 
 
-class Federation:
-    """Federated averaging with the learner of Agewise, in so many threads."""
+def contestants(which: str, seed: int, threads: int) -> dict[str, Round]:
+    """One round of each; what it returns is the accuracy where the round has been evaluated.
 
-    def __init__(self, learner: Learner, threads: int) -> None:
-        self.learner, self.threads, self.t = learner, threads, 0
-        self.model = learner.init(Streams(0))
-
-    def train(self) -> None:
-        """One round."""
-        set_threads(self.threads)
-        chosen = np.sort(np.random.default_rng(self.t).choice(UES, CHOSEN, replace=False))
-        trained = self.learner.train(self.model, chosen, self.t, Streams(0))
-        self.model, self.t = trained.mean(0, dtype=np.float32), self.t + 1
-
-    def evaluate(self) -> float:
-        """Accuracy on the test images."""
-        set_threads(self.threads)
-        return self.learner.evaluate(self.model).accuracy
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall milliseconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    work()
-    return (time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3
-
-
-def measure(workload: str) -> Table:
-    """CPU and wall time of a round by contestant, and how many times the plain loop's rate."""
-    name, steps, batch, count = WORKLOADS[workload]
+    Two threads are for Agewise's UEs side by side; inside a small module PyTorch wastes them.
+    """
     torch.set_num_threads(1)
-    learner = learner_of(name, steps, batch)
-    racing: dict[str, Any] = {
-        "plain PyTorch": PlainTorch(name, steps, batch),
-        "agewise, 1 thread": Federation(learner, 1),
-        "agewise, 2 threads": Federation(learner, 2),
-    }
-    spent: dict[str, list[tuple[float, float]]] = {who: [] for who in racing}
-    accuracy = {}
-    for turn in range(-1, TURNS):
-        for who, one in racing.items():
-            rounds = [timed(one.train) for _ in range(count)]
-            tested = timed(one.evaluate)
-            if turn >= 0:
-                whole = [sum(each) / count for each in zip(*rounds, strict=True)]
-                spent[who].append((whole[0] + tested[0] / EVERY, whole[1] + tested[1] / EVERY))
-        accuracy = {who: one.evaluate() for who, one in racing.items()}
-    table = Table(title=f"{workload}: {name}, {steps} steps of {batch}, medians of {TURNS} turns")
-    for heading in ("", "CPU ms", "wall ms", "per CPU second", "per second", "accuracy"):
-        table.add_column(heading, justify="right")
-    plain = [statistics.median(each) for each in zip(*spent["plain PyTorch"], strict=True)]
-    for who, turns in spent.items():
-        cpu, wall = (statistics.median(each) for each in zip(*turns, strict=True))
-        table.add_row(
-            who, f"{cpu:.0f}", f"{wall:.0f}", f"{plain[0] / cpu:.2f}x", f"{plain[1] / wall:.2f}x",
-            f"{accuracy[who]:.3f}",
-        )  # fmt: skip
-    return table
+    name, steps, batch, block = WORKLOADS[which]
+    racing = {"agewise": stream_of(workload(name, steps, batch, block), seed)}
+    if threads == 1:
+        plain = PlainTorch(name, steps, batch)
+        racing["plain PyTorch"] = loop_of(plain.train, plain.evaluate, block)
+    return racing
 
 
 def main() -> None:
-    """Print the tables."""
-    for workload in WORKLOADS:
-        Console(width=110).print(measure(workload))
+    """Print the tables of the workloads that are named, or of all."""
+    for which in sys.argv[1:] or WORKLOADS:
+        name, steps, batch, block = WORKLOADS[which]
+        race = Race(functools.partial(contestants, which), block, TURNS[which], 0.0)
+        title = f"{which}, {name}, {steps} steps of {batch}"
+        Console(width=110).print(scaling(race, title, SIZES[which]))
 
 
 if __name__ == "__main__":

@@ -6,32 +6,22 @@ evaluation; beside it runs the same learning as a plain loop of NumPy with BLAS,
 """
 
 import itertools
-import multiprocessing
-import os
-import statistics
-import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from agewise.data import Samples, mnist
-from agewise.learn import set_threads
-from agewise.policies import Random
 from agewise.scenario import Scenario
-from agewise.simulation import rounds
-from benchmarks.learning import CHOSEN, EVERY, UES, scenario
+from benchmarks.learning import CHOSEN, MANY, UES, loop_of, scenario, stream_of
+from benchmarks.turns import Race, Round, scaling
 
 STEPS, BATCH, HIDDEN, STEP = 60, 10, (200, 200), 0.05
-TURNS, TURN_S = 5, 1.5
 
 
 def workload() -> Scenario:
-    """N1 as a scenario, with more rounds than anyone waits for."""
-    return scenario(STEPS, BATCH, 1_000_000).with_(
+    """N1 as a scenario."""
+    return scenario(STEPS, BATCH, MANY).with_(
         **{
             "learn.model": {"kind": "mlp", "hidden_widths": list(HIDDEN)},
             "learn.penalty": "none",
@@ -89,89 +79,22 @@ class PlainPerceptron:
         return float((scores.argmax(axis=1) == labels).mean())
 
 
-class Turn(NamedTuple):
-    """What one process did in one turn."""
+def contestants(seed: int, threads: int) -> dict[str, Round]:
+    """One round of each; what it returns is the accuracy where the round has been evaluated.
 
-    who: str
-    rounds: int
-    wall_s: float
-    cpu_s: float
-    accuracy: float
-
-
-def contestants(seed: int) -> dict[str, Callable[[], float]]:
-    """One round of each; what it returns is the accuracy where the round has been evaluated."""
-    stream = rounds(workload(), Random(), seed)
-    data = mnist()
-    plain, done = PlainPerceptron(data.train, data.test), itertools.count(1)
-
-    def plain_round() -> float:
-        plain.round()
-        return plain.accuracy() if next(done) % EVERY == 0 else 0.0
-
-    return {"agewise": lambda: next(stream).accuracy or 0.0, "NumPy with BLAS": plain_round}
-
-
-def take_turns(seed: int, threads: int, barrier: Any, results: Any) -> None:
-    """One process: all processes run the same contestant at the same time."""
-    set_threads(threads)
-    racing = contestants(seed)
-    for one_round in racing.values():
-        for _ in range(EVERY):
-            one_round()
-    turns = []
-    for _ in range(TURNS):
-        for who, one_round in racing.items():
-            barrier.wait()
-            count, accuracy = 0, 0.0
-            wall, cpu = time.perf_counter(), time.process_time()
-            while time.perf_counter() - wall < TURN_S:
-                for _ in range(EVERY):
-                    accuracy = one_round() or accuracy
-                count += EVERY
-            spent = time.perf_counter() - wall, time.process_time() - cpu
-            turns.append(Turn(who, count, *spent, accuracy))
-    results.put(turns)
-
-
-def race(processes: int, threads: int) -> list[Turn]:
-    """The turns of so many processes side by side, with so many threads each."""
-    os.environ["OPENBLAS_NUM_THREADS"] = str(threads)  # for the processes that are started below
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(processes), context.Queue()
-    workers = [
-        context.Process(target=take_turns, args=(seed, threads, barrier, results))
-        for seed in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    turns = [turn for _ in workers for turn in results.get()]
-    for worker in workers:
-        worker.join()
-    return turns
+    NumPy gets one thread only: matrices of ten rows are too small for several.
+    """
+    racing = {"agewise": stream_of(workload(), seed)}
+    if threads == 1:
+        data = mnist()
+        plain = PlainPerceptron(data.train, data.test)
+        racing["NumPy with BLAS"] = loop_of(plain.round, plain.accuracy)
+    return racing
 
 
 def main() -> None:
     """Print the table."""
-    table = Table(title="N1, MLP 784-200-200-10: medians of turns")
-    for heading in ("", "", "CPU ms a round", "rounds a second", "of one core", "accuracy"):
-        table.add_column(heading, justify="right")
-    one_core: dict[str, float] = {}
-    for processes, threads in ((1, 1), (2, 1), (1, 2)):
-        turns = race(processes, threads)
-        label = (
-            f"{processes} process{'es' * (processes > 1)} of {threads} thread{'s' * (threads > 1)}"
-        )
-        for who in ("agewise", "NumPy with BLAS"):
-            own = [turn for turn in turns if turn.who == who]
-            cost = statistics.median(turn.cpu_s / turn.rounds for turn in own) * 1e3
-            rate = processes * statistics.median(turn.rounds / turn.wall_s for turn in own)
-            one_core.setdefault(who, rate)
-            table.add_row(
-                label if who == "agewise" else "", who, f"{cost:.1f}", f"{rate:.1f}",
-                f"{rate / one_core[who]:.2f}x", f"{own[-1].accuracy:.3f}",
-            )  # fmt: skip
-    Console(width=110).print(table)
+    Console(width=110).print(scaling(Race(contestants), "N1, MLP 784-200-200-10"))
 
 
 if __name__ == "__main__":

@@ -28,20 +28,20 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from agewise.data import mnist
 from benchmarks.peers import common
+from benchmarks.peers.table import OURS, Row, legend, tabulate
 
 ROOT = Path(__file__).parents[2]
 PINS = Path(__file__).parent / "requirements"
 HOME = ROOT / ".peers"
-DATA = HOME / "data"
+DATA, LOGS = HOME / "data", HOME / "logs"
 #: The environment that `make unit-flower` sets up.
 SECOND = ROOT / ".venv-flower" / "bin" / "python"
 
-#: A measurement whose neighbours on the machine took more cores than this is marked.
-DISTURBED_CORES = 0.2
+#: Whoever is below this after `common.COMPARED_ROUND` rounds has not learned, whatever its speed.
+LEAST_ACCURACY = 0.5
 INSTALL_LIMIT_S = 1800.0
 START_LIMIT_S = 300.0
 
@@ -83,7 +83,7 @@ class Peer:
         return [name for name, work in common.WORKLOADS.items() if work.model in self.models]
 
 
-AGEWISE = Peer("agewise", "Agewise", "agewise_rounds", installed=False)
+AGEWISE = Peer(OURS, "Agewise", "agewise_rounds", installed=False)
 PEERS = (
     AGEWISE,
     Peer("numba", "plain Numba loop", "base_numba", models=("linear",)),
@@ -92,17 +92,6 @@ PEERS = (
     Peer("pfl", "pfl-research", "peer_pfl"),
     Peer("fluke", "fluke", "peer_fluke"),
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """What came out for one framework and workload: a measurement or a failure."""
-
-    peer: str
-    workload: str
-    measured: dict[str, Any] | None = None
-    failure: str | None = None
-    agewise_times_as_fast: float | None = None
 
 
 def run(command: Sequence[str], log: Path, limit_s: float, **variables: str) -> str:
@@ -165,7 +154,7 @@ def install(peer: Peer) -> None:
         return
     note(f"installing {peer.title} ...")
     shutil.rmtree(peer.environment, ignore_errors=True)
-    log = HOME / "logs" / f"{peer.name}-install.txt"
+    log = LOGS / f"{peer.name}-install.txt"
     pip = [str(peer.python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
     try:
         run([sys.executable, "-m", "venv", str(peer.environment)], log, INSTALL_LIMIT_S)
@@ -189,15 +178,16 @@ def write_data() -> None:
 
 def measure(peer: Peer, workload: str, budget_s: float, kernels: Path) -> dict[str, Any]:
     """One measurement in a fresh process."""
-    log = HOME / "logs" / f"{peer.name}-{workload}.txt"
+    log = LOGS / f"{peer.name}-{workload}.txt"
     with _scratch() as scratch:
         written = run(
             [str(peer.python), "-m", f"benchmarks.peers.{peer.module}", workload],
             log,
             START_LIMIT_S + 5 * budget_s,
-            PYTHONPATH=str(ROOT),
+            PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'src'}",
             PEER_DATA=str(DATA),
             PEER_BUDGET=str(budget_s),
+            PEER_WORKLOAD=workload,
             PEER_SCRATCH=str(scratch),
             FLWR_HOME=str(scratch),
             FLWR_TELEMETRY_ENABLED="0",
@@ -208,6 +198,8 @@ def measure(peer: Peer, workload: str, budget_s: float, kernels: Path) -> dict[s
     if not results:
         raise PeerFailed(_clause(written) or "printed no result")
     measured: dict[str, Any] = json.loads(results[-1])
+    if measured["compared_accuracy"] < LEAST_ACCURACY:
+        raise PeerFailed(f"learned nothing: accuracy {measured['compared_accuracy']:.2f}")
     return measured
 
 
@@ -221,8 +213,10 @@ def _scratch() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compare(peers: Sequence[Peer], budget_s: float, passes: int) -> list[Row]:
-    """Install and measure all; of several passes the fastest counts.
+def compare(
+    peers: Sequence[Peer], workloads: Sequence[str], budget_s: float, passes: int
+) -> list[Row]:
+    """Install and measure all; of several passes the best counts.
 
     Agewise finds its kernels compiled by a run before the first pass, as a user does from the
     second run on; ``first_run_s`` is what that very first one took to its first result.
@@ -240,7 +234,7 @@ def compare(peers: Sequence[Peer], budget_s: float, passes: int) -> list[Row]:
     with _scratch() as kernels:
         first_runs: dict[str, float] = {}
         for number in range(1, passes + 1):
-            for workload in common.WORKLOADS:
+            for workload in workloads:
                 for peer in (one for one in ready if workload in one.workloads):
                     key = peer.name, workload
                     note(f"pass {number} of {passes}: {peer.title}, {workload} ...")
@@ -256,7 +250,7 @@ def compare(peers: Sequence[Peer], budget_s: float, passes: int) -> list[Row]:
                     best[key] = _better(best.get(key), measured)
     return [
         _row(peer.name, workload, best, failures)
-        for workload in common.WORKLOADS
+        for workload in workloads
         for peer in peers
         if workload in peer.workloads
     ]
@@ -266,8 +260,8 @@ def _better(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any
     if before is None:
         return now
     faster = max(before, now, key=lambda measured: float(measured["rounds_per_s"]))
-    soonest = min(before["first_result_s"], now["first_result_s"])
-    return {**faster, "first_result_s": soonest}
+    least = {key: min(before[key], now[key]) for key in ("first_result_s", "cpu_ms_per_round")}
+    return {**faster, **least}
 
 
 def _row(
@@ -279,80 +273,11 @@ def _row(
     measured, ours = best.get((peer, workload)), best.get((AGEWISE.name, workload))
     if measured is None:
         return Row(peer, workload, failure=failures[peer, workload])
-    ratio = ours["rounds_per_s"] / measured["rounds_per_s"] if ours else None
-    return Row(peer, workload, measured, agewise_times_as_fast=ratio)
-
-
-def tabulate(rows: Sequence[Row]) -> Table:
-    """The table, a section per workload."""
-    titles = {peer.name: peer.title for peer in PEERS}
-    table = Table(title="10 of 100 clients a round on MNIST")
-    for heading, justify in (
-        ("", "left"), ("framework", "left"), ("version", "left"), ("rounds/s", "right"),
-        ("Agewise is", "right"), ("first result", "right"), ("memory", "right"),
-        ("cores", "right"), (f"accuracy at {common.COMPARED_ROUND}", "right"),
-        ("at the end", "right"),
-    ):  # fmt: skip
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for workload in common.WORKLOADS:
-        for row in rows:
-            if row.workload == workload:
-                table.add_row(workload, titles[row.peer], *_cells(row))
-        table.add_section()
-    return table
-
-
-def _cells(row: Row) -> list[str]:
-    measured, ratio = row.measured, row.agewise_times_as_fast
-    if measured is None:
-        return [f"failed: {row.failure}"]
-    mark = "*" if measured["cores_of_others"] > DISTURBED_CORES else ""
-    return [
-        measured["version"],
-        f"{_digits(measured['rounds_per_s'])}{mark}",
-        "" if ratio is None or row.peer == AGEWISE.name else f"{_digits(ratio)} x",
-        f"{measured['first_result_s']:.1f} s",
-        f"{measured['memory_mb']:,.0f} MB",
-        f"{measured['cores']:.1f}",
-        f"{measured['compared_accuracy']:.3f}",
-        f"{measured['accuracy']:.3f} ({measured['rounds']:,})",
-    ]
-
-
-def _digits(value: float) -> str:
-    """Three digits or, of large numbers, all before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def legend(rows: Sequence[Row], budget_s: float, passes: int) -> str:
-    """What the columns say, and what is to be known about this run."""
-    lines = [
-        *(
-            f"{name}: {work.model}, {work.steps} steps of {work.batch} sample(s) per client and "
-            "round."
-            for name, work in common.WORKLOADS.items()
-        ),
-        f"rounds/s: over {budget_s:g} s after ten rounds of warm-up, evaluations on 10,000 images",
-        f"  every tenth round included; of {passes} pass(es) the fastest counts.",
-        "Agewise is: that many times as fast. cores: mean number that it kept busy.",
-        "first result: from the start of the process to the accuracy of round 10.",
-        "memory: the peak; of several processes the sum, with shared pages counted once.",
-        f"accuracy: after {common.COMPARED_ROUND} rounds, and at the end (after so many rounds).",
-    ]
-    for row in rows:
-        if row.measured and row.measured["first_run_s"]:
-            lines.append(
-                "Agewise's very first run compiles its kernels: first result after "
-                f"{row.measured['first_run_s']:.1f} s, once per installation."
-            )
-            break
-    if any(row.measured and row.measured["cores_of_others"] > DISTURBED_CORES for row in rows):
-        lines.append(
-            f"* other processes took more than {DISTURBED_CORES:g} cores meanwhile: measure again."
-        )
-    if any(row.failure for row in rows):
-        lines.append(f"Logs of what failed: {HOME / 'logs'}")
-    return "\n".join(lines)
+    if ours is None:
+        return Row(peer, workload, measured)
+    faster = ours["rounds_per_s"] / measured["rounds_per_s"]
+    thriftier = measured["cpu_ms_per_round"] / ours["cpu_ms_per_round"]
+    return Row(peer, workload, measured, None, faster, thriftier)
 
 
 def note(text: str) -> None:
@@ -366,23 +291,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=summary)
     names = [peer.name for peer in PEERS]
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--budget", type=float, default=8.0, help="seconds of each measurement")
-    parser.add_argument("--passes", type=int, default=2, help="passes; the fastest counts")
+    parser.add_argument(
+        "--workloads", nargs="+", choices=common.WORKLOADS, default=list(common.WORKLOADS)
+    )
+    parser.add_argument("--budget", type=float, default=6.0, help="seconds of each measurement")
+    parser.add_argument("--passes", type=int, default=2, help="passes; the best counts")
     parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
     options = parser.parse_args()
     if options.budget <= 0 or options.passes < 1:
         parser.error("--budget and --passes must be positive")
 
     chosen = [peer for peer in PEERS if not options.only or peer.name in options.only]
-    rows = compare(chosen, options.budget, options.passes)
+    rows = compare(chosen, options.workloads, options.budget, options.passes)
     if options.json:
         settings = {"budget_s": options.budget, "passes": options.passes}
         machine = {"cores": os.cpu_count(), "python": platform.python_version()}
         print(json.dumps({**settings, **machine, "rows": [asdict(row) for row in rows]}, indent=2))
     else:
-        console = Console(width=None if sys.stdout.isatty() else 150)
-        console.print(tabulate(rows))
-        console.print(legend(rows, options.budget, options.passes), highlight=False)
+        console = Console(width=None if sys.stdout.isatty() else 170)
+        console.print(tabulate(rows, {peer.name: peer.title for peer in PEERS}))
+        console.print(legend(rows, options.budget, options.passes, LOGS), highlight=False)
     return 0 if any(row.measured for row in rows) else 1
 
 

@@ -9,7 +9,8 @@ perceptron 784-200-200-10 and N3 LeNet-5 with ReLU and max-pooling, both with so
 cross-entropy and step size 0.05.
 
 The environment says where the data lies (``PEER_DATA``) and for how many seconds to measure
-(``PEER_BUDGET``).
+(``PEER_BUDGET``). Worker processes, which have no command line of ours, find the workload there too
+(``PEER_WORKLOAD``).
 
 This module needs NumPy and Linux (``/proc``), nothing else.
 """
@@ -29,7 +30,7 @@ FEATURES, CLASSES = 784, 10
 CLIENTS, SAMPLES, COHORT = 100, 600, 10
 EVALUATE_EVERY = 10
 #: Every measurement goes at least this far, so that accuracies can be compared at this round.
-COMPARED_ROUND = 30
+COMPARED_ROUND = 20
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -58,7 +59,7 @@ def chosen_workload() -> Workload:
 
 
 def _workload_name() -> str:
-    return sys.argv[1] if len(sys.argv) > 1 else "W"
+    return os.environ.get("PEER_WORKLOAD") or (sys.argv[1] if len(sys.argv) > 1 else "W")
 
 
 def load(name: str, *, mapped: bool = False) -> NDArray[Any]:
@@ -130,10 +131,12 @@ class Meter:
         others = max(0.0, _cpu_seconds_of_machine() - self._busy - own)
         memory = max(self._peak_mb, _memory_of_tree_mb()) if self._several else _peak_memory_mb()
         blocks = sorted(self.blocks)
+        timed = EVALUATE_EVERY * len(blocks)
         result = {
             "workload": _workload_name(),
             "version": version,
-            "rounds_per_s": EVALUATE_EVERY * len(blocks) / sum(blocks),
+            "rounds_per_s": timed / sum(blocks),
+            "cpu_ms_per_round": own / timed * 1e3,
             "median_block_rounds_per_s": EVALUATE_EVERY / blocks[len(blocks) // 2],
             "best_block_rounds_per_s": EVALUATE_EVERY / blocks[0],
             "first_round_s": self.first_round_s,

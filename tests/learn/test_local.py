@@ -146,3 +146,15 @@ def test_kmeans_has_no_gradients_to_correct():
     centres = {"kind": "k-means", "clusters": 3, "initial_deviation": 0.0}
     with pytest.raises(ValueError, match="k-means moves centres: choose another model"):
         tiny(**{"learn.model": centres, "learn.local": "control-variates"})
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "options", "told"),
+    [("Adam", {}, "those of Adam"), ("SGD", {"momentum": 0.9}, "those of momentum = 0.9")],
+)
+def test_variates_need_steps_along_the_gradient(optimiser, options, told):
+    model = {"kind": "torch", "name": "mlp", "loss": "cross-entropy", "optimiser": optimiser}
+    model["optimiser_settings"] = options
+    with pytest.raises(ValueError, match=f"{told} are not: set learn.model.optimiser to SGD"):
+        tiny(**{"learn.model": model, "learn.local": "control-variates"})
+    tiny(**{"learn.model": model, "learn.local": {"kind": "proximal", "mu": 0.1}})

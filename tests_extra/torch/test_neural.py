@@ -13,6 +13,8 @@ from torch.nn import functional
 from agewise import Streams, simulate
 from agewise.data import divide, load, mnist
 from agewise.learn import add_module, make_learner, model_length, set_threads
+from agewise.learn.aggregation import Updates
+from agewise.learn.local import make_local_objective
 from agewise.learn.neural import TorchLearner
 from agewise.learn.neural.batched import Batched, can_batch
 from agewise.learn.neural.replica import Replica, pool_faster
@@ -98,6 +100,41 @@ def test_an_optimiser_by_name_steps_as_in_a_plain_loop():
         optimiser.step()
     flat = torch.cat([module.weight.flatten(), module.bias]).detach().numpy()
     np.testing.assert_allclose(trained, flat, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_a_control_variate_is_the_mean_gradient_of_the_steps(decay):
+    """Option II: c_k - c + (w^t - w_k) / (tau eta), for SGD with or without weight decay."""
+    model = section("linear", optimiser_settings={"weight_decay": decay})
+    changes = {"learn.local": "control-variates", "learn.penalty": "none"}
+    learner = learner_of(model, **changes)
+    local = make_local_objective(learner.settings)
+    start, ue = learner.init(STREAMS), UES[:1]
+    state = local.start(12, start.size)
+    state["own"][ue] = np.random.default_rng(0).normal(size=start.size) / 10
+    state["server"] += 0.05
+    trained = learner.train(start, ue, 2, STREAMS, local.corrections(state, ue))
+    module, wanted = modules.linear(), torch.zeros(start.size)
+    added = torch.from_numpy(local.corrections(state, ue)[0])
+    at = torch.from_numpy(start.copy())
+    batches = list(learner._batches(int(ue[0]), 2, STREAMS))
+    for inputs, labels in batches:
+        torch.nn.utils.vector_to_parameters(at, module.parameters())
+        cost = functional.cross_entropy(module(inputs), labels)
+        found = torch.autograd.grad(cost, list(module.parameters()))
+        gradient = torch.cat([each.flatten() for each in found]) + decay * at
+        wanted += gradient / len(batches)
+        at = at - learner.settings.step_of(2) * (gradient + added)
+    sizes = np.ones(12, np.int64)
+    own = local.receive(state, Updates(start, trained, ue), sizes, 2)["own"][ue[0]]
+    np.testing.assert_allclose(own, wanted.detach().numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_a_learner_made_in_python_refuses_variates_without_sgd():
+    data, settings = load(tiny().data), tiny(**{"learn.local": "control-variates"}).learn
+    partition = divide(data.train.labels, tiny().data, 12, STREAMS)
+    with pytest.raises(ValueError, match="those of Adam are not"):
+        TorchLearner(modules.linear, data, partition, settings, optimiser="Adam")
 
 
 def test_a_loss_may_be_a_function():

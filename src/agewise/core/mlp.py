@@ -68,7 +68,7 @@ def empty_batch(widths, size, longest):
         starts[layer + 1] = starts[layer] + padded * stride_of(widths[layer + 1])
     length = starts[widths.size - 1]
     return Batch(
-        np.empty(size * longest, np.int64),
+        np.empty(size * longest, np.uint32),
         np.empty(size * longest, np.float32),
         np.zeros(size + 1, np.int64),
         starts,
@@ -89,12 +89,15 @@ def longest_row(rows, first, stop):
 @inlined
 def gather(rows, row, j, batch):
     """Put the entries of a row in place as sample ``j``."""
-    at = batch.ends[j]
-    for i in range(rows.starts[row], rows.starts[row + 1]):
-        batch.places[at] = np.int64(rows.features[i]) * LANES
-        batch.values[at] = rows.unit * np.float32(rows.values[i])
-        at += 1
-    batch.ends[j + 1] = at
+    source, to = rows.starts[row], batch.ends[j]
+    count = rows.starts[row + 1] - source
+    places, values = batch.places[to : to + count], batch.values[to : to + count]
+    features, numbers = rows.features[source : source + count], rows.values[source : source + count]
+    for i in range(count):
+        places[i] = np.uint32(features[i]) * np.uint32(LANES)
+    for i in range(count):
+        values[i] = rows.unit * np.float32(numbers[i])
+    batch.ends[j + 1] = to + count
 
 
 # --------------------------------------------------------------------------------------- forwards
@@ -119,17 +122,59 @@ def dot(weights, base, places, values, start, stop):
     return (a + b) + (c + d)
 
 
+@inlined
+def dot_two(weights, base, behind, places, values, start, stop):
+    """`dot` of a panel and of the one that is ``behind`` numbers further on."""
+    # Values are read once for both; the sums are those of `dot`, in the same order.
+    a = b = c = d = e = f = g = h = spread(0.0)
+    at = start
+    while at + 4 <= stop:
+        p, value = base + entry(places, at), spread(entry(values, at))
+        a = fused(value, load(weights, p), a)
+        e = fused(value, load(weights, p + behind), e)
+        p, value = base + entry(places, at + 1), spread(entry(values, at + 1))
+        b = fused(value, load(weights, p), b)
+        f = fused(value, load(weights, p + behind), f)
+        p, value = base + entry(places, at + 2), spread(entry(values, at + 2))
+        c = fused(value, load(weights, p), c)
+        g = fused(value, load(weights, p + behind), g)
+        p, value = base + entry(places, at + 3), spread(entry(values, at + 3))
+        d = fused(value, load(weights, p), d)
+        h = fused(value, load(weights, p + behind), h)
+        at += 4
+    while at < stop:
+        p, value = base + entry(places, at), spread(entry(values, at))
+        a = fused(value, load(weights, p), a)
+        e = fused(value, load(weights, p + behind), e)
+        at += 1
+    return (a + b) + (c + d), (e + f) + (g + h)
+
+
+@inlined
+def activate(net, batch, sums, scale, at, panel):
+    """Units of the first layer from the sums of one sample for a panel."""
+    given = scale * sums + load(net.biases, panel)
+    store(batch.units, at + panel, where_positive(given, given))
+
+
 @njit
 def first_layer(net, batch, count, scale):
     """The units of the first layer for ``count`` samples."""
-    weights, biases, units = net.weights, net.biases, batch.units
-    places, values, ends = batch.places, batch.values, batch.ends
+    weights, places, values, ends = net.weights, batch.places, batch.values, batch.ends
     inputs, stride = net.widths[0], stride_of(net.widths[1])
-    for panel in range(0, stride, LANES):
+    behind, panel = inputs * LANES, 0
+    while panel + 2 * LANES <= stride:
+        for j in range(count):
+            one, other = dot_two(
+                weights, panel * inputs, behind, places, values, ends[j], ends[j + 1]
+            )
+            activate(net, batch, one, scale, j * stride, panel)
+            activate(net, batch, other, scale, j * stride, panel + LANES)
+        panel += 2 * LANES
+    if panel < stride:
         for j in range(count):
             sums = dot(weights, panel * inputs, places, values, ends[j], ends[j + 1])
-            given = scale * sums + load(biases, panel)
-            store(units, j * stride + panel, where_positive(given, given))
+            activate(net, batch, sums, scale, j * stride, panel)
 
 
 @njit

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agewise.core.jit import inlined, njit
-from agewise.core.lanes import LANES, fused, load, store, where_positive
+from agewise.core.lanes import LANES, fused, load, spread, store
 from agewise.core.losses import stride_of
 
 _CACHE_LINE = 64
@@ -62,33 +62,31 @@ def empty_net(widths):
 
 @njit
 def put(model, net):
-    """Spread a flat model over the panels."""
+    """Spread a flat model over the panels, and 0 over the padding."""
     at = 0
-    mask = np.zeros(LANES, np.float32)
     for layer in range(net.widths.size - 1):
         inputs, outputs = net.widths[layer], net.widths[layer + 1]
-        rows = inputs_of(net.widths, layer)
+        rows, first = inputs_of(net.widths, layer), net.starts[layer]
+        for i in range(inputs):  # row by row, as the model lies in memory
+            _put_row(model[at : at + outputs], net.weights, first + i * LANES, rows * LANES)
+            at += outputs
         for panel in range(0, outputs, LANES):
-            base = net.starts[layer] + panel * rows
-            inside = min(LANES, outputs - panel)
-            mask[:inside], mask[inside:] = _ONE, _ZERO
-            for i in range(inputs):
-                _put_lanes(model, at + i * outputs + panel, mask, net.weights, base + i * LANES)
-            for i in range(base + inputs * LANES, base + rows * LANES):
-                net.weights[i] = _ZERO
-            bias = net.bias_starts[layer] + panel
-            _put_lanes(model, at + inputs * outputs + panel, mask, net.biases, bias)
-        at += (inputs + 1) * outputs
+            net.weights[first + panel * rows + inputs * LANES : first + (panel + LANES) * rows] = 0
+        _put_row(model[at : at + outputs], net.biases, net.bias_starts[layer], LANES)
+        at += outputs
 
 
 @inlined
-def _put_lanes(model, at, mask, target, to):
-    """The numbers ``model[at : at + 16]`` where the mask is above 0, and 0 elsewhere."""
-    if at + LANES <= model.size:
-        store(target, to, where_positive(load(mask, 0), load(model, at)))
-    else:  # the end of the model, past which 16 floats cannot be read
-        for i in range(LANES):
-            target[to + i] = model[at + i] if mask[i] > _ZERO else _ZERO
+def _put_row(row, target, to, step):
+    """Numbers of all outputs: 16 for each panel, panels so many numbers apart."""
+    whole = row.size // LANES * LANES
+    for k in range(0, whole, LANES):
+        store(target, to, load(row, k))
+        to += step
+    if whole < row.size:
+        store(target, to, spread(0.0))
+        for k in range(whole, row.size):
+            target[to + k - whole] = row[k]
 
 
 @njit

@@ -1,5 +1,6 @@
 """The learning side of a scenario: the data, the model and local learning, what is measured."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -439,9 +440,31 @@ class Learn(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _variates_follow_from_steps(self) -> Self:
+        if isinstance(self.model, Torch) and isinstance(self.local, ControlVariates):
+            require_plain_sgd(self.model.optimiser, self.model.optimiser_settings.values())
+        return self
+
     def step_of(self, t: int) -> float:
         """The step size of round ``t``."""
         return self.step_size / (1.0 + self.step_decay * t)
+
+
+def require_plain_sgd(optimiser: str, settings: Mapping[str, object]) -> None:
+    """``ValueError`` unless every step is the step size times the gradient.
+
+    Control variates are read off the distance that a UE went: (w^t - w_k) / (tau eta) is the mean
+    of its gradients with such steps alone.
+    """
+    bent = [name for name in ("momentum", "maximize") if settings.get(name)]
+    if optimiser == "SGD" and not bent:
+        return
+    told = f"{bent[0]} = {settings[bent[0]]}" if optimiser == "SGD" else optimiser
+    raise ValueError(
+        f"local = 'control-variates' needs steps along the gradient, and those of {told} are not: "
+        'set learn.model.optimiser to SGD without momentum, or local to "none" or proximal'
+    )
 
 
 class NoOptimum(Section):

@@ -12,8 +12,9 @@ from agewise.data import Dataset
 from agewise.extras import require
 from agewise.learn.base import Params, proximal_weight
 from agewise.learn.neural.replica import Replica
-from agewise.scenario import L1, L2, Learn
+from agewise.scenario import L1, L2, ControlVariates, Learn
 from agewise.scenario.errors import nearest
+from agewise.scenario.learning import require_plain_sgd
 
 torch: Any = require("torch", "torch")
 
@@ -68,6 +69,8 @@ class Descent:
         device: str,
     ) -> "Descent":
         """With the scenario's penalty, on these of the numbers that learn, and local objective."""
+        if isinstance(settings.local, ControlVariates):
+            require_plain_sgd(optimiser, options)
         plain = optimiser == "SGD" and not options
         penalty, weights = settings.penalty, None
         if isinstance(penalty, L1 | L2) and penalty.weight > 0:
