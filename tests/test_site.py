@@ -90,7 +90,7 @@ def test_cells_show_prints_values_files_and_commands():
         [
             "%%writefile note.txt\nin a file\n",
             "from pathlib import Path\nprint('printed')\nPath('note.txt').read_text()\n",
-            "!cat note.txt\n!agewise policies\n",
+            "!cat note.txt\n!agewise \\\n  policies\n",
             "x = 1\n",
             "x + 1\n",
         ],
@@ -150,7 +150,8 @@ def _listed(table):
 def test_policy_reference_says_what_policies_take():
     text = reference.policy_reference()
     assert "| `epsilon` | `0.9` | in [0, 1] |" in text
-    assert "one of random, lowest-index" in text
+    assert "| `ties` | `random` | random or lowest-index |" in text
+    assert "| `beta` | `1.0` | in [0, ∞) |" in text
     assert "| `alpha` | `0.5` | a finite number |" not in text
     for name in agewise.policies.names():
         part = text.split(f"## {name}\n")[1].split("\n## ")[0]
