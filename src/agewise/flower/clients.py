@@ -55,7 +55,7 @@ class Directory:
         self._ids: dict[int, str] = {}
 
     def wait_for(self, least: int, grid: Grid, pace: Pace) -> dict[str, int]:
-        """The connected nodes by client, as soon as they are so many."""
+        """The connected nodes by client, as soon as there are at least ``least``."""
         end = time.monotonic() + pace.wait_s
         while len(nodes := self.connected(grid, pace.wait_s)) < least:
             if time.monotonic() >= end:

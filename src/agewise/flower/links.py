@@ -31,7 +31,7 @@ from agewise.scenario import Scenario, require_scenario
 RATE, POWER = 1.0, 1.0
 #: Fewer shares than this are taken as this: gains stay numbers, and one share is enough anyway.
 _LEAST_SHARES = 0.05
-#: So much less than x is taken, that rounding does not make ceil(x) + 1 of a whole x.
+#: Taken off x, so that rounding does not make ceil(x) + 1 of a whole x.
 _ROUNDING = 1e-9
 #: How much the newest measurement counts in an estimate.
 _NEWEST = 0.5
@@ -57,7 +57,7 @@ class Links(ABC):
     subchannels: int
     rate_threshold: float = RATE
     power_budget: float = POWER
-    #: An upload is late after so many seconds; ``None`` leaves that to the pace of the federation.
+    #: When an upload is late, in seconds; ``None`` leaves that to the pace of the federation.
     deadline_s: float | None = None
     #: Whether the links are learned from uploads that the server times.
     measures: bool = False
@@ -70,7 +70,7 @@ class Links(ABC):
         """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
 
     def compute_slots(self, count: int) -> NDArray[np.float64]:
-        """How long the local learning of each of so many clients takes, in slots."""
+        """``[client]``: how long the local learning of each takes, in slots."""
         return np.zeros(count)
 
     def observe(self, t: int, row: int, delivery: Delivery) -> None:  # noqa: B027
@@ -115,7 +115,7 @@ def _flat(shares: NDArray[np.float64], subchannels: int) -> Gains:
 
 @dataclass(frozen=True)
 class Slots(Links):
-    """So many equal upload places in a round; every client that is there can use one.
+    """A number of equal upload places in a round; every client that is there can use one.
 
     >>> Slots(2).gains(0, ["a"]).round(6)
     array([[3., 3.]])

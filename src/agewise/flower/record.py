@@ -64,7 +64,7 @@ class Rounds:
         self._kept.append({name: x for name, x in arrays.items() if name != "gains"})
 
     def resume(self, count: int) -> None:
-        """Read the first so many rounds of the folder; what came after them is no longer true."""
+        """Read the first ``count`` rounds of the folder; what came after is no longer true."""
         if self.folder is None:
             return
         for t in range(count):

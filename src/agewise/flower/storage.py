@@ -33,7 +33,7 @@ class Storage:
     rule: Growing
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
-        """Write the state after so many rounds, of which the last ``silent`` brought no update."""
+        """Write the state after ``done`` rounds, of which the last ``silent`` brought no update."""
         if self.folder is None:
             return
         parts = {
