@@ -121,7 +121,7 @@ def take_turns(workload: str, seed: int, barrier: Any, results: Any) -> None:
 
 
 def sweep(workload: str) -> list[Turn]:
-    """Independent runs in processes of one thread each, by the kernels and by the plain loop."""
+    """What independent runs in processes of one thread each did, and the plain loop likewise."""
     os.environ["NUMBA_NUM_THREADS"] = "1"  # the plain loop's threads, in processes started below
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(PROCESSES), context.Queue()
@@ -172,7 +172,7 @@ AGGREGATIONS: dict[str, str | dict[str, Any]] = {
 
 
 def aggregations(turns: int = 31, count: int = 50) -> Table:
-    """W with each aggregation in one thread, taking turns of ``count`` rounds.
+    """W with each aggregation in one thread, taking turns of so many rounds.
 
     The extra is the median over turns of the difference from averaging in the same turn.
     """

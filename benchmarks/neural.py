@@ -98,7 +98,7 @@ def plain_module(name: str) -> Any:
 
 
 class Federation:
-    """Federated averaging with the learner of Agewise, in one or more threads."""
+    """Federated averaging with the learner of Agewise, in so many threads."""
 
     def __init__(self, learner: Learner, threads: int) -> None:
         self.learner, self.threads, self.t = learner, threads, 0

@@ -135,7 +135,7 @@ def take_turns(seed: int, threads: int, barrier: Any, results: Any) -> None:
 
 
 def race(processes: int, threads: int) -> list[Turn]:
-    """The turns of several processes side by side, each with this number of threads."""
+    """The turns of so many processes side by side, with so many threads each."""
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)  # for the processes that are started below
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()

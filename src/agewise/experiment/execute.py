@@ -51,8 +51,8 @@ class _Work(NamedTuple):
 class Options(TypedDict, total=False):
     """How an experiment is carried out; what is left out has the default in brackets.
 
-    ``engine`` says where the runs happen ("local"), with this number of ``workers`` if it is
-    local (one per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
+    ``engine`` says where the runs happen ("local"), with so many ``workers`` if it is local (one
+    per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
     ``fail_fast`` stops at the first run that fails (False); ``force`` begins a folder anew that
     holds another experiment (False); ``loggers`` get every finished run: csv, tensorboard, wandb,
     trackio or objects of your own (none).

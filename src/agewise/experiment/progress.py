@@ -36,7 +36,7 @@ class Progress:
         self.start = time.monotonic()
 
     def advance(self, rounds: int) -> None:
-        """One more run is done, which had this number of rounds."""
+        """One more run is done, which had so many rounds."""
         self.done += 1
         self.rounds += rounds
 
