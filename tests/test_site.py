@@ -182,6 +182,12 @@ def _paths(values, prefix):
 
 def test_documents_say_it_plainly():
     """Phrases that readers stumbled over."""
-    stumbled = re.compile(r"\b(heard of|so many|likewise|earlier rounds taught)\b")
+    stumbled = re.compile(r"\b(heard of|so many|so much memory|likewise|earlier rounds taught)\b")
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         assert not stumbled.search(page.read_text(encoding="utf-8")), page.name
+
+
+def test_the_start_page_leads_to_every_tutorial(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    for page in (DOCS / "tutorials").glob("*.md"):
+        assert f'href="tutorials/{page.stem}.html' in text, page.stem
