@@ -55,3 +55,42 @@ def test_every_policy_is_described():
 
     text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     assert [name for name in policies.names() if f"`{name}`" not in text] == []
+
+
+def test_readme_says_what_the_results_say():
+    """Its gains, p-values and counts are those of the generated pages."""
+    found = _section("README.md", "What we found")
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    figure = re.search(r"^\| age-based \(ties=random\) .*$", results, flags=re.MULTILINE)[0]
+    gains = re.findall(r"<br>(\S+), (p [=<] [\d.]+)", figure)
+    assert re.findall(r"[+-]\d+\.\d", found) == [gain for gain, _ in gains]
+    assert re.findall(r"p [=<] [\d.]+\d", found) == [p for _, p in gains]
+    squares = re.search(r"age-based (wins in \d+ and loses in \d+ of \d+ squares)", results)[1]
+    assert squares in found
+    benchmark = results.split("\n## The benchmark\n")[1]
+    (groups,) = re.findall(r"^\| age-based \|(.*)\|$", benchmark, flags=re.MULTILINE)
+    count, seeds = groups.count("|") + 1, re.search(r"(\d+) seeds", benchmark)[1]
+    assert f"on {count} scenarios with {seeds} seeds" in found
+    assert f"the leading group of {groups.count('(1)')} scenarios" in found
+    holds = re.findall(r"^\d\. \*\*.*: (.*?)\.\*\*", results, flags=re.MULTILINE)
+    assert holds == re.findall(r"\b(?:holds in part|does not hold|holds)\b", found)
+
+
+def test_readme_counts_the_policies():
+    from agewise import policies
+
+    assert f"{len(policies.names())} policies" in _section("README.md", "What we found")
+    assert len(policies.names()) == 20, "the README also writes it as a word"
+
+
+def _section(name, title):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_targets_named_in_documents_exist():
+    made = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        named = re.findall(r"(?:^|`)make ([a-z-]+)", text, flags=re.MULTILINE)
+        assert set(named) <= set(made), document.name

@@ -90,7 +90,7 @@ def test_cells_show_prints_values_files_and_commands():
         [
             "%%writefile note.txt\nin a file\n",
             "from pathlib import Path\nprint('printed')\nPath('note.txt').read_text()\n",
-            "!cat note.txt\n!agewise policies\n",
+            "!cat note.txt\n!agewise \\\n  policies\n",
             "x = 1\n",
             "x + 1\n",
         ],
@@ -150,7 +150,8 @@ def _listed(table):
 def test_policy_reference_says_what_policies_take():
     text = reference.policy_reference()
     assert "| `epsilon` | `0.9` | in [0, 1] |" in text
-    assert "one of random, lowest-index" in text
+    assert "| `ties` | `random` | random or lowest-index |" in text
+    assert "| `beta` | `1.0` | in [0, ∞) |" in text
     assert "| `alpha` | `0.5` | a finite number |" not in text
     for name in agewise.policies.names():
         part = text.split(f"## {name}\n")[1].split("\n## ")[0]
@@ -181,6 +182,12 @@ def _paths(values, prefix):
 
 def test_documents_say_it_plainly():
     """Phrases that readers stumbled over."""
-    stumbled = re.compile(r"\b(heard of|so many|likewise|earlier rounds taught)\b")
+    stumbled = re.compile(r"\b(heard of|so many|so much memory|likewise|earlier rounds taught)\b")
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         assert not stumbled.search(page.read_text(encoding="utf-8")), page.name
+
+
+def test_the_start_page_leads_to_every_tutorial(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    for page in (DOCS / "tutorials").glob("*.md"):
+        assert f'href="tutorials/{page.stem}.html' in text, page.stem

@@ -2,7 +2,8 @@
 
 A tutorial is a MyST Markdown notebook, which Jupyter opens through jupytext. Its cells run one
 after the other in one namespace and in an empty folder of their own. Besides Python, a cell may
-hold what a notebook has for the shell: lines that begin with ``!``, or ``%%writefile NAME``.
+hold what a notebook has for the shell: lines that begin with ``!`` (a backslash at the end goes on
+in the next line), or ``%%writefile NAME``.
 """
 
 import ast
@@ -25,11 +26,18 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import polars as pl
 from matplotlib.figure import Figure
 
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Tables of the command line are this wide.
-_COLUMNS = "100"
+_COLUMNS = "80"
+#: Tables of Polars name whole policies and leave out types, which readers do not look for here.
+_TABLES = {
+    "fmt_str_lengths": 80,
+    "tbl_hide_dataframe_shape": True,
+    "tbl_hide_column_data_types": True,
+}
 _ENDINGS = {".svg": "svg+xml", ".png": "png"}
 _numbers = itertools.count()
 
@@ -59,12 +67,21 @@ def with_output(page: str, name: str) -> str:
     outputs = iter(run_cells([found[1] for found in CELL.finditer(page)], name))
 
     def replaced(found: re.Match[str]) -> str:
-        language = "console" if found[1].startswith("!") else "python"
-        if found[1].startswith("%%"):
-            language = "text"
-        return f"```{language}\n{found[1]}```\n\n{next(outputs).markdown()}"
+        return f"{_block(found[1])}\n\n{next(outputs).markdown()}"
 
     return CELL.sub(replaced, page)
+
+
+def _block(code: str) -> str:
+    """The code of a cell as a reader would copy it: a file by its name, a command as in a shell."""
+    if code.startswith("%%writefile "):
+        first, _, text = code.partition("\n")
+        name = first.split()[1]
+        language = {".py": "python", ".toml": "toml"}.get(Path(name).suffix, "text")
+        return f"In the file `{name}`:\n\n```{language}\n{text}```"
+    if code.startswith("!"):
+        return f"```sh\n{re.sub('^!', '', code, flags=re.MULTILINE)}```"
+    return f"```python\n{code}```"
 
 
 def run_cells(cells: list[str], name: str) -> list[Shown]:
@@ -88,7 +105,8 @@ def _run(code: str, module: types.ModuleType) -> Shown:
         Path(first.split()[1]).write_text(text, encoding="utf-8")
         return Shown()
     if code.startswith("!"):
-        return Shown("".join(map(_run_command, code.strip().split("\n"))))
+        lines = code.strip().replace("\\\n", " ").split("\n")
+        return Shown("".join(map(_run_command, lines)))
     return _run_python(code, module)
 
 
@@ -116,7 +134,8 @@ def _display(value: Any, shown: Shown) -> None:
     elif isinstance(value, Path) and value.suffix in _ENDINGS:
         shown.rich.append(_picture(value.read_bytes(), _ENDINGS[value.suffix], value.stem))
     elif hasattr(value, "_repr_html_"):
-        shown.rich.append(f'<div class="table-wrapper">{value._repr_html_()}</div>')
+        with pl.Config(**_TABLES):
+            shown.rich.append(f'<div class="table-wrapper">{value._repr_html_()}</div>')
     elif value is not None:
         shown.text += f"{value!r}\n"
 

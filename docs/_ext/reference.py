@@ -2,8 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
@@ -11,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 import agewise
-from agewise.policies import Policy, names, policy_class
+from agewise.policies import describe, names, policy_class
 from agewise.scenario import Scenario
 from agewise.scenario.section import Options, Section, kind_of, sections_of
 
@@ -22,8 +21,6 @@ ROOMS = (
     "flower", "age", "random", "units",
 )  # fmt: skip
 _LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-#: Of no kind that a parameter takes, and beyond every range: a check of it says what it wants.
-_WRONG = (-1e300, 1e300, "no such choice")
 
 
 def generated(what: str) -> str:
@@ -42,37 +39,27 @@ def policy_reference() -> str:
 
 
 def _policy(name: str) -> str:
-    found = policy_class(name)
-    parts = [f"## {name}", _as_markdown(inspect.getdoc(found) or "")]
-    parameters = fields(found)  # type: ignore[arg-type]
-    if parameters:
+    found, policy = describe(name), policy_class(name)
+    parts = [f"## {name}", _as_markdown(found.summary), _as_markdown(found.text)]
+    if found.parameters:
         rows = [
-            (f"`{each.name}`", f"`{each.default}`", _values_of(found, each.name, each.type))
-            for each in parameters
+            (f"`{each.name}`", f"`{each.default}`", each.allowed.replace("inf", "∞"))
+            for each in found.parameters
         ]
         parts.append(_table(("Parameter", "Default", "Values"), rows))
     else:
         parts.append("It has no parameters.")
-    reads = ", ".join(f"`{each}`" for each in sorted(found.reads))
-    keeps = ", ".join(f"`{each}`" for each in (*found.state_per_ue, *found.state_scalars))
-    if reads:
-        parts.append(f"It reads of what UEs reported: {reads}.")
+    if found.reads:
+        parts.append(f"It uses what UEs reported: {_listed(found.reads)}.")
+    keeps = (*policy.state_per_ue, *policy.state_scalars)
     if keeps:
-        parts.append(f"It carries from round to round: {keeps}.")
-    parts.append(f"Class: {{py:obj}}`agewise.policies.{found.__name__}`")
-    return "\n\n".join(parts)
+        parts.append(f"It carries from round to round: {_listed(keeps)}.")
+    parts.append(f"Class: {{py:obj}}`agewise.policies.{policy.__name__}`")
+    return "\n\n".join(filter(None, parts))
 
 
-def _values_of(policy: type[Policy], parameter: str, annotation: Any) -> str:
-    """What the parameter may be, in the words of the policy's own check."""
-    for wrong in _WRONG:
-        try:
-            policy(**{parameter: wrong})
-        except ValueError as error:
-            found = re.search(r"must be (.*?)(?:,? not |;|$)", str(error))
-            if found:
-                return found[1].rstrip(",").replace("inf", "∞")
-    return str(getattr(annotation, "__name__", annotation))
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names)
 
 
 def scenario_reference() -> str:
@@ -123,12 +110,17 @@ def _type_of(field: FieldInfo) -> str:
     if choices:
         return ", ".join(f"`{choice}`" for choice in choices)
     limits = [
-        f"{sign} {getattr(one, attribute):g}"
+        f"{sign} {_number(getattr(one, attribute))}"
         for one in field.metadata
         for attribute, sign in _LIMITS.items()
         if getattr(one, attribute, None) is not None
     ]
     return ", ".join([_plain_type(field.annotation), *limits])
+
+
+def _number(limit: float) -> str:
+    """Whole numbers with all their digits up to a million million, others in six digits."""
+    return f"{limit:,.0f}" if 1e4 <= limit < 1e12 and limit == int(limit) else f"{limit:g}"
 
 
 def _choices(annotation: Any) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 
 from cells import CELL, CellError, with_output
+from docutils import nodes
 from reference import generated
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -25,7 +26,15 @@ def _complete(_app: Sphinx, name: str, source: list[str]) -> None:
             _logger.warning("%s", error, location=name)
 
 
+def _without_empty_bases(_app: Sphinx, document: nodes.document) -> None:
+    """Take out the line of each class which says only that it is an object."""
+    for line in list(document.findall(nodes.paragraph)):
+        if line.astext() == "Bases: object":
+            line.parent.remove(line)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", _complete)
+    app.connect("doctree-read", _without_empty_bases)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -117,7 +117,7 @@ def _require_plain(path: Path, state: os.stat_result) -> None:
 
 
 def read_plain(path: Path, limit: int) -> bytes:
-    """The content of a regular file of at most so many bytes that is no link."""
+    """The content of a regular file of at most ``limit`` bytes that is no link."""
     with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:

@@ -1,4 +1,4 @@
-"""What the tests run on Ray: ``python -m tests.engines.ray_job compare|fail FOLDER [ADDRESS]``.
+"""What the tests run on Ray: ``python -m tests.engines.ray_job compare|fail FOLDER ADDRESS``.
 
 In a process of its own, for Ray leaves threads and warnings behind.
 """
@@ -17,8 +17,8 @@ POLICIES = ["age-based", "max-pack"]
 SEEDS = 30
 
 
-def compare(out, engine, seeds=SEEDS):
-    return agewise.compare(SCENARIO, POLICIES, seeds, out, engine=engine, quiet=True)
+def compare(out, engine):
+    return agewise.compare(SCENARIO, POLICIES, SEEDS, out, engine=engine, quiet=True)
 
 
 def fail(out, engine):
@@ -31,12 +31,8 @@ def fail(out, engine):
 
 
 if __name__ == "__main__":
-    what, folder, *address = sys.argv[1:]
-    chosen = make_engine("ray", address=address[0] if address else None)
-    if what == "fail":
-        fail(folder, chosen)
-    else:
-        compare(folder, chosen, seeds=SEEDS if address else 2)
+    what, folder, address = sys.argv[1:]
+    {"compare": compare, "fail": fail}[what](folder, make_engine("ray", address=address))
     import ray
 
     assert not ray.is_initialized()

@@ -101,10 +101,13 @@ def test_an_address_where_nobody_answers_is_one_sentence(tmp_path):
 
 
 def test_without_an_address_ray_starts_and_ends_here(whole, tmp_path):
-    out = tmp_path / "out"
-    job = ("-W", "error", "-m", "tests.engines.ray_job", "compare", out)
-    with ray_python(*job, loopback=False) as driver:
-        finished(driver)
+    """On the command line, as the tutorial has it."""
+    scenario, out = tmp_path / "my.toml", tmp_path / "out"
+    scenario.write_text(ray_job.SCENARIO.to_toml(), encoding="utf-8")
+    policies = [word for name in ray_job.POLICIES for word in ("--policy", name)]
+    command = ("compare", scenario, *policies, "--seeds", "2", "--engine", "ray", "--out", out)
+    with ray_python("-W", "error", "-m", "agewise", *command, loopback=False) as driver:
+        assert f"Results: {out}" in finished(driver).replace("\n", "")
     assert len(runs(out)) == 4
     assert runs(out).items() <= runs(whole).items()
 

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: all targets for so many seconds, and what came of it."""
+"""``python -m tests.fuzz``: all targets for some seconds, and what came of it."""
 
 import argparse
 import os
@@ -72,7 +72,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=120.0, help="for all targets together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", action="append", help="only this one; may be repeated")
-    parser.add_argument("--cases", type=int, help="so many cases a target, whatever time it takes")
+    parser.add_argument("--cases", type=int, help="cases of each target, whatever time they take")
     parser.add_argument("--case", type=int, help="only this case of one target, in this process")
     parser.add_argument("--only", help="only these changes of the case: 0,2")
     parser.add_argument("--kept", type=Path, default=Path("fuzz-failures"), help="for failed input")

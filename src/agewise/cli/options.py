@@ -12,7 +12,7 @@ from agewise.cli import printing
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
 _RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
-#: So many values of a range at most.
+#: The most values of a range.
 _MOST_VALUES = 10_000
 
 Source = Annotated[

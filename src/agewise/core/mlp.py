@@ -61,7 +61,7 @@ class Batch(NamedTuple):
 
 @njit
 def empty_batch(widths, size, longest):
-    """Memory for so many samples of at most ``longest`` entries."""
+    """Memory for ``size`` samples of at most ``longest`` entries."""
     padded = (size + TILE - 1) // TILE * TILE
     starts = np.zeros(widths.size, np.int64)
     for layer in range(widths.size - 1):

@@ -216,7 +216,7 @@ def _combine(paths, re, im, direct, mean, sides, gains):
 
 @kernel(nogil=True)
 def fade_paths(paths, t, scene, error, gains, seen):
-    """Fill ``gains[ue, subchannel]`` of round ``t``, and ``seen`` likewise unless it is empty.
+    """Fill ``gains[ue, subchannel]`` of round ``t``, and ``seen`` unless it is empty.
 
     What is seen shares the direct path with the truth, and the scattered ones up to the error.
     """

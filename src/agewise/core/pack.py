@@ -58,7 +58,7 @@ def make_grants(subchannels):
 
 @njit
 def make_tournament(ues):
-    """Room for a knock-out among so many."""
+    """Room for a knock-out among this number of UEs."""
     return Tournament(np.empty(2 * ues, np.int64), np.empty(ues), np.empty(ues, np.int64))
 
 

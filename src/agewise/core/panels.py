@@ -35,7 +35,7 @@ class Net(NamedTuple):
 
 @inlined
 def aligned(length):
-    """Memory for so many floats, all 0, that begins at a cache line: no lanes straddle two."""
+    """``float32[length]`` of zeros from the start of a cache line on: no lanes straddle two."""
     memory = np.zeros(length + _CACHE_LINE // 4, np.float32)
     first = (-memory.ctypes.data % _CACHE_LINE) // 4
     return memory[first : first + length]

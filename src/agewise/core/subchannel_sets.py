@@ -77,7 +77,7 @@ class Knapsack(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The set at hand: ``chosen`` (ranks), and what holds after so many of them.
+    """The set at hand: ``chosen`` (ranks), and what holds after each of them.
 
     The sums of the filling, the cost, the content still missing, and the price from which on a
     subchannel need not be tried.
@@ -101,7 +101,7 @@ class SetScratch(NamedTuple):
 
 @njit
 def set_scratch(subchannels):
-    """Working arrays for so many subchannels."""
+    """Working arrays for this number of subchannels."""
     n = subchannels
     return SetScratch(
         Ranked(np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)),

@@ -53,7 +53,7 @@ class Ledger(NamedTuple):
         )
 
     def with_room_for(self, slots: int) -> "Ledger":
-        """The same ledger, if need be with space to count the ages of so many more slots."""
+        """The same ledger, if need be with space to count the ages after ``slots`` more."""
         size = int(self.ages.max(initial=0)) + slots + 1
         if self.age_counts.size >= size:
             return self

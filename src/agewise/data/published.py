@@ -118,7 +118,7 @@ class _Array:
         self.state = state if isinstance(state, tuple) else ()
 
     def bytes_of(self, columns: int) -> NDArray[np.uint8]:
-        """The content as rows of so many bytes; ``ValueError`` if it is something else."""
+        """The content as rows of ``columns`` bytes; ``ValueError`` if it is something else."""
         if len(self.state) != 5:
             raise ValueError("its array is damaged")
         _, shape, kind, by_columns, content = self.state

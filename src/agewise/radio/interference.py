@@ -72,7 +72,7 @@ def make_interference(
 
 
 def neighbour_sites(distance_m: float, tiers: int) -> NDArray[np.float64]:
-    """``[site, (x, y)]``: a hexagonal grid around (0, 0), so many rings of it."""
+    """``[site, (x, y)]``: the rings of a hexagonal grid around (0, 0)."""
     steps = range(-tiers, tiers + 1)
     sites = [
         (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)

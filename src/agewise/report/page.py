@@ -29,9 +29,9 @@ from agewise.report.text import short_names, variation_text
 from agewise.report.verdict import Row, missing, verdict
 from agewise.version import __version__
 
-#: Of a larger sweep only so many variations are drawn; its tables and its map hold all.
+#: The most variations of a sweep that are drawn; its tables and its map hold all.
 MOST_VARIATIONS = 12
-#: So many pictures say why in each setting of a sweep: near and far, and the ages.
+#: How many pictures say why in each setting of a sweep: near and far, and the ages.
 _WHY_OF_MANY = 2
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 

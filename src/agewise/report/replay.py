@@ -14,8 +14,8 @@ from agewise.report.setting import Setting
 
 #: A cell with more UEs cannot be drawn so that one could tell them apart.
 MOST_UES = 2_000
-#: So many owners (policies x rounds x subchannels) of one seed are embedded, and so many bytes of
-#: the other seeds.
+#: The most owners (policies x rounds x subchannels) of one seed that are embedded, and the most
+#: bytes of the other seeds.
 MOST_OWNERS = 2_000_000
 MOST_BYTES = 700_000
 

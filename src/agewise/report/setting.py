@@ -16,7 +16,7 @@ from agewise.report.text import short_names
 from agewise.report.verdict import Row, compared
 from agewise.scenario import Scenario
 
-#: So many subchannels more make the difference between two UEs plain.
+#: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
 
 

@@ -31,7 +31,7 @@ from agewise.version import __version__
 
 #: A row of ``Result.table()``.
 Row = dict[str, Any]
-#: So many of a kind are named; more are counted.
+#: The most of a kind that are named; more are counted.
 _NAMED = 8
 
 

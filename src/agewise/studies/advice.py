@@ -30,7 +30,7 @@ FILE: Final = "evidence.json"
 SEEDS, BLOCKS = 3, 20
 #: A measured setting that is not farther away than this is near.
 NEAR: Final = 1.0
-#: So many near settings are shown.
+#: The most near settings that are shown.
 MOST: Final = 3
 #: How much of each feature is one step apart.
 STEPS: Final = {

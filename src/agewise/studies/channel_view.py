@@ -20,7 +20,7 @@ from agewise.spectrum.reach import needs
 
 _Floats = NDArray[np.float64]
 ROUNDS = 100
-#: Correlations are measured on so many UEs and numbers at most, and up to this lag in rounds.
+#: Correlations are measured on at most this number of UEs and of values, and up to this lag.
 _SAMPLED_UES, _SAMPLED_NUMBERS, _LONGEST_LAG = 200, 2_000_000, 20
 _GRID = 161
 

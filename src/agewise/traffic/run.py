@@ -29,7 +29,7 @@ from agewise.spectrum import InfeasibleAllocation, Uplink
 from agewise.traffic.result import Traffic
 
 #: A compiled run hears neither Ctrl-C nor anything else until it comes back: it goes for at most
-#: so many slots, and so many gains, at a time, which is a fraction of a second.
+#: these slots and gains at a time, which take a fraction of a second.
 _CHUNK_SLOTS, _CHUNK_GAINS = 10_000, 20_000_000
 #: Far below what `Uplink` accepts, and far above what an exponential number from 53 bits can be.
 _LARGEST_SNR, _MOST_FADING = 1e290, 100.0

@@ -104,7 +104,7 @@ class Users:
     power_budget: float | None
 
     def drawn(self, size: Size, streams: Streams) -> Trace:
-        """The UEs of one run: so many of the users, drawn; a single scene lasts for ever."""
+        """The UEs of one run, drawn from the users; a single scene lasts for ever."""
         gains, positions = self.gains, self.positions_m
         users = gains.shape[1]
         if users > size.ues:

@@ -20,8 +20,8 @@ _NODES = 600
 _SEARCH_NODES = 1_000
 #: Units of work that an integer program counts as, and each of its nodes.
 _PROGRAM, _PROGRAM_NODE = 200_000, 2_000
-#: In the integer program the highest weight is so much, or more where that makes its absolute
-#: tolerance a tenth of the least gain; beyond the largest scale its word proves nothing.
+#: In the integer program the highest weight has the least scale, or more where that makes its
+#: absolute tolerance a tenth of the least gain; beyond the largest scale its word proves nothing.
 _LEAST_SCALE, _LARGEST_SCALE = 1e3, 1e5
 _PROGRAM_TOLERANCE = 1e-6
 _MOST_PROGRAM_NODES = 2**31 - 1

@@ -21,7 +21,7 @@ _UNLIMITED = 2**62
 
 
 def rounding_of_sums(subchannels: int) -> float:
-    """The relative rounding of what a set of so many subchannels costs, less a weight."""
+    """The relative rounding of what a set of that number of subchannels costs, less a weight."""
     return (subchannels + 4) * float(np.finfo(np.float64).eps)
 
 

@@ -240,7 +240,7 @@ class _Search:
         First those near the bound. If there are any, the nearest is the optimum; if there are
         none, the bound falls by what was searched in vain.
         """
-        searched = -1  # of so many columns the best packing is known; more are searched later
+        searched = -1  # the number of columns whose best packing is known
         for part in _PARTS:
             gap = self._gap_to_search(duals.upper_bound, part)
             columns, complete = columns_within_gap(
