@@ -70,7 +70,7 @@ def idea(setting: Setting) -> Iterator[Card]:
             f"channel is bad). A phone must reach {setting.scenario.rate_threshold:.3g} bits per "
             "channel use.",
             partial(_on_axis, water_filling, ues),
-            3.4,
+            4.4,
         )
     yield from _chosen(setting)
     unheard = {name: setting.unheard(name) for name in setting.pair}
@@ -82,7 +82,7 @@ def idea(setting: Setting) -> Iterator[Card]:
         lambda figure: over_rounds(
             unheard, "UEs never heard from", figure.subplots(), indices=setting.indices
         ),
-        4.0,
+        4.8,
         "rounds",
     )
 
@@ -90,7 +90,9 @@ def idea(setting: Setting) -> Iterator[Card]:
 def cells(setting: Setting) -> Iterator[Card]:
     """The cell in the last round, for those who see the page without its script."""
     for name in setting.pair:
-        positions = setting.history(name).info.positions_m
+        history = setting.history(name)
+        moved, positions = history.positions_m, history.info.positions_m
+        positions = positions if moved is None else moved[-1].astype(np.float64)
         if positions is not None:
             choice = setting.choice(name, setting.rounds - 1)
             yield Card(
@@ -114,23 +116,26 @@ def _chosen(setting: Setting) -> Iterator[Card]:
     rankings = {name: each for name, each in found.items() if each is not None}
     if not rankings:
         return
-    taken = [f"{setting.said(n)} {r.first} of {r.chosen.size}" for n, r in rankings.items()]
+    taken = [
+        f"{setting.said(name)} {'takes ' if place == 0 else ''}{each.first} of "
+        f"{'the top ' if place == 0 else ''}{each.chosen.size}"
+        for place, (name, each) in enumerate(rankings.items())
+    ]
     t = next(iter(rankings.values())).t
     shown = any(each.gain is not None for each in rankings.values())
     below = (
-        " Below them their gains on each subchannel, darker the better, with what was given out."
+        " Under the bars: gains on each subchannel, darker is better; dots mark what was given out."
         if shown
         else ""
     )
     yield Card(
         "chosen",
-        f"Uploads of those with the most age per subchannel: {', '.join(taken)}",
-        f"All {setting.ues} phones at the start of round {t + 1} of seed {setting.seed}, ranked by "
-        f"{_weight_text(*setting.weighing)} per subchannel that they need. If rank alone decided, "
-        "those before the cut would upload; but who goes first takes subchannels that others "
-        f"need.{below}",
+        f"By age per subchannel, {', '.join(taken)}",
+        f"The phones in round {t + 1} of seed {setting.seed} by {_weight_text(*setting.weighing)} "
+        "per subchannel that they need. As many as upload stand before the cut; who waits there "
+        f"lost subchannels to others.{below}",
         lambda figure: _draw_rankings(figure, setting, rankings),
-        1.0 + (2.2 if shown else 1.5) * len(rankings),
+        0.6 + (2.1 if shown else 1.7) * len(rankings),
     )
 
 
@@ -141,7 +146,7 @@ def _weight_text(alpha: float, form: Form) -> str:
         return "age"
     if form == "continuous" and alpha != 1:
         return f"f(age) = ((1 + age)^{power:g} − 1) / {power:g}"
-    return "f(age) = log(1 + age)" if alpha == 1 else f"f(age) = age^{power:g} / {power:g}"
+    return "f(age) = log(1 + age)" if alpha == 1 else f"f(age) = {1 / power:.3g}·age^{power:g}"
 
 
 def _draw_rankings(figure: Figure, setting: Setting, rankings: dict[str, Ranking]) -> None:

@@ -180,8 +180,9 @@ def watch(result: Result, pictures: str, replay: Mapping[str, Any] | None) -> st
         f"{seed}"
     )
     inside = (
-        '<div id="replay" role="group" aria-label="Replay. Space plays and pauses, the arrows step,'
-        ' Home and End go to the first and last round."></div><p class="note" id="replay-note"></p>'
+        '<p class="note" id="replay-note"></p><div id="replay" role="group" aria-label="Replay. '
+        "Space plays and pauses, the arrows step, Home and End go to the first and last round."
+        '"></div>'
         f'<div class="still">{pictures or f"<p>{NO_PLACES}</p>"}</div>'
     )
     return section("watch", "Watch it", lead, inside)

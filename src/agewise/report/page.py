@@ -97,6 +97,7 @@ def make_page(result: Result) -> str:
         style=_colours() + _static("page.css"),
         version=escape(__version__),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        seeds=" ".join(seed for each in replays if each is not None for seed in each["rest"]),
     )
 
 
@@ -190,8 +191,9 @@ def _shown(result: Result) -> list[Variation]:
 
 
 def _embedded(result: Result, replays: list[dict[str, Any] | None]) -> dict[str, Any]:
-    """What the scripts of the page draw."""
-    return {"policies": list(short_names(result.policies).values()), "replays": replays}
+    """What the scripts of the page draw at once; other seeds stand behind them, for later."""
+    first = [each and {name: x for name, x in each.items() if name != "rest"} for each in replays]
+    return {"policies": list(short_names(result.policies).values()), "replays": first}
 
 
 def _colours() -> str:

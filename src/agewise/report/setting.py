@@ -176,7 +176,7 @@ class Setting:
         return runs.get(self.seed) or next(iter(runs.values()))
 
     def distances_m(self, name: str) -> Numbers | None:
-        """``[ue]``: metres from the AP in that run, if the record says."""
+        """``[ue]``: metres from the AP in that run, the mean over its rounds, if the record says."""
         return numbers.distances_m(self.history(name))
 
     @functools.cached_property
@@ -242,10 +242,11 @@ class Setting:
         The round is the one nearest to the middle in which the difference is large enough to see.
         """
         history = self.history(self.rival)
-        where = numbers.distances_m(history)
         owner, gain, power = history.owner, history.gain, history.power
+        places = numbers.round_distances_m(history)
         best: tuple[float, int, list[Need]] | None = None
         for t, scheduled in enumerate(history.scheduled):
+            where = None if places is None else places[t % len(places)]
             found = (_need(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
             needs = [need for need in found if need]
             if len(needs) < 2:

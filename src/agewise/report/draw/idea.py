@@ -63,7 +63,7 @@ def ranked_scores(
     """
     axis = axis or new_axis(1.8)
     places = np.arange(score.size)
-    tall = score + 0.015 * max(1e-9, float(score.max(initial=0.0)))  # so that 0 can be seen
+    tall = score + 0.03 * max(1e-9, float(score.max(initial=0.0)))  # so that 0 can be seen
     axis.stairs(
         tall, np.arange(score.size + 1) - 0.5, fill=True, color=ink("others"), alpha=0.5,
         label="waits",
@@ -82,6 +82,7 @@ def ranked_scores(
     axis.set_ylim(0.0, 1.18 * max(float(tall.max(initial=0.0)), 1e-9))
     axis.set_xlabel("UEs by f(age) per subchannel")
     axis.set_ylabel("f(age) / need")
+    axis.yaxis.set_major_locator(MaxNLocator(3))
     axis.grid(visible=False, axis="x")
     axis.legend(loc="upper right")
     return axis
@@ -109,7 +110,7 @@ def offered_gains(
     )  # fmt: skip
     axis.set_xlim(-0.6, places - 0.4)
     axis.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    axis.set_ylabel("subchannel")
+    axis.set_ylabel("subch.")
     axis.set_xlabel("UEs by f(age) per subchannel")
     axis.grid(visible=False)
     return axis
