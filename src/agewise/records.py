@@ -486,7 +486,7 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
 def _offer_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
     """What is wrong with the offer in these rounds, or ``None``."""
     kept = frame.filter(pl.col("need").is_not_null())
-    if frame.filter(pl.col("offered_gain").is_not_null())["round"].is_in(kept["round"]).not_().any():
+    if (frame["need"].is_null() & frame["offered_gain"].is_not_null()).any():
         return "there are gains without needs"
     if kept.height > 1 or (kept["need"].list.len() != ues).any():
         return "there is not one need for each UE in one round"

@@ -124,7 +124,8 @@ def _chosen(setting: Setting) -> Iterator[Card]:
     t = next(iter(rankings.values())).t
     shown = any(each.gain is not None for each in rankings.values())
     below = (
-        " Under the bars: gains on each subchannel, darker is better; dots mark what was given out."
+        " Under the bars: gains on each subchannel, which stand out where they are good; dots mark "
+        "what was given out."
         if shown
         else ""
     )

@@ -70,7 +70,7 @@ def make_page(result: Result) -> str:
     content = {
         "title": escape(f"Agewise: {name}"),
         "name": escape(name),
-        "question": escape(found.question),
+        "question": html.unbroken(escape(found.question)),
         "answer": escape(found.answer),
         "effect": _effect(drawn, rows),
         "missing": html.missing_list(missing(result)),
@@ -121,7 +121,11 @@ def _hero(setting: Setting, prefix: str) -> str:
     pair, others = maps[: len(setting.pair)], maps[len(setting.pair) :]
     text = _grid(pair, prefix) + html.age_key(setting.oldest)
     if others:
-        said = f"The same of {len(others)} other policies"
+        said = (
+            "The same of one other policy"
+            if len(others) == 1
+            else f"The same of {len(others)} other policies"
+        )
         text += f"<details><summary>{said}</summary>{_grid(others, prefix)}</details>"
     return text
 

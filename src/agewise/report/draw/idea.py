@@ -91,7 +91,7 @@ def ranked_scores(
 def offered_gains(
     gain: NDArray[np.float32], place: NDArray[np.int64], axis: Axes | None = None, *, index: int = 0
 ) -> Axes:
-    """Draw ``gain[place, subchannel]`` in dB, dark is good, with what was given to whom on top.
+    """Draw ``gain[place, subchannel]`` in dB, with what was given to whom on top.
 
     ``place[subchannel]`` is the place of its owner, -1 without one.
     """

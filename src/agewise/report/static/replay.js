@@ -214,6 +214,7 @@
 
   choice.addEventListener("change", () => { arrange(); show(); });
   document.addEventListener("goto", ({ detail: round }) => { if (state.cell) go(round - 1); });
-  document.addEventListener("setting", () => { state.shown = null; load(); });
-  if (!chooser) load();
+  const begin = () => load().finally(() => document.dispatchEvent(new Event("replay")));
+  document.addEventListener("setting", () => { state.shown = null; begin(); });
+  if (!chooser) begin();
 })();
