@@ -285,7 +285,9 @@ def test_a_square_of_the_map_sets_the_page(visit, swept, files):
 
 def test_a_trace_is_replayed_with_better_channels_nearer_to_the_middle(visit, traced, tmp_path):
     page = visit(write_page(traced, tmp_path / "r.html"))
-    expect(page.locator("#replay-note")).to_have_text(re.compile("mean gain of a phone in round 5,"))
+    expect(page.locator("#replay-note")).to_have_text(
+        re.compile("mean gain of a phone in round 5,")
+    )
     page.get_by_role("slider").fill("8")
     panel = page.locator('.panel[data-policy="max-pack"]')
     drawn = panel.evaluate(DRAWN)
@@ -326,7 +328,8 @@ def test_moving_phones_are_drawn_where_they_were(visit, moving, tmp_path):
         expected = history.positions_m[t] * [1, -1] * 104 / reach_m
         np.testing.assert_allclose(panel.evaluate(PLACES), expected, atol=0.1)
         ends = panel.evaluate(
-            "p => [...p.querySelectorAll('line.link')].map(e => [e.x2, e.y2].map(v => v.baseVal.value))"
+            "p => [...p.querySelectorAll('line.link')]"
+            ".map(e => [e.x2, e.y2].map(v => v.baseVal.value))"
         )
         np.testing.assert_allclose(ends, expected, atol=0.1)
         away = np.hypot(*history.positions_m[t, 2])

@@ -362,7 +362,10 @@ def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
 
 def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
     setting = Setting(compared, {})
-    for name, policy in (("age-based", "age-based"), ("max-pack (ties=random)", "max-pack(ties=random)")):
+    for name, policy in (
+        ("age-based", "age-based"),
+        ("max-pack (ties=random)", "max-pack(ties=random)"),
+    ):
         history = compared.history(policy, setting.seed)
         offer, ranking = history.offer, setting.ranking(name)
         assert (offer.t, ranking.t) == (4, 4)

@@ -96,7 +96,7 @@ class Rounds:
         return gains
 
     def offered(self, t: int) -> NDArray[np.float64]:
-        """``gains[client, subchannel]`` of the clients that there were in round ``t`` of a folder."""
+        """``gains[client, subchannel]`` of the clients of round ``t`` of a folder."""
         with np.load(self._file(t), allow_pickle=False) as archive:
             return np.asarray(archive["gains"], np.float64)
 

@@ -69,11 +69,7 @@ def _seed(setting: Setting, seed: int) -> dict[str, Any]:
     return (
         {"seed": seed}
         | (_places(history, numbers.cell_radius_m(setting.scenario)) or _ranks(history))
-        | {
-            "runs": [
-                {"policy": setting.indices[name]} | _run(each) for name, each in runs.items()
-            ]
-        }
+        | {"runs": [{"policy": setting.indices[name]} | _run(each) for name, each in runs.items()]}
     )
 
 

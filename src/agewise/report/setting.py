@@ -176,7 +176,7 @@ class Setting:
         return runs.get(self.seed) or next(iter(runs.values()))
 
     def distances_m(self, name: str) -> Numbers | None:
-        """``[ue]``: metres from the AP in that run, the mean over its rounds, if the record says."""
+        """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
         return numbers.distances_m(self.history(name))
 
     @functools.cached_property

@@ -130,4 +130,4 @@ def _levels(gain: NDArray[np.float32]) -> Numbers:
     with np.errstate(divide="ignore"):
         decibels = 10.0 * np.log10(gain.astype(np.float64))
     low, high = np.percentile(decibels[usable], [5, 95])
-    return np.clip((decibels - low) / max(high - low, 1e-9), 0.0, 1.0)
+    return np.asarray(np.clip((decibels - low) / max(high - low, 1e-9), 0.0, 1.0))
