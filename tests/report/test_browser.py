@@ -63,7 +63,7 @@ def visit(browser):
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
         if script:
-            page.locator("html[data-replay=ready]").wait_for()
+            page.locator("html[data-replay=ready][data-whole]").wait_for()
         return page
 
     yield opened
@@ -349,11 +349,11 @@ def test_moving_phones_are_drawn_where_they_were(visit, moving, tmp_path):
     np.testing.assert_allclose(panel.evaluate(PLACES), start, atol=0.1)
 
 
-def test_what_is_far_below_is_laid_out_once_the_page_can_be_used(visit, files):
-    page = visit(files["compared"])
-    page.locator("html[data-whole]").wait_for()
+def test_everything_is_laid_out_in_the_end_and_at_once_without_script(visit, files):
     shown = "all => all.map(each => getComputedStyle(each).contentVisibility)"
+    page = visit(files["compared"])
     assert set(page.locator("section").evaluate_all(shown)) == {"visible"}
+    assert not page.locator(".still .pic").first.is_visible()
     page = visit(files["compared"], script=False)
     assert set(page.locator("section").evaluate_all(shown)) == {"visible"}
     assert page.locator(".still .pic").first.is_visible()
