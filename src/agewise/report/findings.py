@@ -57,7 +57,10 @@ def learning(setting: Setting, rows: dict[str, Row]) -> Iterator[Card]:
     if all(np.isnan(curves[name].accuracy.mean).all() for name in setting.pair):
         return  # nothing was evaluated, as in a federation whose clients keep their samples
     ends = {name: _last(np.asarray(curves[name].accuracy.mean)) for name in setting.pair}
-    said = ", ".join(f"{setting.said(name)} {percent_text(end)}%" for name, end in ends.items())
+    said = ", ".join(
+        f"{setting.said(name)} {'not measured' if np.isnan(end) else f'{percent_text(end)}%'}"
+        for name, end in ends.items()
+    )
     yield Card(
         "accuracy",
         f"After {setting.rounds} rounds: {said}",

@@ -32,6 +32,8 @@ from agewise.version import __version__
 MOST_VARIATIONS = 12
 #: So many pictures say why in each setting of a sweep: near and far, and the ages.
 _WHY_OF_MANY = 2
+#: Where nobody needs more than others, or a run does not say who could be chosen, some are missing.
+_COUNTS = {1: "a picture", 2: "two pictures", 3: "three pictures"}
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 
 
@@ -77,7 +79,7 @@ def make_page(result: Result) -> str:
         "where": html.where(squares, shown[:MOST_VARIATIONS]),
         "choice": html.choice(shown, MOST_VARIATIONS),
         "hero": _each(drawn, _hero),
-        "idea": html.section("idea", "The idea in three pictures", html.IDEA, _idea(drawn)),
+        "idea": _idea(drawn),
         "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
         "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
         "claims": html.claims_list(claims_of(result)),
@@ -132,7 +134,9 @@ def _hero(setting: Setting, prefix: str) -> str:
 
 def _idea(drawn: list[Setting]) -> str:
     """Of the first setting: the idea is the same in all."""
-    return _grid(cards.idea(drawn[0]), "idea")
+    pictures = list(cards.idea(drawn[0]))
+    title = f"The idea in {_COUNTS[len(pictures)]}"
+    return html.section("idea", title, html.IDEA, _grid(pictures, "idea"))
 
 
 def _effect(drawn: list[Setting], rows: list[Row]) -> str:

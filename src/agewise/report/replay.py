@@ -92,9 +92,10 @@ def _places(history: History, radius_m: float | None) -> dict[str, Any] | None:
 def _ranks(history: History) -> dict[str, Any]:
     """The order of the UEs by their channel, where one round of it is recorded."""
     offer = history.offer
-    if offer is None or offer.gain is None:
+    means = None if offer is None or offer.gain is None else offer.gain.mean(axis=1)
+    if offer is None or means is None or (means == means[0]).all():
         return {"positions": None}
-    order = np.argsort(-offer.gain.mean(axis=1), kind="stable")
+    order = np.argsort(-means, kind="stable")
     return {"positions": None, "rank": np.argsort(order).tolist(), "ranked": offer.t + 1}
 
 
