@@ -15,10 +15,11 @@ from agewise.experiment.runs import (
     find_policy,
     product,
 )
-from agewise.experiment.summary import Measured, checkpoints
+from agewise.experiment.summary import Course, Measured, checkpoints, point_name
 
 __all__ = [
     "AllFailed",
+    "Course",
     "CsvLogger",
     "Description",
     "Entry",
@@ -41,6 +42,7 @@ __all__ = [
     "execute",
     "find_policy",
     "forecast",
+    "point_name",
     "product",
     "replay_scenario",
     "run",

@@ -7,7 +7,7 @@ from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
 from agewise.studies.optimality import Gap, Losses, gap, gap_scenario, losses_of
-from agewise.studies.paper import Reproduction, reproduce
+from agewise.studies.paper import Reproduction, reproduce, usual_scenario
 from agewise.studies.ranking import Benchmark, benchmark
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "reproduce",
     "reproduce_map",
     "reproduction_plan",
+    "usual_scenario",
     "view_channel",
     "view_trace",
 ]
