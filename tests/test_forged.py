@@ -50,6 +50,16 @@ FORGERIES = {
     "there is not one energy for each scheduled UE": lambda frame: frame.with_columns(
         pl.lit([], pl.List(pl.Float64)).alias("energy_j")
     ),
+    "there is not one need for each UE in one round": lambda frame: frame.with_columns(
+        pl.lit([1] * 12, pl.List(pl.Int32)).alias("need")
+    ),
+    "a need is not from 0 to 5": lambda frame: frame.with_columns(pl.col("need") + 5),
+    "there are gains without needs": lambda frame: frame.with_columns(
+        pl.lit(None, pl.List(pl.Int32)).alias("need")
+    ),
+    "the gains that were offered are not one for each UE and subchannel": lambda frame: (
+        frame.with_columns(pl.col("offered_gain") * -1.0)
+    ),
     "emptied has a UE that there is not": lambda frame: frame.with_columns(
         pl.lit([12], pl.List(pl.Int32)).alias("emptied")
     ),

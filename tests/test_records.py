@@ -54,15 +54,15 @@ def test_files_that_are_not_histories(history, tmp_path):
         History.load(path)
     for written, message in (
         ('{"format": 1}', r"run.parquet: written by an older version \(format 1\); run it again$"),
-        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 3$"),
-        ('{"format": 3}', "damaged: there is no checksum in it"),
+        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 4$"),
+        ('{"format": 4}', "damaged: there is no checksum in it"),
         ("[]", "damaged: there is no checksum in it"),
     ):
         pl.DataFrame({"a": [1]}).write_parquet(path, metadata={"agewise": written})
         with pytest.raises(ValueError, match=message):
             History.load(path)
     buffer = io.BytesIO()
-    empty = json.dumps({"format": 3, "checksum": NO_CHECKSUM})
+    empty = json.dumps({"format": 4, "checksum": NO_CHECKSUM})
     pl.DataFrame({"a": [1]}).write_parquet(buffer, metadata={"agewise": empty})
     path.write_bytes(seal(buffer.getvalue()))
     with pytest.raises(ValueError, match="run.parquet: does not describe a run: 'scenario'"):
@@ -108,6 +108,7 @@ def test_records_there_and_back():
     measured = {"accuracy": 0.5, "class_accuracy": np.array([0.25, 0.75]), "test_loss": 1.5,
                 "objective": 2.5, "weight": 3.0, "optimum": 3.5, "optimum_bound": 4.0,
                 "gradient_diversity": 0.75}  # fmt: skip
+    offered = rng.random((3, 3), np.float32)
     records = [
         RoundRecord(
             t=t,
@@ -125,6 +126,8 @@ def test_records_there_and_back():
             uses=10.0 * t,
             bits=32.0 * len(scheduled),
             emptied=np.array(scheduled[1:], np.int64),
+            need=np.array([2, 0, 1]) if t == 1 else None,
+            offered_gain=offered if t == 1 else None,
             **(measured if t == 1 else dict.fromkeys(measured)),
         )
         for t, (scheduled, owner, ages, participation) in enumerate(
@@ -150,6 +153,9 @@ def test_records_there_and_back():
     for name in measured.keys() - {"class_accuracy"}:
         np.testing.assert_array_equal(history.numbers(name), [nan, measured[name], nan])
     assert history.participation.tolist() == [1, 1, 0]
+    assert (history.offer.t, history.offer.need.tolist()) == (1, [2, 0, 1])
+    np.testing.assert_array_equal(history.offer.gain, offered)
+    assert History.collect(info, records[:1], 0.5).offer is None
     assert history.energy_j.tolist() == [1.0, 1.0, 2.0]
     spent = {"seconds": [0, 0.5, 1], "joules": [3, 0, 1], "uses": [0, 10, 20], "bits": [64, 0, 32]}
     assert {name: history.numbers(name).tolist() for name in spent} == spent

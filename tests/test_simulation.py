@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import Allocation, InfeasibleAllocation, RoundView, Streams, Uplink
+from agewise import Allocation, InfeasibleAllocation, RoundView, Streams, Uplink, simulation
 from agewise.age import f_alpha
 from agewise.data import divide, load
 from agewise.learn.threads import set_threads
@@ -234,6 +234,22 @@ def test_a_record_keeps_what_pictures_need():
     expected = partition.label_counts(data.train.labels, 10)
     np.testing.assert_array_equal(history.info.label_counts, expected)
     assert history.info.class_names == data.names
+
+
+def test_one_round_keeps_what_its_policy_could_choose_from(monkeypatch):
+    """The needs by the slow twin, on the gains as they are seen and with the margin."""
+    blurred = {"kind": "estimated", "pilot_snr_db": 10.0}
+    scenario = tiny(**{"channel.knowledge": blurred, "threshold.margin": 0.5})
+    history = simulate(scenario, "max-pack", 3)
+    assert history.frame["need"].is_not_null().to_list() == [t == 4 for t in range(8)]
+    seen = make_channel(scenario, Streams(3)).block(4).seen
+    found = [reference.candidate(gains, range(5), 1.0, 4.5) for gains in seen.tolist()]
+    assert history.offer.need.tolist() == [len(each[0]) if each else 0 for each in found]
+    np.testing.assert_array_equal(history.offer.gain, seen.astype(np.float32))
+    monkeypatch.setattr(simulation, "MOST_GAINS", 12 * 5 - 1)
+    larger = simulate(scenario, "max-pack", 3)
+    assert larger.offer.gain is None
+    assert larger.offer.need.tolist() == history.offer.need.tolist()
 
 
 def test_the_optimum_is_worked_out_where_it_is_asked_for():

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format that is written, and the oldest one that is still read.
-_FORMAT = 3
-_OLDEST = 3
+_FORMAT = 4
+_OLDEST = 4
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
@@ -50,6 +50,8 @@ _NUMBERS = (
 #: Columns of lists: of UEs, and of numbers.
 _UES = ("scheduled", "received", "owner", "emptied")
 _LISTS = ("power", "gain", "rate", "energy_j")
+#: Of a larger cell (UEs x subchannels) the gains that a policy was offered are not kept.
+MOST_GAINS = 2**16
 
 #: What became of the upload of a scheduled UE: it arrived, or why not. It was too late, its true
 #: rate was below the threshold, or the battery did not last.
@@ -118,7 +120,8 @@ class RoundRecord(NamedTuple):
     and ``bits`` that were sent, also by UEs whose update did not arrive, ``None`` in a live
     federation, which does not count them. The batteries of the UEs ``emptied`` ran out in this
     round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None`` where they stay at those of
-    `RunInfo`.
+    `RunInfo`. ``need`` and ``offered_gain`` are those of an `Offer`, ``None`` in all rounds but
+    the one that has it.
     """
 
     t: int
@@ -145,11 +148,27 @@ class RoundRecord(NamedTuple):
     bits: float | None
     emptied: NDArray[np.int64]
     positions_m: NDArray[np.float32] | None = None
+    need: NDArray[np.int64] | None = None
+    offered_gain: NDArray[np.float32] | None = None
 
     @property
     def joules(self) -> float | None:
         """What all scheduled UEs spent together."""
         return None if self.energy_j is None else float(self.energy_j.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What a policy could choose from in round ``t``, the one in the middle of a run.
+
+    ``need[ue]`` is the fewest subchannels with which the UE reaches the rate threshold (Algorithm
+    1) while all of them are free, 0 if none suffice. ``gain[ue, subchannel]`` are the gains as the
+    access point saw them, ``None`` of a cell with more than `MOST_GAINS` of them.
+    """
+
+    t: int
+    need: NDArray[np.int64]
+    gain: NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +289,17 @@ class History:
         if self.frame["positions_m"].null_count():
             return None
         return self._table("positions_m").astype(np.float32).reshape(len(self), -1, 2)
+
+    @property
+    def offer(self) -> Offer | None:
+        """What the policy could choose from in the middle of the run; ``None`` if not recorded."""
+        kept = self.frame.filter(pl.col("need").is_not_null())
+        if kept.is_empty():
+            return None
+        need = kept["need"][0].to_numpy().astype(np.int64)
+        gain = kept["offered_gain"][0]
+        table = None if gain is None else gain.to_numpy().reshape(need.size, -1)
+        return Offer(int(kept["round"][0]), need, table)
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -449,6 +479,21 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     places = frame["positions_m"].list.len()
     if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
         return "there is not one position for each UE"
+    return _offer_misfit(frame, cell["ues"], cell["subchannels"])
+
+
+def _offer_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
+    """What is wrong with the offer in these rounds, or ``None``."""
+    kept = frame.filter(pl.col("need").is_not_null())
+    if (frame["need"].is_null() & frame["offered_gain"].is_not_null()).any():
+        return "there are gains without needs"
+    if kept.height > 1 or (kept["need"].list.len() != ues).any():
+        return "there is not one need for each UE in one round"
+    needed, gain = kept["need"].explode(), kept["offered_gain"].explode().drop_nulls()
+    if needed.null_count() or not needed.is_between(0, subchannels).all():
+        return f"a need is not from 0 to {subchannels}"
+    if gain.len() not in (0, ues * subchannels) or not (gain.is_finite() & (gain >= 0)).all():
+        return "the gains that were offered are not one for each UE and subchannel"
     return None
 
 
@@ -509,6 +554,8 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
     "outcome": pl.List(pl.String),
     "positions_m": pl.List(pl.Float32),
+    "need": pl.List(pl.Int32),
+    "offered_gain": pl.List(pl.Float32),
 }
 
 
@@ -539,5 +586,7 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
             *(lists(name, pl.Float64) for name in _LISTS),
             lists("outcome", pl.String),
             lists("positions_m", pl.Float32),
+            lists("need", pl.Int32),
+            lists("offered_gain", pl.Float32),
         ]
     )

@@ -14,12 +14,13 @@ from agewise.files import fingerprint
 from agewise.policies import make_policy
 from agewise.radio import Block, Channel, make_channel
 from agewise.random import Streams
-from agewise.records import History, RoundRecord, RunInfo
+from agewise.records import MOST_GAINS, History, RoundRecord, RunInfo
 from agewise.resources import require_resources
 from agewise.scenario import Data, Learn, Proximal, SampledOptimum, Scenario, Torch
 from agewise.scheduling import AccessPoint, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
+from agewise.spectrum.reach import needs
 from agewise.version import __version__
 
 
@@ -146,6 +147,9 @@ def _rounds(
         if batteries is not None:
             uplink = uplink.only(batteries.charged)
         allocation = access_point.plan(uplink)
+        need, offered_gain = (
+            recorded_offer(access_point.offer(uplink)) if t == run.rounds // 2 else (None, None)
+        )
         weight, optimum, optimum_bound = _beside_optimum(scenario, access_point, uplink, allocation)
 
         # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
@@ -196,12 +200,26 @@ def _rounds(
             bits=spent.bits,
             emptied=spent.emptied,
             positions_m=_positions(block) if channel.moves else None,
+            need=need,
+            offered_gain=offered_gain,
         )
 
 
 def _positions(block: Block) -> NDArray[np.float32] | None:
     """Where the UEs are, as exactly as a record keeps it."""
     return None if block.positions_m is None else block.positions_m.astype(np.float32)
+
+
+def recorded_offer(
+    offered: Uplink,
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+    """What a record keeps of what a policy could choose from: needs, and the gains if not too many.
+
+    Shapes and meaning are those of `agewise.records.Offer`.
+    """
+    need, _ = needs(offered, np.arange(offered.subchannel_count))
+    gains = offered.gains
+    return need, gains.astype(np.float32) if gains.size <= MOST_GAINS else None
 
 
 def _is_due(t: int, every: int) -> bool:

@@ -15,6 +15,10 @@ from tests.scenarios import tiny
 
 POLICIES = ["age-based", "max-pack", "max-pack:ties=lowest-index", "round-robin"]
 
+#: UEs walk up to 40 m between two rounds.
+WALK = {"kind": "random-waypoint", "slowest_m_s": 2.0, "fastest_m_s": 4.0, "pause_s": 0.0}
+MOVING = {"channel.mobility": WALK, "channel.round_s": 10.0}
+
 
 @dataclass(frozen=True)
 class Evil(Policy):
@@ -51,6 +55,14 @@ def traced(tmp_path_factory):
     return agewise.compare(
         scenario, POLICIES[:2], 2, folder / "traced", engine="inline", quiet=True
     )
+
+
+@pytest.fixture(scope="session")
+def moving(tmp_path_factory):
+    """Two policies on UEs that walk."""
+    scenario = tiny(**MOVING)
+    out = tmp_path_factory.mktemp("results") / "moving"
+    return agewise.compare(scenario, POLICIES[:2], 2, out, engine="inline", quiet=True)
 
 
 @pytest.fixture

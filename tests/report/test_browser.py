@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import agewise
+from agewise import simulation
 from agewise.report import write_page
 from agewise.report.setting import Setting
 from agewise.report.style import DARK, INKS, LIGHT
@@ -30,6 +31,10 @@ DRAWN = """panel => { const ues = [...panel.querySelectorAll('.ue')]
   owner: [...panel.querySelectorAll('[data-subchannel]')].map(e => Number(e.dataset.owner)),
   power: [...panel.querySelectorAll('[data-subchannel]')].map(e => Number(e.dataset.power)),
 }; }"""
+
+PLACES = """panel => [...panel.querySelectorAll('.ue')]
+    .sort((a, b) => a.dataset.ue - b.dataset.ue)
+    .map(e => [e.cx.baseVal.value, e.cy.baseVal.value])"""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def visit(browser):
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
         if script:
-            page.locator("html[data-replay=ready]").wait_for()
+            page.locator("html[data-replay=ready][data-whole]").wait_for()
         return page
 
     yield opened
@@ -278,21 +283,80 @@ def test_a_square_of_the_map_sets_the_page(visit, swept, files):
     )  # fmt: skip
 
 
-def test_a_trace_is_replayed_without_a_map_of_places(visit, traced, tmp_path):
+def test_a_trace_is_replayed_with_better_channels_nearer_to_the_middle(visit, traced, tmp_path):
     page = visit(write_page(traced, tmp_path / "r.html"))
-    expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
+    expect(page.locator("#replay-note")).to_have_text(
+        re.compile("mean gain of a phone in round 5,")
+    )
     page.get_by_role("slider").fill("8")
-    drawn = page.locator('.panel[data-policy="max-pack"]').evaluate(DRAWN)
+    panel = page.locator('.panel[data-policy="max-pack"]')
+    drawn = panel.evaluate(DRAWN)
     history = traced.history("max-pack", Setting(traced, {}).seed)
     np.testing.assert_array_equal(drawn["ages"], history.ages[6])
     np.testing.assert_array_equal(drawn["owner"], history.owner[7])
-    assert drawn["links"] == []
+    assert page.locator(".panel .disc, .panel .scale").count() == 0
+    far = np.hypot(*np.transpose(panel.evaluate(PLACES)))
+    gain = history.offer.gain.mean(axis=1)
+    assert np.argsort(far).tolist() == np.argsort(-gain).tolist()
+    assert far.max() < 104
+
+
+def test_phones_of_unknown_channels_stand_in_rows(visit, traced, tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "MOST_GAINS", 0)
+    bare = agewise.compare(
+        traced.scenario, ["age-based", "max-pack"], 1, tmp_path / "bare", engine="inline",
+        quiet=True,
+    )  # fmt: skip
+    page = visit(write_page(bare, tmp_path / "r.html"))
+    expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
+    panel = page.locator('.panel[data-policy="max-pack"]')
+    assert panel.evaluate(DRAWN)["links"] == []
     assert page.locator(".panel .ap, .panel .disc").count() == 0
-    boxes = page.evaluate(
-        "[...document.querySelectorAll('.panel .ue')].map(e => e.cx.baseVal.value)"
-    )
-    assert len(boxes) == 24
-    assert -104 < min(boxes) < max(boxes) < 104
+    x, y = np.transpose(panel.evaluate(PLACES))
+    assert (np.unique(x).size, np.unique(y).size, y[0]) == (4, 3, y[3])
+    assert abs(np.concatenate([x, y])).max() < 104
+
+
+def test_moving_phones_are_drawn_where_they_were(visit, moving, tmp_path):
+    page = visit(write_page(moving, tmp_path / "r.html"))
+    expect(page.locator("#replay-note")).to_have_text(re.compile("The phones move"))
+    history = moving.history("age-based", Setting(moving, {}).seed)
+    reach_m = float(page.locator(".scale").first.inner_html().removesuffix(" m"))
+    panel = page.locator('.panel[data-policy="age-based"]')
+    for t in (7, 0, 3):
+        page.get_by_role("slider").fill(str(t + 1))
+        expected = history.positions_m[t] * [1, -1] * 104 / reach_m
+        np.testing.assert_allclose(panel.evaluate(PLACES), expected, atol=0.1)
+        ends = panel.evaluate(
+            "p => [...p.querySelectorAll('line.link')]"
+            ".map(e => [e.x2, e.y2].map(v => v.baseVal.value))"
+        )
+        np.testing.assert_allclose(ends, expected, atol=0.1)
+        away = np.hypot(*history.positions_m[t, 2])
+        assert f"UE 2, {away:.0f} m away" in panel.locator('[data-ue="2"] title').inner_html()
+    page.emulate_media(reduced_motion="no-preference")
+    page.locator("#speed").select_option("1")
+    page.get_by_label("Play", exact=True).click()
+    start, end = (history.positions_m[t] * [1, -1] * 104 / reach_m for t in (3, 4))
+    between = None
+    while between is None or np.allclose(between, start, atol=0.1):
+        between = np.array(panel.evaluate(PLACES))
+    page.get_by_label("Pause", exact=True).click()
+    assert shown_round(page) == "round 4 of 8"
+    went = ((between - start) * (end - start)).sum() / ((end - start) ** 2).sum()
+    assert 0 < went < 1
+    np.testing.assert_allclose(between, start + went * (end - start), atol=0.2)
+    np.testing.assert_allclose(panel.evaluate(PLACES), start, atol=0.1)
+
+
+def test_everything_is_laid_out_in_the_end_and_at_once_without_script(visit, files):
+    shown = "all => all.map(each => getComputedStyle(each).contentVisibility)"
+    page = visit(files["compared"])
+    assert set(page.locator("section").evaluate_all(shown)) == {"visible"}
+    assert not page.locator(".still .pic").first.is_visible()
+    page = visit(files["compared"], script=False)
+    assert set(page.locator("section").evaluate_all(shown)) == {"visible"}
+    assert page.locator(".still .pic").first.is_visible()
 
 
 def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, tmp_path):
@@ -305,11 +369,11 @@ def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, t
     chart, chosen = page.locator('[data-picture="distance"]:visible'), page.locator("#variation")
     for _ in range(2):
         chosen.select_option(index=1)
-        expect(page.locator("#replay-note")).to_have_text(re.compile("stand in rows"))
-        expect(page.locator(".panel .ap")).to_have_count(0)
+        expect(page.locator("#replay-note")).to_have_text(re.compile("do not say where"))
+        expect(page.locator(".panel .disc")).to_have_count(0)
         expect(chart).to_have_count(0)
         chosen.select_option(index=0)
-        expect(page.locator(".panel .ap")).to_have_count(2)
+        expect(page.locator(".panel .disc")).to_have_count(2)
         expect(chart).to_have_count(1)
 
 

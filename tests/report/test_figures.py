@@ -12,13 +12,14 @@ from agewise.report import (
     accuracy_curves,
     age_distribution,
     age_heat_map,
-    chosen_ages,
     draw_figure,
     forest,
     gain_curve,
     gain_map,
     label_distribution,
+    offered_gains,
     policy_lines,
+    ranked_scores,
     water_filling,
 )
 from agewise.report.figure_data import figure_csv
@@ -154,11 +155,22 @@ def test_water_stands_at_one_level_above_the_inverse_gains():
     assert [text.get_text() for text in axis.texts] == [f"{each:.1f} bit" for each in bits]
 
 
-def test_the_chosen_stand_at_their_rank_by_age():
-    axis = chosen_ages(np.array([1, 9, 4]), np.array([0, 1]), np.array([1, 3]))
+def test_the_chosen_stand_at_their_rank_and_the_cut_after_as_many():
+    axis = ranked_scores(np.array([4.0, 2.0, 1.0, 0.0]), np.array([0, 2]))
     bars = [bar for bar in axis.patches if hasattr(bar, "get_height")]
     assert [round(bar.get_x() + 0.5) for bar in bars] == [0, 2]
-    assert [text.get_text() for text in axis.texts] == ["3"]
+    assert axis.lines[0].get_xdata() == [1.5, 1.5]
+    assert [text.get_text() for text in axis.texts] == ["cut after 2"]
+
+
+def test_gains_are_in_decibels_with_what_was_given_to_whom():
+    gain = np.geomspace(1.0, 1e4, 6, dtype=np.float32).reshape(3, 2)  # every 8 dB
+    axis = offered_gains(gain, np.array([2, -1]))
+    # From 5 % to 95 % of 40 dB: the lowest and the highest are cut off.
+    expected = np.clip((np.arange(6) * 8 - 2) / 36, 0, 1).reshape(3, 2).T
+    np.testing.assert_allclose(np.asarray(axis.images[0].get_array()), expected, atol=1e-5)
+    assert axis.lines[0].get_xydata().tolist() == [[2, 1]]
+    assert not np.asarray(offered_gains(0 * gain, np.array([-1, -1])).images[0].get_array()).any()
 
 
 def test_the_forest_has_the_largest_gain_on_top():

@@ -17,6 +17,8 @@ from agewise.flower.links import Links
 from agewise.policies import Policy
 from agewise.records import History, RoundRecord, RunInfo
 from agewise.scenario import Scenario
+from agewise.simulation import recorded_offer
+from agewise.spectrum import Uplink
 from agewise.version import __version__
 
 Arrays = dict[str, NDArray[Any]]
@@ -111,6 +113,11 @@ class Rounds:
             seen[t, : len(offered)], gains[t, : len(offered)] = offered, true
         return {"gains": gains} if known else {"gains": gains, "seen": seen}
 
+    def offered(self, t: int) -> NDArray[np.float64]:
+        """``gains[client, subchannel]`` of the clients of round ``t`` of a folder."""
+        with np.load(self._file(t), allow_pickle=False) as archive:
+            return np.asarray(archive["gains"], np.float64)
+
     def _file(self, t: int) -> Path:
         return Path(self.folder or "") / _ROUNDS / f"{t:06d}.npz"
 
@@ -167,12 +174,16 @@ def live_scenario(links: Links, clients: int, rounds: int, trace: Path) -> Scena
 
 
 def histories(
-    scenario: Scenario, policies: Sequence[Policy], seed: int, rounds: Rounds
+    scenario: Scenario, links: Links, policies: Sequence[Policy], seed: int, rounds: Rounds
 ) -> list[History]:
     """A history for the live policy and for each one in its shadow."""
     plan = Plan.of(scenario, policies, [seed])
+    middle = len(rounds) // 2
+    need, gain = _offer(links, rounds, middle)
     found = []
     for number, run in enumerate(plan.runs()):
+        records = rounds.records(number)
+        records[middle] = records[middle]._replace(need=need, offered_gain=gain)
         info = RunInfo(
             scenario=scenario.resolved(),
             policy=run.policy.key,
@@ -183,8 +194,20 @@ def histories(
             class_names=(),
             sources=run.sources,
         )
-        found.append(History.collect(info, rounds.records(number), scenario.run.age_alpha))
+        found.append(History.collect(info, records, scenario.run.age_alpha))
     return found
+
+
+def _offer(
+    links: Links, rounds: Rounds, t: int
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+    """What the policies could choose from in round ``t``, if a folder keeps it."""
+    if rounds.folder is None:
+        return None, None
+    offered = rounds.offered(t)
+    gains = np.zeros((rounds.client_count, links.subchannels))
+    gains[: len(offered)] = offered
+    return recorded_offer(Uplink(gains, links.power_budget, links.rate_threshold + links.margin))
 
 
 def write_if_any(
@@ -215,7 +238,7 @@ def write_results(
         shutil.rmtree(results.runs)
     plan = Plan.of(scenario, policies, [seed])
     with results.opened(plan):
-        kept = histories(scenario, policies, seed, rounds)
+        kept = histories(scenario, links, policies, seed, rounds)
         for run, history in zip(plan.runs(), kept, strict=True):
             results.keep(run, history.to_bytes())
     return Result.open(folder)

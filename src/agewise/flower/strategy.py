@@ -112,7 +112,8 @@ class Scheduled(Strategy):
         trace = (self._folder or Path()).resolve() / TRACE
         clients, rounds = self._rounds.client_count, len(self._rounds)
         scenario = live_scenario(self.links, clients, rounds, trace)
-        return histories(scenario, self._federation.policies, self.seed, self._rounds)
+        policies = self._federation.policies
+        return histories(scenario, self.links, policies, self.seed, self._rounds)
 
     # Flower calls the following for every round.
 

@@ -15,7 +15,7 @@ from agewise.report.draw.curves import (
     over_rounds,
     policy_lines,
 )
-from agewise.report.draw.idea import chosen_ages, water_filling
+from agewise.report.draw.idea import offered_gains, ranked_scores, water_filling
 from agewise.report.draw.maps import gain_map, loss_map
 from agewise.report.figures import draw_figure
 from agewise.report.page import write_page
@@ -28,7 +28,6 @@ __all__ = [
     "age_distribution",
     "age_heat_map",
     "cell_map",
-    "chosen_ages",
     "class_gains",
     "draw_figure",
     "explanation_chart",
@@ -39,9 +38,11 @@ __all__ = [
     "label_distribution",
     "loss_map",
     "new_figure",
+    "offered_gains",
     "over_rounds",
     "paper_style",
     "policy_lines",
+    "ranked_scores",
     "save",
     "trade_off",
     "water_filling",

@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from agewise.age import Form
 from agewise.report.draw.ages import age_heat_map, cell_map
 from agewise.report.draw.curves import over_rounds
-from agewise.report.draw.idea import chosen_ages, water_filling
-from agewise.report.setting import Choice, Need, Setting
+from agewise.report.draw.idea import offered_gains, ranked_scores, water_filling
+from agewise.report.setting import Need, Ranking, Setting
 from agewise.report.style import CARD_IN
 
 #: The pictures beside the answer are wider than the others.
@@ -57,7 +58,6 @@ def heat_maps(setting: Setting) -> Iterator[Card]:
 def idea(setting: Setting) -> Iterator[Card]:
     """What one UE needs, who is chosen, and what grows stale."""
     found = setting.needs()
-    t = setting.rounds // 2
     if found is not None:
         t, (low, high) = found
         ues = [(_tick(need), need.gain, need.power) for need in (low, high)]
@@ -70,21 +70,9 @@ def idea(setting: Setting) -> Iterator[Card]:
             f"channel is bad). A phone must reach {setting.scenario.rate_threshold:.3g} bits per "
             "channel use.",
             partial(_on_axis, water_filling, ues),
-            3.4,
+            4.4,
         )
-    choices = {name: setting.choice(name, t) for name in setting.pair}
-    waited = [
-        f"{setting.said(name)} {each.ages[each.chosen].mean() if each.chosen.size else 0:.1f}"
-        for name, each in choices.items()
-    ]
-    yield Card(
-        "chosen",
-        f"Rounds that the chosen phones had waited: {', '.join(waited)}",
-        f"Ages at the start of round {t + 1}, the stalest phones on the left. A number over a "
-        "phone that uploads says on how many subchannels, if it is not one.",
-        lambda figure: _draw_choices(figure, setting, choices),
-        1.1 + 1.5 * len(choices),
-    )
+    yield from _chosen(setting)
     unheard = {name: setting.unheard(name) for name in setting.pair}
     said = ", ".join(f"{setting.said(name)} {each[-1]:.0f}" for name, each in unheard.items())
     yield Card(
@@ -94,7 +82,7 @@ def idea(setting: Setting) -> Iterator[Card]:
         lambda figure: over_rounds(
             unheard, "UEs never heard from", figure.subplots(), indices=setting.indices
         ),
-        4.0,
+        4.8,
         "rounds",
     )
 
@@ -102,7 +90,9 @@ def idea(setting: Setting) -> Iterator[Card]:
 def cells(setting: Setting) -> Iterator[Card]:
     """The cell in the last round, for those who see the page without its script."""
     for name in setting.pair:
-        positions = setting.history(name).info.positions_m
+        history = setting.history(name)
+        moved, positions = history.positions_m, history.info.positions_m
+        positions = positions if moved is None else moved[-1].astype(np.float64)
         if positions is not None:
             choice = setting.choice(name, setting.rounds - 1)
             yield Card(
@@ -120,13 +110,63 @@ def _on_axis(draw: Callable[..., object], *given: object) -> object:
     return draw(*values, figure.subplots())  # type: ignore[attr-defined]
 
 
-def _draw_choices(figure: Figure, setting: Setting, choices: dict[str, Choice]) -> None:
-    """The choices of the compared policies, one above the other."""
-    axes = figure.subplots(len(choices), 1, sharex=True, squeeze=False)[:, 0]
-    for axis, (name, each) in zip(axes, choices.items(), strict=True):
+def _chosen(setting: Setting) -> Iterator[Card]:
+    """Who is chosen from whom, where a run recorded what its policy could choose from."""
+    found = {name: setting.ranking(name) for name in setting.pair}
+    rankings = {name: each for name, each in found.items() if each is not None}
+    if not rankings:
+        return
+    taken = [
+        f"{setting.said(name)} {'takes ' if place == 0 else ''}{each.first} of "
+        f"{'the top ' if place == 0 else ''}{each.chosen.size}"
+        for place, (name, each) in enumerate(rankings.items())
+    ]
+    t = next(iter(rankings.values())).t
+    shown = any(each.gain is not None for each in rankings.values())
+    below = (
+        " Under the bars: gains on each subchannel, which stand out where they are good; dots mark "
+        "what was given out."
+        if shown
+        else ""
+    )
+    yield Card(
+        "chosen",
+        f"By age per subchannel, {', '.join(taken)}",
+        f"The phones in round {t + 1} of seed {setting.seed} by {_weight_text(*setting.weighing)} "
+        "per subchannel that they need. As many as upload stand before the cut; who waits there "
+        f"lost subchannels to others.{below}",
+        lambda figure: _draw_rankings(figure, setting, rankings),
+        0.6 + (2.1 if shown else 1.7) * len(rankings),
+    )
+
+
+def _weight_text(alpha: float, form: Form) -> str:
+    """The weight of an age as a formula."""
+    power = 1.0 - alpha
+    if alpha == 0:
+        return "age"
+    if form == "continuous" and alpha != 1:
+        return f"f(age) = ((1 + age)^{power:g} − 1) / {power:g}"
+    return "f(age) = log(1 + age)" if alpha == 1 else f"f(age) = {1 / power:.3g}·age^{power:g}"
+
+
+def _draw_rankings(figure: Figure, setting: Setting, rankings: dict[str, Ranking]) -> None:
+    """Ranked bars of each policy, over the gains of its UEs if they are known."""
+    parts = [
+        (name, each, bars)
+        for name, each in rankings.items()
+        for bars in (True, False)
+        if bars or each.gain is not None
+    ]
+    ratios = [1.0 if bars else 0.55 for _, _, bars in parts]
+    axes = figure.subplots(len(parts), 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+    for axis, (name, each, bars) in zip(axes, parts, strict=True):
         index = setting.indices[name]
-        chosen_ages(each.ages, each.chosen, each.subchannels, axis, index=index)
-        axis.set_title(name, fontsize="medium", loc="left")
+        if bars:
+            ranked_scores(each.score, each.chosen, axis, index=index)
+            axis.set_title(name, fontsize="medium", loc="left")
+        elif each.gain is not None:
+            offered_gains(each.gain, each.owner, axis, index=index)
         axis.label_outer()
 
 

@@ -96,11 +96,11 @@ def card(each: Card, prefix: str) -> str:
         picture = f'<p class="missing">This picture could not be made: {escape(reason)}</p>'
     return (
         f'<figure class="card {each.kind}" data-picture="{escape(each.name)}"><figcaption><h3>'
-        f"{_unbroken(escape(each.finding))}</h3><p>{escape(each.measured)}</p></figcaption>{picture}</figure>"
+        f"{unbroken(escape(each.finding))}</h3><p>{escape(each.measured)}</p></figcaption>{picture}</figure>"
     )
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
     """Names with hyphens, such as age-based, stay on one line."""
     return re.sub(r"\w+(?:-\w+)+", r'<span class="name">\g<0></span>', text)
 
@@ -180,8 +180,9 @@ def watch(result: Result, pictures: str, replay: Mapping[str, Any] | None) -> st
         f"{seed}"
     )
     inside = (
-        '<div id="replay" role="group" aria-label="Replay. Space plays and pauses, the arrows step,'
-        ' Home and End go to the first and last round."></div><p class="note" id="replay-note"></p>'
+        '<p class="note" id="replay-note"></p><div id="replay" role="group" aria-label="Replay. '
+        "Space plays and pauses, the arrows step, Home and End go to the first and last round."
+        '"></div>'
         f'<div class="still">{pictures or f"<p>{NO_PLACES}</p>"}</div>'
     )
     return section("watch", "Watch it", lead, inside)

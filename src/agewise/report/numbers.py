@@ -161,19 +161,33 @@ def _curves(index: int, runs: list[History], scenario: Scenario) -> Curves:
 
 def _served(runs: list[History], scenario: Scenario) -> Numbers | None:
     """``[ring]``: the share of rounds in which a UE of the ring was received."""
-    radius_m, found = cell_radius_m(scenario), [distances_m(history) for history in runs]
+    radius_m, found = cell_radius_m(scenario), [round_distances_m(history) for history in runs]
     known = [distance for distance in found if distance is not None]
     if radius_m is None or len(known) < len(runs):
         return None
-    share = np.concatenate([history.participation / len(history) for history in runs])
-    ring = np.minimum(np.concatenate(known) / radius_m * RINGS, RINGS - 1).astype(np.int64)
-    return _mean(np.bincount(ring, share, RINGS), np.bincount(ring, minlength=RINGS))
+    heard, all_rounds = np.zeros(RINGS), np.zeros(RINGS)
+    for history, distance in zip(runs, known, strict=True):
+        ring = np.minimum(distance / radius_m * RINGS, RINGS - 1).astype(np.int64)
+        rounds = np.repeat(np.arange(len(history)), [len(ues) for ues in history.received])
+        received = ring[rounds % len(ring), np.concatenate(history.received)]
+        heard += np.bincount(received, minlength=RINGS)
+        all_rounds += np.bincount(ring.ravel(), minlength=RINGS) * len(history) / len(ring)
+    return _mean(heard, all_rounds)
 
 
 def distances_m(history: History) -> Numbers | None:
-    """``[ue]``: metres from the access point, if the record says where the UEs are."""
-    positions = history.info.positions_m
-    return None if positions is None else np.hypot(positions[:, 0], positions[:, 1])
+    """``[ue]``: metres from the access point, the mean over the rounds, if the record says."""
+    found = round_distances_m(history)
+    return None if found is None else np.asarray(found.mean(axis=0))
+
+
+def round_distances_m(history: History) -> Numbers | None:
+    """``[round, ue]`` where UEs move, ``[1, ue]`` where they stay; ``None`` if nobody knows."""
+    positions = history.positions_m
+    if positions is None:
+        stay = history.info.positions_m
+        return None if stay is None else np.hypot(stay[:, 0], stay[:, 1])[np.newaxis]
+    return np.hypot(positions[:, :, 0], positions[:, :, 1]).astype(np.float64)
 
 
 def cell_radius_m(scenario: Scenario) -> float | None:

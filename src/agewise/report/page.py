@@ -33,6 +33,8 @@ from agewise.version import __version__
 MOST_VARIATIONS = 12
 #: How many pictures say why in each setting of a sweep: near and far, and the ages.
 _WHY_OF_MANY = 2
+#: Where nobody needs more than others, or a run does not say who could be chosen, some are missing.
+_COUNTS = {1: "a picture", 2: "two pictures", 3: "three pictures"}
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 
 
@@ -84,14 +86,14 @@ def make_page(
     content = {
         "title": escape(f"Agewise: {name}"),
         "name": escape(name),
-        "question": escape(found.question),
+        "question": html.unbroken(escape(found.question)),
         "answer": escape(found.answer),
         "effect": _effect(drawn, rows),
         "missing": html.missing_list(missing(result)),
         "where": html.where(squares, shown[:MOST_VARIATIONS]),
         "choice": html.choice(shown, MOST_VARIATIONS),
         "hero": _each(drawn, _hero),
-        "idea": html.section("idea", "The idea in three pictures", html.IDEA, _idea(drawn)),
+        "idea": _idea(drawn),
         "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
         "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
         "claims": html.claims_list(claims_of(result, axis, points), claims_note(axis)),
@@ -112,6 +114,7 @@ def make_page(
         style=_colours() + _static("page.css"),
         version=escape(__version__),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        seeds=" ".join(seed for each in replays if each is not None for seed in each["rest"]),
     )
 
 
@@ -153,14 +156,20 @@ def _hero(setting: Setting, prefix: str) -> str:
     pair, others = maps[: len(setting.pair)], maps[len(setting.pair) :]
     text = _grid(pair, prefix) + html.age_key(setting.oldest)
     if others:
-        said = f"The same of {len(others)} other policies"
+        said = (
+            "The same of one other policy"
+            if len(others) == 1
+            else f"The same of {len(others)} other policies"
+        )
         text += f"<details><summary>{said}</summary>{_grid(others, prefix)}</details>"
     return text
 
 
 def _idea(drawn: list[Setting]) -> str:
     """Of the first setting: the idea is the same in all."""
-    return _grid(cards.idea(drawn[0]), "idea")
+    pictures = list(cards.idea(drawn[0]))
+    title = f"The idea in {_COUNTS[len(pictures)]}"
+    return html.section("idea", title, html.IDEA, _grid(pictures, "idea"))
 
 
 def _effect(drawn: list[Setting], rows: list[Row]) -> str:
@@ -223,8 +232,9 @@ def _shown(result: Result) -> list[Variation]:
 
 
 def _embedded(result: Result, replays: list[dict[str, Any] | None]) -> dict[str, Any]:
-    """What the scripts of the page draw."""
-    return {"policies": list(short_names(result.policies).values()), "replays": replays}
+    """What the scripts of the page draw at once; other seeds stand behind them, for later."""
+    first = [each and {name: x for name, x in each.items() if name != "rest"} for each in replays]
+    return {"policies": list(short_names(result.policies).values()), "replays": first}
 
 
 def _colours() -> str:

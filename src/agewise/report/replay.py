@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -23,45 +24,79 @@ MOST_BYTES = 700_000
 def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None:
     """The runs of the seed to look at and, packed apart, those of all other seeds.
 
-    Nothing where there is too much to draw. ``first`` and ``rest`` are gzip in base64 of a JSON
-    list with an entry a seed; ``rest`` is empty if that would be too much, or without
-    ``all_seeds``.
+    Nothing where there is too much to draw. ``first`` is the seed to look at and ``rest[i]`` that
+    of ``seeds[i]``, each as gzip in base64 of JSON; without ``all_seeds`` there are no others, and
+    of very many only the first.
     """
     scenario = setting.scenario
     owners = len(setting.runs) * setting.rounds * scenario.cell.subchannels
     if setting.ues > MOST_UES or owners > MOST_OWNERS:
         return None
     seeds = sorted({seed for runs in setting.runs.values() for seed in runs} - {setting.seed})
-    rest = _packed([_seed(setting, seed) for seed in seeds]) if all_seeds and seeds else ""
-    rest = rest if len(rest) <= MOST_BYTES else ""
+    rest = _others(setting, seeds if all_seeds else [])
     return {
         "seed": setting.seed,
-        "seeds": seeds if rest else [],
+        "seeds": seeds[: len(rest)],
         "ues": setting.ues,
         "subchannels": scenario.cell.subchannels,
         "rounds": setting.rounds,
         "compared": [setting.indices[name] for name in setting.pair],
-        "first": _packed([_seed(setting, setting.seed)]),
+        "first": _packed(_seed(setting, setting.seed)),
         "rest": rest,
     }
 
 
+def _others(setting: Setting, seeds: list[int]) -> list[str]:
+    """These seeds packed, as many of them as are not too much."""
+    packed, size = [], 0
+    for seed in seeds:
+        packed.append(_packed(_seed(setting, seed)))
+        size += len(packed[-1])
+        if size > MOST_BYTES:
+            return packed[:-1]
+    return packed
+
+
 def _seed(setting: Setting, seed: int) -> dict[str, Any]:
-    """The runs of one seed, with the places of its UEs in decimetres, if they are known."""
+    """The runs of one seed, with what says where its UEs are drawn.
+
+    The first places are in decimetres, and ``steps[round]`` how far each UE went since the round
+    before, x and y in turn, where UEs move. Where nobody knows the places, ``rank[ue]`` is the
+    place of each by its mean gain in round ``ranked``, the best first.
+    """
     runs = {name: runs[seed] for name, runs in setting.runs.items() if seed in runs}
-    positions = next(iter(runs.values())).info.positions_m
-    radius_m = numbers.cell_radius_m(setting.scenario)
-    known = positions is not None and radius_m is not None
+    history = next(iter(runs.values()))
+    return (
+        {"seed": seed}
+        | (_places(history, numbers.cell_radius_m(setting.scenario)) or _ranks(history))
+        | {"runs": [{"policy": setting.indices[name]} | _run(each) for name, each in runs.items()]}
+    )
+
+
+def _places(history: History, radius_m: float | None) -> dict[str, Any] | None:
+    """The places of the UEs in all rounds, and the radius of a cell that holds them."""
+    moved, stay = history.positions_m, history.info.positions_m
+    if stay is None:
+        return None
+    every = stay[np.newaxis] if moved is None else moved
+    farthest_m = float(np.hypot(every[:, :, 0], every[:, :, 1]).max(initial=1.0))
+    at = np.round(10 * every.astype(np.float64)).astype(np.int64)
+    steps = None if moved is None else np.diff(at, axis=0).reshape(len(at) - 1, -1).tolist()
     return {
-        "seed": seed,
-        "radius": round(10 * radius_m) if known and radius_m is not None else None,
-        "positions": np.round(10 * positions).astype(int).tolist()
-        if known and positions is not None
-        else None,
-        "runs": [
-            {"policy": setting.indices[name]} | _run(history) for name, history in runs.items()
-        ],
+        "radius": math.ceil(10 * max(radius_m or 0.0, farthest_m)),
+        "positions": at[0].tolist(),
+        "steps": steps,
     }
+
+
+def _ranks(history: History) -> dict[str, Any]:
+    """The order of the UEs by their channel, where one round of it is recorded."""
+    offer = history.offer
+    means = None if offer is None or offer.gain is None else offer.gain.mean(axis=1)
+    if offer is None or means is None or (means == means[0]).all():
+        return {"positions": None}
+    order = np.argsort(-means, kind="stable")
+    return {"positions": None, "rank": np.argsort(order).tolist(), "ranked": offer.t + 1}
 
 
 def _run(history: History) -> dict[str, Any]:
@@ -93,6 +128,6 @@ def _power_shares(history: History) -> Numbers:
     return np.divide(power, total, out=np.zeros_like(power), where=(owner >= 0) & (total > 0))
 
 
-def _packed(seeds: list[dict[str, Any]]) -> str:
-    text = json.dumps(seeds, separators=(",", ":"), allow_nan=False)
+def _packed(seed: dict[str, Any]) -> str:
+    text = json.dumps(seed, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode("ascii")

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.age import Form, f_alpha
 from agewise.experiment import Course, Measured, Result, as_columns
+from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey
 from agewise.report import numbers
 from agewise.report.numbers import Curves, Numbers, Variation
@@ -32,11 +34,31 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Who was chosen in a round: ``ages[ue]`` before it, who uploads, on how many subchannels."""
+    """Who was chosen in a round: ``ages[ue]`` before it, and who uploads."""
 
     ages: NDArray[np.int64]
     chosen: NDArray[np.int64]
-    subchannels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The UEs of a round by f(age) per subchannel needed, the highest first.
+
+    ``score[place]`` is that of the UE at a place, ``chosen`` are the places of those that upload,
+    ``owner[subchannel]`` is the place of its owner or -1, and ``gain[place, subchannel]`` are the
+    gains that were offered, if they are kept.
+    """
+
+    t: int
+    score: Numbers
+    chosen: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    gain: NDArray[np.float32] | None
+
+    @property
+    def first(self) -> int:
+        """How many of those that upload stand before the cut, which is after as many places."""
+        return int((self.chosen < self.chosen.size).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +226,7 @@ class Setting:
         return runs.get(self.seed) or next(iter(runs.values()))
 
     def distances_m(self, name: str) -> Numbers | None:
-        """``[ue]``: metres from the AP in that run, if the record says."""
+        """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
         return numbers.distances_m(self.history(name))
 
     @functools.cached_property
@@ -261,10 +283,11 @@ class Setting:
         The round is the one nearest to the middle in which the difference is large enough to see.
         """
         history = self.history(self.rival)
-        where = numbers.distances_m(history)
         owner, gain, power = history.owner, history.gain, history.power
+        places = numbers.round_distances_m(history)
         best: tuple[float, int, list[Need]] | None = None
         for t, scheduled in enumerate(history.scheduled):
+            where = None if places is None else places[t % len(places)]
             found = (_need(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
             needs = [need for need in found if need]
             if len(needs) < 2:
@@ -280,9 +303,39 @@ class Setting:
         """Who was chosen in round ``t`` of the run to look at."""
         history = self.history(name)
         before = history.ages[t - 1] if t else np.zeros(self.ues, np.int64)
-        chosen = history.scheduled[t]
-        held = np.bincount(history.owner[t][history.owner[t] >= 0], minlength=self.ues)[chosen]
-        return Choice(before, chosen, held)
+        return Choice(before, history.scheduled[t])
+
+    @functools.cached_property
+    def weighing(self) -> tuple[float, Form]:
+        """Alpha and form of the f_alpha by which ages are weighed.
+
+        They are those of the age-based policy of the pair, else those that the scenario names.
+        """
+        keys = {name: key for key, name in short_names(self.result.policies).items()}
+        for name in self.pair:
+            if keys[name].name == AgeBased.name:
+                policy = AgeBased(**keys[name].parameters)  # type: ignore[arg-type]
+                return policy.alpha, policy.form
+        return self.scenario.run.age_alpha, "paper"
+
+    def ranking(self, name: str) -> Ranking | None:
+        """The UEs of the round whose offer is recorded, in the run to look at."""
+        history = self.history(name)
+        offer = history.offer
+        if offer is None:
+            return None
+        choice, need = self.choice(name, offer.t), offer.need
+        weights = f_alpha(choice.ages, *self.weighing)
+        score = np.where(need > 0, weights / np.maximum(need, 1), 0.0)
+        order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), -score))
+        place = np.append(np.argsort(order), -1)  # the last is nobody's
+        return Ranking(
+            t=offer.t,
+            score=score[order],
+            chosen=np.sort(place[choice.chosen]),
+            owner=place[history.owner[offer.t]],
+            gain=None if offer.gain is None else offer.gain[order],
+        )
 
     def rows(self, table: list[Row]) -> dict[str, Row]:
         """Of the rows of the result's table those of this setting, by the policy's short name."""

@@ -86,9 +86,11 @@ def _masked(found: re.Match[str]) -> str:
     data = base64.b64encode(buffer.getvalue()).decode()
     at = " ".join(re.findall(r' ((?:transform|x|y|width|height)="[^"]*")', found[0]))
     image_tag = f'<image {at} preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
+    name = re.findall(r' id="([^"]*)"', found[0])[0]
+    low, high = ("weak", "strong") if name.startswith("gains") else ("fresh", "stale")
     return (
-        f'<mask id="mask">{image_tag}</mask><rect {at} class="fresh"/>'
-        f'<g mask="url(#mask)"><rect {at} class="stale"/></g>'
+        f'<mask id="mask-{name}">{image_tag}</mask><rect {at} class="{low}"/>'
+        f'<g mask="url(#mask-{name})"><rect {at} class="{high}"/></g>'
     )
 
 

@@ -80,7 +80,7 @@ def age_distribution(
     axis.set_xlabel("age after the last round (rounds)")
     axis.set_ylabel("share of UEs at most as old")
     axis.set_ylim(0.0, 1.02)
-    axis.set_xlim(0, oldest)
+    axis.set_xlim(0, 1.02 * oldest)  # so that a step at the end can be seen
     axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1 if on_page() else 2)
     return axis

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from agewise.report.draw.ages import MOST_PIXELS
 from agewise.report.numbers import Numbers
-from agewise.report.style import colour, ink, new_axis
+from agewise.report.style import colour, ink, new_axis, on_page
 
 
 def water_filling(ues: Sequence[tuple[str, Numbers, Numbers]], axis: Axes | None = None) -> Axes:
@@ -51,41 +54,80 @@ def water_filling(ues: Sequence[tuple[str, Numbers, Numbers]], axis: Axes | None
     return axis
 
 
-def chosen_ages(
-    ages: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    subchannels: NDArray[np.int64],
-    axis: Axes | None = None,
-    *,
-    index: int = 0,
+def ranked_scores(
+    score: Numbers, chosen: NDArray[np.int64], axis: Axes | None = None, *, index: int = 0
 ) -> Axes:
-    """Draw ``ages[ue]`` before a round, the oldest first; those of the ``chosen`` in colour.
+    """Draw ``score[place]``, highest first, and in colour those at the places ``chosen``.
 
-    ``subchannels[chosen]`` stands over each of these, if it is not one.
+    The cut is behind as many places as were chosen.
     """
     axis = axis or new_axis(1.8)
-    order = np.argsort(-ages, kind="stable")
-    on = np.isin(order, chosen)
-    places = np.arange(order.size)
-    tall = ages[order] + 0.12  # so that an age of 0 can be seen
+    places = np.arange(score.size)
+    tall = score + 0.03 * max(1e-9, float(score.max(initial=0.0)))  # so that 0 can be seen
     axis.stairs(
-        tall, np.arange(order.size + 1) - 0.5, fill=True, color=ink("others"), alpha=0.5,
+        tall, np.arange(score.size + 1) - 0.5, fill=True, color=ink("others"), alpha=0.5,
         label="waits",
     )  # fmt: skip
-    axis.bar(places[on], tall[on], width=1.0, color=colour(index), linewidth=0, label="uploads")
-    held = dict(zip(chosen.tolist(), subchannels.tolist(), strict=True))
-    for place in places[on]:
-        ue = int(order[place])
-        if held[ue] == 1:
-            continue
-        axis.annotate(
-            str(held[ue]), (place, ages[ue]), xytext=(0, 2), textcoords="offset points",
-            ha="center", va="bottom", fontsize="x-small", color=ink("ink"),
-        )  # fmt: skip
-    axis.set_xlim(-0.6, order.size - 0.4)
-    axis.set_xlabel("UEs, the longest unheard first")
-    axis.set_ylabel("age (rounds)")
+    axis.bar(
+        places[chosen], tall[chosen], width=1.0, color=colour(index), linewidth=0, label="uploads"
+    )
+    axis.axvline(
+        chosen.size - 0.5, color=ink("ink"), linewidth=1.0, linestyle="--", label="_the cut"
+    )
+    axis.annotate(
+        f"cut after {chosen.size}", (chosen.size - 0.5, 1.0), xycoords=("data", "axes fraction"),
+        xytext=(4, -2), textcoords="offset points", va="top", fontsize="small", color=ink("ink"),
+    )  # fmt: skip
+    axis.set_xlim(-0.6, score.size - 0.4)
+    axis.set_ylim(0.0, 1.18 * max(float(tall.max(initial=0.0)), 1e-9))
+    axis.set_xlabel("UEs by f(age) per subchannel")
+    axis.set_ylabel("f(age) / need")
+    axis.yaxis.set_major_locator(MaxNLocator(3))
     axis.grid(visible=False, axis="x")
-    axis.margins(y=0.18)
     axis.legend(loc="upper right")
     return axis
+
+
+def offered_gains(
+    gain: NDArray[np.float32], place: NDArray[np.int64], axis: Axes | None = None, *, index: int = 0
+) -> Axes:
+    """Draw ``gain[place, subchannel]`` in dB, with what was given to whom on top.
+
+    ``place[subchannel]`` is the place of its owner, -1 without one.
+    """
+    axis = axis or new_axis(1.2)
+    places, subchannels = gain.shape
+    shown = gain[:: -(-places // MOST_PIXELS)].T
+    image = axis.imshow(
+        _levels(shown), cmap=gain_colours(), vmin=0.0, vmax=1.0, origin="lower", aspect="auto",
+        interpolation="none", extent=(-0.5, places - 0.5, 0.5, subchannels + 0.5),
+    )  # fmt: skip
+    image.set_gid(f"gains-{index}")
+    held = np.flatnonzero(place >= 0)
+    axis.plot(
+        place[held], held + 1, linestyle="", marker="s", markersize=2.6, color=colour(index),
+        markeredgewidth=0,
+    )  # fmt: skip
+    axis.set_xlim(-0.6, places - 0.4)
+    axis.yaxis.set_major_locator(MaxNLocator(2, integer=True))
+    axis.set_ylabel("subch.")
+    axis.set_xlabel("UEs by f(age) per subchannel")
+    axis.grid(visible=False)
+    return axis
+
+
+def gain_colours() -> Colormap:
+    """From weak to strong; in the page grey levels, which its style sheet gives their colours."""
+    ends = ["black", "white"] if on_page() else ["white", ink("soft")]
+    return LinearSegmentedColormap.from_list("gains", ends)
+
+
+def _levels(gain: NDArray[np.float32]) -> Numbers:
+    """Gains on a scale of dB from 0 to 1; gains of 0 are weakest."""
+    usable = gain > 0
+    if not usable.any():
+        return np.zeros(gain.shape)
+    with np.errstate(divide="ignore"):
+        decibels = 10.0 * np.log10(gain.astype(np.float64))
+    low, high = np.percentile(decibels[usable], [5, 95])
+    return np.asarray(np.clip((decibels - low) / max(high - low, 1e-9), 0.0, 1.0))

@@ -43,6 +43,17 @@ if (chooser) {
   addEventListener("load", showSetting);
 }
 
+// Once the replay is there, sections that were not laid out yet are, one at a time.
+document.addEventListener("replay", () => {
+  const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50));
+  const sections = [...document.querySelectorAll("section")];
+  const next = () => {
+    sections.shift().classList.add("laid");
+    if (sections.length) idle(next); else document.documentElement.dataset.whole = "";
+  };
+  idle(next);
+}, { once: true });
+
 async function copyText(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);

@@ -20,6 +20,52 @@ function html(name, attributes, parent, text) {
   return element;
 }
 
+// How far from the middle of the picture UEs are drawn at most.
+const REACH = 104;
+
+// Where the UEs of a seed are drawn: track[round][2 ue], [2 ue + 1], of one round if they stay;
+// what a title says of a place, and what the page says of all.
+function layoutOf(seed, ues) {
+  if (seed.positions) return onMap(seed);
+  return seed.rank ? byChannel(seed) : inRows(ues);
+}
+
+function onMap({ positions, steps, radius }) {
+  const scale = REACH / radius;
+  let now = positions.flat();
+  const at = [now, ...(steps ?? []).map((step) => (now = now.map((value, i) => value + step[i])))];
+  const metres = (ue, t) => Math.hypot(...at[Math.min(t, at.length - 1)].slice(2 * ue, 2 * ue + 2)) / 10;
+  return {
+    track: at.map((values) => Float32Array.from(values, (value, i) => (i % 2 ? -scale : scale) * value)),
+    where: (ue, t) => `, ${metres(ue, t).toFixed(0)} m away`,
+    radius: radius / 10, centred: true,
+    said: `The cell is drawn to scale.${steps ? " The phones move: each is where it was in the round." : ""}`,
+  };
+}
+
+// A spiral, in which the place of a UE says how good its channel is.
+function byChannel({ rank, ranked }) {
+  const at = rank.flatMap((place) => {
+    const far = 14 + (REACH - 18) * Math.sqrt((place + 0.5) / rank.length), angle = 2.39996 * place;
+    return [far * Math.cos(angle), far * Math.sin(angle)];
+  });
+  return {
+    track: [Float32Array.from(at)], where: (ue) => `, channel number ${rank[ue] + 1} of ${rank.length}`, centred: true,
+    said: "The runs do not say where the phones are. The better the mean gain of a phone in round " +
+      `${ranked}, the nearer to the access point it is drawn.`,
+  };
+}
+
+function inRows(ues) {
+  const columns = Math.ceil(Math.sqrt(ues));
+  const middle = (i) => 2 * REACH * (i + 0.5) / columns - REACH;
+  const at = Array.from({ length: ues }, (_, ue) => [middle(ue % columns), middle(Math.floor(ue / columns))]);
+  return {
+    track: [Float32Array.from(at.flat())], where: () => "", centred: false,
+    said: "The runs do not say where the phones are, so they stand in rows by their number.",
+  };
+}
+
 class PolicyView {
   constructor(run, cell, parent) {
     this.run = run;
@@ -36,28 +82,44 @@ class PolicyView {
   }
 
   #drawCell(stage) {
-    const { positions, radius, ues } = this.cell;
+    const { layout, ues } = this.cell;
     this.map = svg("svg", { class: "cell", viewBox: "-108 -108 216 216", role: "img" }, stage);
-    if (positions) {
-      svg("circle", { class: "disc", r: 104 }, this.map);
-      for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: 26 * part }, this.map);
+    if (layout.radius) {
+      svg("circle", { class: "disc", r: REACH }, this.map);
+      for (const part of [1, 2, 3]) svg("circle", { class: "ring", r: REACH / 4 * part }, this.map);
     }
     this.links = svg("g", {}, this.map);
     this.phones = svg("g", {}, this.map);
     const size = Math.max(1.2, Math.min(4.4, 36 / Math.sqrt(ues)));
-    const places = positions ? positions.map(([x, y]) => [104 * x / radius, -104 * y / radius])
-      : inRows(ues);
-    this.dots = places.map(([cx, cy], ue) => {
-      const link = positions ? svg("line", { x2: cx, y2: cy, "data-owner": ue }, this.links) : null;
-      const dot = svg("circle", { cx, cy, r: size, "data-ue": ue, "data-owner": ue }, this.phones);
-      const where = positions ? `, ${(Math.hypot(...positions[ue]) / 10).toFixed(0)} m away` : "";
-      return { dot, link, size, title: svg("title", {}, dot), name: `UE ${ue}${where}` };
+    this.dots = Array.from({ length: ues }, (_, ue) => {
+      const link = layout.centred ? svg("line", { "data-owner": ue }, this.links) : null;
+      const dot = svg("circle", { r: size, "data-ue": ue, "data-owner": ue }, this.phones);
+      return { dot, link, size, title: svg("title", {}, dot) };
     });
-    if (!positions) return;
-    const ap = svg("g", { class: "ap" }, this.map);
-    svg("path", { d: "M0 -8 L7 6 L-7 6 Z" }, ap);
-    svg("title", {}, ap).textContent = "access point";
-    svg("text", { x: 0, y: 101, class: "scale" }, this.map).textContent = `${radius / 10} m`;
+    if (layout.centred) {
+      const ap = svg("g", { class: "ap" }, this.map);
+      svg("path", { d: "M0 -8 L7 6 L-7 6 Z" }, ap);
+      svg("title", {}, ap).textContent = "access point";
+    }
+    if (layout.radius) svg("text", { x: 0, y: 101, class: "scale" }, this.map).textContent = `${layout.radius} m`;
+    this.placed = null;
+  }
+
+  // The UEs where they are in a round, or on the way to the next one, as the fraction says.
+  place(at) {
+    const { track } = this.cell.layout;
+    const from = track[Math.min(Math.floor(at), track.length - 1)];
+    if (this.placed === from && track.length === 1) return;
+    const to = track[Math.min(Math.floor(at) + 1, track.length - 1)], share = at - Math.floor(at);
+    this.placed = from;
+    this.dots.forEach(({ dot, link }, ue) => {
+      const x = from[2 * ue] + share * (to[2 * ue] - from[2 * ue]);
+      const y = from[2 * ue + 1] + share * (to[2 * ue + 1] - from[2 * ue + 1]);
+      dot.setAttribute("cx", x);
+      dot.setAttribute("cy", y);
+      link?.setAttribute("x2", x);
+      link?.setAttribute("y2", y);
+    });
   }
 
   #drawSide(stage) {
@@ -97,7 +159,8 @@ class PolicyView {
     const ages = run.ages[t], owners = run.owner[t], powers = run.power[t];
     const on = new Set(owners.filter((ue) => ue >= 0));
     this.panel.dataset.round = t + 1;
-    this.dots.forEach((each, ue) => this.#showDot(each, ages[ue], on.has(ue)));
+    this.place(t);
+    this.dots.forEach((each, ue) => this.#showDot(each, `UE ${ue}${cell.layout.where(ue, t)}`, ages[ue], on.has(ue)));
     this.slots.forEach((each, n) => this.#showSlot(each, n, owners[n], powers[n], ages));
     const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
     const accuracy = lastKnown(run.accuracy, t);
@@ -109,7 +172,7 @@ class PolicyView {
     this.#showAccuracy(t, rivals, range);
   }
 
-  #showDot({ dot, link, size, title, name }, age, on) {
+  #showDot({ dot, link, size, title }, name, age, on) {
     dot.setAttribute("class", `ue age${ageClass(age)}${on ? " on" : ""}`);
     dot.setAttribute("r", on ? Math.max(size * 1.45, 2.6) : size);
     if (on) this.phones.append(dot); // over those that wait
@@ -149,14 +212,6 @@ class PolicyView {
     const same = this.panel.querySelectorAll(`[data-owner="${owner}"]`);
     for (const each of same) each.classList.add("hot");
   }
-}
-
-// Where UEs are drawn if nobody knows where they are: row by row in the order of their numbers.
-function inRows(ues) {
-  const columns = Math.ceil(Math.sqrt(ues));
-  const middle = (i) => 208 * (i + 0.5) / columns - 104;
-  return Array.from({ length: ues }, (_, ue) =>
-    [middle(ue % columns), middle(Math.floor(ue / columns))]);
 }
 
 function lastKnown(values, t) {

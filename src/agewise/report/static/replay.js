@@ -4,9 +4,8 @@
   const root = document.getElementById("replay");
   const note = document.getElementById("replay-note");
   const still = document.querySelector(".still");
+  const quiet = matchMedia("(prefers-reduced-motion: reduce)");
   const SPEEDS = [1, 2, 4, 8, 16];
-  const PLACES = "The cell is drawn to scale.";
-  const ROWS = "The runs do not say where the phones are, so they stand in rows by their number.";
   const NONE = "There are too many phones, rounds or policies to replay them here.";
   const state = { t: 0, timer: null, views: [], cell: null, runs: [], shown: null };
 
@@ -73,8 +72,9 @@
     pause();
     const packed = PAGE.replays[currentSetting()];
     root.hidden = !packed;
+    still.classList.toggle("shown", !packed);
     if (!packed) { note.textContent = NONE; return; }
-    const [first] = await unpack(packed.first);
+    const first = await unpack(packed.first);
     state.cell = { ...packed, loaded: new Map([[first.seed, first]]) };
     slider.max = packed.rounds;
     const seeds = [packed.seed, ...packed.seeds].sort((a, b) => a - b);
@@ -82,7 +82,6 @@
       each === packed.seed ? `${each} (median)` : `${each}`)));
     seed.value = packed.seed;
     seedLabel.hidden = seeds.length < 2;
-    still.hidden = true;
     await chooseSeed(packed.seed);
     document.documentElement.dataset.replay = "ready";
   }
@@ -90,17 +89,18 @@
   async function chooseSeed(number) {
     const { cell } = state;
     if (!cell.loaded.has(number)) {
-      for (const each of await unpack(cell.rest)) cell.loaded.set(each.seed, each);
+      const others = document.getElementById("seeds").textContent.split(" ");
+      cell.loaded.set(number, await unpack(others[cell.seeds.indexOf(number)]));
     }
     const chosen = cell.loaded.get(number);
-    Object.assign(cell, { positions: chosen.positions, radius: chosen.radius, seed: number });
+    chosen.layout ??= layoutOf(chosen, cell.ues);
+    Object.assign(cell, { layout: chosen.layout, seed: number });
     for (const run of chosen.runs) {
-      if (!run.ages) agesOf(run, cell.ues);
       run.name = PAGE.policies[run.policy];
       run.colour = `var(--p${run.policy % 7})`;
     }
     state.runs = chosen.runs;
-    note.textContent = chosen.positions ? PLACES : ROWS;
+    note.textContent = chosen.layout.said;
     const known = state.runs.map((run) => run.name);
     const wanted = [...(state.shown ?? cell.compared.map((index) => PAGE.policies[index]))];
     const found = wanted.filter((name) => known.includes(name));
@@ -125,8 +125,9 @@
     const names = [...choice.querySelectorAll("input:checked")].map((box) => box.value);
     panels.replaceChildren();
     panels.dataset.count = names.length;
-    state.views = state.runs.filter((run) => names.includes(run.name))
-      .map((run) => new PolicyView(run, state.cell, panels));
+    const shown = state.runs.filter((run) => names.includes(run.name));
+    for (const run of shown) if (!run.ages) agesOf(run, state.cell.ues);
+    state.views = shown.map((run) => new PolicyView(run, state.cell, panels));
     state.shown = state.shown === null ? null : names;
   }
 
@@ -158,16 +159,33 @@
   function start() {
     if (state.t + 1 >= state.cell.rounds) move(0);
     output.setAttribute("aria-live", "off");
+    const period = 1000 / Number(speed.value);
+    state.since = performance.now();
     state.timer = setInterval(() => {
+      state.since = performance.now();
       move(state.t + 1);
       tell();
       if (state.t + 1 >= state.cell.rounds) pause();
-    }, 1000 / Number(speed.value));
+    }, period);
+    if (state.cell.layout.track.length > 1 && !quiet.matches) glide(period);
     label();
+  }
+
+  // Phones that move are on their way between two rounds, until the replay is paused.
+  function glide(period) {
+    const { timer } = state;
+    const step = (now) => {
+      if (state.timer !== timer) return;
+      const share = Math.min(Math.max((now - state.since) / period, 0), 0.999);
+      for (const view of state.views) view.place(state.t + share);
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
   }
 
   function pause() {
     clearInterval(state.timer);
+    if (state.timer) for (const view of state.views) view.place(state.t);
     state.timer = null;
     output.setAttribute("aria-live", "polite");
     label();
@@ -196,6 +214,7 @@
 
   choice.addEventListener("change", () => { arrange(); show(); });
   document.addEventListener("goto", ({ detail: round }) => { if (state.cell) go(round - 1); });
-  document.addEventListener("setting", () => { state.shown = null; load(); });
-  if (!chooser) load();
+  const begin = () => load().finally(() => document.dispatchEvent(new Event("replay")));
+  document.addEventListener("setting", () => { state.shown = null; begin(); });
+  if (!chooser) begin();
 })();
