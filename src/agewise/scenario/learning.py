@@ -4,7 +4,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
+from agewise.scenario.section import (
+    LARGE,
+    MOST,
+    MOST_STEPS,
+    ByName,
+    Options,
+    RelativeTo,
+    Section,
+)
 from agewise.scenario.timing import Compression, NoCompression
 
 #: Units of a layer, and hidden layers, at most.
@@ -26,8 +34,6 @@ class Synthetic(Section):
 
 #: What stands in the file for a feature: the number itself, or a pixel of 0 to 255.
 Scaling = Literal["as-is", "pixels"]
-RelativeTo = Literal["working-folder", "scenario-file"]
-_RELATIVE_TO = "where a relative path starts: this folder, or that of the scenario's TOML file"
 
 
 class IdxFolder(Section):
@@ -35,7 +41,7 @@ class IdxFolder(Section):
 
     kind: Literal["idx"] = "idx"
     path: str = Field(description="the folder")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
 
 
 class NpzFile(Section):
@@ -43,7 +49,7 @@ class NpzFile(Section):
 
     kind: Literal["npz"] = "npz"
     path: str = Field(description="the file")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
     scaling: Scaling = Field(
         default="as-is",
         description="pixels divides features by 255, as is always done with arrays of bytes",
@@ -55,7 +61,7 @@ class Table(Section):
 
     kind: Literal["table"] = "table"
     path: str = Field(description="the file")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
     label_column: str = Field(description="the column to predict")
     test_fraction: float = Field(gt=0, lt=1, description="the share of rows kept for testing")
     test_rows: Literal["last", "first"] = Field(
@@ -78,6 +84,7 @@ class FashionMnist(Section):
         default="/usr/share/datasets/fashion-mnist",
         description="the folder of the four IDX files, as Debian's package has it",
     )
+    relative_to: RelativeTo = "working-folder"
 
 
 class Cifar10(Section):
@@ -85,6 +92,7 @@ class Cifar10(Section):
 
     kind: Literal["cifar-10"] = "cifar-10"
     path: str = Field(description="the unpacked folder, cifar-10-batches-py")
+    relative_to: RelativeTo = "working-folder"
 
 
 class Femnist(Section):
@@ -92,6 +100,7 @@ class Femnist(Section):
 
     kind: Literal["femnist"] = "femnist"
     path: str = Field(description="the folder with LEAF's folders train and test")
+    relative_to: RelativeTo = "working-folder"
 
 
 class Clients(Section):
@@ -269,6 +278,7 @@ class Torch(Section):
     source: str | None = Field(
         default=None, description="your own: file.py:function, which makes the module"
     )
+    relative_to: RelativeTo = "working-folder"
     arguments: Options = Field(
         default=Options.model_validate({}),
         description="what the function that makes the module is called with",
