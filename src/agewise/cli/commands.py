@@ -395,10 +395,10 @@ def traffic_command(
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
     scenario = scenario_of(source, changes)
-    with agewise.experiment.progress.progress(rounds, quiet=quiet, what="slots") as shown:
+    with agewise.experiment.progress.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
 
         def count(done: int) -> None:
-            shown.rounds = shown.done = done
+            shown.reach(done, done)
 
         traffic = agewise.schedule_traffic(
             scenario, policy, rounds, arrivals=arrivals, seed=seed, progress=count

@@ -5,23 +5,23 @@ import functools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from agewise.engines import Engine, Inline, Local, make_engine
+from agewise.experiment.counting import Counts, compute_group, shared_counts
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
 from agewise.experiment.forecast import expected_of
 from agewise.experiment.loggers import Logged, Logger, make_loggers
-from agewise.experiment.progress import progress, say
+from agewise.experiment.progress import Progress, progress, say
 from agewise.experiment.result import Result
 from agewise.experiment.runs import (
     Failure,
     OnRound,
     Plan,
     Run,
-    compute_all,
     product,
     with_same_samples,
 )
@@ -254,12 +254,19 @@ def _require_any(failures: list[Failure], count: int) -> None:
 def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failure]:
     """Compute these runs and keep what comes of them; those that failed."""
     failures = []
-    compute = functools.partial(compute_all, on_round=work.on_round, fail_fast=work.fail_fast)
-    expected_s, _ = expected_of(missing, work.engine)
-    with progress(len(missing), quiet=work.quiet, expected_s=expected_s) as counted:
+    groups = list(enumerate(with_same_samples(missing)))
+    with _progress_of(missing, len(groups), work) as (counted, counts):
+        compute = functools.partial(
+            compute_group,
+            on_round=work.on_round,
+            fail_fast=work.fail_fast,
+            place=None if counts is None else counts.place,
+        )
         try:
-            for group, outcomes in work.engine.run(compute, with_same_samples(missing)):
-                for one, outcome in zip(group, outcomes, strict=False):
+            for (number, runs), outcomes in work.engine.run(compute, groups):
+                if counts is not None:
+                    counts.forget(number)
+                for one, outcome in zip(runs, outcomes, strict=False):
                     counted.advance(one.scenario.run.rounds)
                     if isinstance(outcome, bytes):
                         folder.keep(one, outcome)
@@ -275,3 +282,24 @@ def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failur
                 folder.log(why)
             raise
     return failures
+
+
+@contextlib.contextmanager
+def _progress_of(
+    missing: list[Run], groups: int, work: _Work
+) -> Iterator[tuple[Progress, Counts | None]]:
+    """Progress over these runs, and where the engine's processes count rounds, if they can."""
+    expected_s, _ = expected_of(missing, work.engine)
+    rounds = sum(run.scenario.run.rounds for run in missing)
+    with contextlib.ExitStack() as stack:
+        counts = None
+        if not work.quiet and isinstance(work.engine, Inline | Local):  # on this very machine
+            counts = stack.enter_context(shared_counts(groups))
+        shown = progress(
+            len(missing),
+            rounds,
+            quiet=work.quiet,
+            expected_s=expected_s,
+            underway=None if counts is None else counts.total,
+        )
+        yield stack.enter_context(shown), counts
