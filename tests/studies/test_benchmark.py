@@ -7,7 +7,6 @@ import pytest
 
 import agewise
 from agewise import PolicyKey, Scenario, benchmark, statistics
-from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
 from agewise.studies import aggregations, benchmark_page, benchmark_scenarios, ranking
@@ -181,9 +180,8 @@ def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
 
 
 def test_aggregations_are_compared_with_the_average(made, tmp_path):
-    table = aggregations.compare_aggregations(
-        ["plain"], [0, 1], tmp_path, make_engine("inline", None, None), quiet=True
-    )
+    options = {"engine": "inline", "quiet": True}
+    table = aggregations.compare_aggregations(["plain"], [0, 1], tmp_path, options)
     rows = table.table("plain").to_dicts()
     assert len(rows) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
     scores = table.scores["plain"]

@@ -133,7 +133,7 @@ def run_command(
     folder = out or default_out("run", source, scenario)
     if dry_run:
         plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
-        say_forecast(plan, folder, engine or ("inline" if live else "local"), workers)
+        say_forecast({folder: plan}, folder, engine or ("inline" if live else "local"), workers)
         return
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
@@ -207,7 +207,7 @@ def compare_command(
     folder = out or default_out("compare", name, scenario)
     if dry_run:
         plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
-        say_forecast(plan, folder, engine, workers)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     result = agewise.compare(
         scenario,
@@ -264,7 +264,7 @@ def sweep_command(
     if dry_run:
         combinations = agewise.experiment.product(varied)
         plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
-        say_forecast(plan, folder, engine, workers)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     result = agewise.sweep(
         scenario,

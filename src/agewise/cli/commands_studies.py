@@ -16,6 +16,8 @@ from agewise.cli.options import (
     DryRun,
     EngineName,
     Every,
+    Force,
+    Log,
     Out,
     Over,
     Points,
@@ -68,6 +70,8 @@ def reproduce_command(
     address: Address = None,
     quiet: Quiet = False,
     dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the paper's figure and say which of its claims hold.
@@ -84,12 +88,8 @@ def reproduce_command(
         else default_out(kind, source or "paper", scenario)
     )
     if dry_run:
-        say_forecast(
-            agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map),
-            folder,
-            engine,
-            workers,
-        )
+        plan = agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     if whole_map:
         if explain or shown != printing.Shown():
@@ -103,6 +103,8 @@ def reproduce_command(
             workers=workers,
             address=address,
             quiet=quiet,
+            force=force,
+            loggers=log or (),
         )
         printing.print_map(gains, as_json=as_json)
         result = gains.result
@@ -117,6 +119,8 @@ def reproduce_command(
             workers=workers,
             address=address,
             quiet=quiet,
+            force=force,
+            loggers=log or (),
         )
         printing.print_reproduction(study, as_json=as_json, shown=shown)
         result = study.result
@@ -161,6 +165,9 @@ def gap_command(
     workers: Workers = None,
     address: Address = None,
     quiet: Quiet = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
@@ -177,9 +184,15 @@ def gap_command(
         if scenario == default
         else default_out("gap", source or "paper", scenario)
     )
+    chosen = policies or agewise.studies.GAP_POLICIES
+    if dry_run:
+        solved = agewise.studies.with_optimum(scenario, every, work_limit)
+        plan = agewise.studies.gap_plan(solved, chosen, varied or None, seeds)
+        say_forecast({folder: plan}, folder, engine, workers)
+        return
     study = agewise.gap(
         scenario,
-        policies or agewise.studies.GAP_POLICIES,
+        chosen,
         varied or None,
         seeds,
         folder,
@@ -189,6 +202,8 @@ def gap_command(
         workers=workers,
         address=address,
         quiet=quiet,
+        force=force,
+        loggers=log or (),
     )
     printing.print_gap(study, as_json=as_json)
 
@@ -222,6 +237,9 @@ def benchmark_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Run every policy on the benchmark's fixed scenarios, and say what each gains.
@@ -231,6 +249,12 @@ def benchmark_command(
 
     Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
     """
+    if dry_run:
+        planned = agewise.studies.BenchmarkPlan.of(
+            policies or None, scenarios or None, seeds, every, baseline
+        )
+        say_forecast(planned.by_folder(out), out, engine, workers)
+        return
     study = agewise.benchmark(
         policies or None,
         scenarios or None,
@@ -243,6 +267,8 @@ def benchmark_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        force=force,
+        loggers=log or (),
     )
     printing.print_benchmark(study, as_json=as_json)
     if write is not None:

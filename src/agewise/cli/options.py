@@ -1,6 +1,7 @@
 """Options that several commands share, and what they mean."""
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -223,11 +224,11 @@ def with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | No
 
 
 def say_forecast(
-    plan: "agewise.experiment.Plan", out: Path, engine: str, workers: int | None
+    plans: "Mapping[Path, agewise.experiment.Plan]", out: Path, engine: str, workers: int | None
 ) -> None:
-    """What the command would do, for --dry-run."""
+    """What the command would do, for --dry-run: these plans, each in its folder."""
     runner = agewise.engines.make_engine(engine, workers)
-    printing.say(str(agewise.experiment.forecast(plan, out, runner)))
+    printing.say(str(agewise.experiment.forecast_all(plans, out, runner)))
 
 
 def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:

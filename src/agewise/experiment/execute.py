@@ -48,23 +48,30 @@ class _Work(NamedTuple):
     logged: Logged
 
 
-class Options(TypedDict, total=False):
-    """How an experiment is carried out; what is left out has the default in brackets.
+class StudyOptions(TypedDict, total=False):
+    """How a study is carried out, which needs all its runs; defaults are in brackets.
 
     ``engine`` says where the runs happen ("local"), with so many ``workers`` if it is local (one
     per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
-    ``fail_fast`` stops at the first run that fails (False); ``force`` begins a folder anew that
-    holds another experiment (False); ``loggers`` get every finished run: csv, tensorboard, wandb,
-    trackio or objects of your own (none).
+    ``force`` begins a folder anew that holds another experiment (False); ``loggers`` get every
+    finished run: csv, tensorboard, wandb, trackio or objects of your own (none).
     """
 
     engine: str | Engine
     workers: int | None
     address: str | None
     quiet: bool
-    fail_fast: bool
     force: bool
     loggers: Sequence[Logger | str]
+
+
+class Options(StudyOptions, total=False):
+    """How an experiment is carried out: as a study, and whether it goes on without failed runs.
+
+    ``fail_fast`` stops at the first run that fails (False).
+    """
+
+    fail_fast: bool
 
 
 def run(
@@ -130,16 +137,8 @@ def sweep(
 def _carry_out(
     plan: Plan, out: Path | str | None, options: Options, on_round: OnRound | None = None
 ) -> Result:
-    unknown = [name for name in options if name not in Options.__annotations__]
-    if unknown:
-        raise TypeError(
-            f"there is no option {unknown[0]!r}; there are {', '.join(Options.__annotations__)}"
-        )
-    usual = "local" if on_round is None else "inline"
-    given = options.get("engine")  # an engine object may be empty, and false
-    engine = make_engine(
-        usual if given is None else given, options.get("workers"), options.get("address")
-    )
+    _require_known(options, Options.__optional_keys__)
+    engine = engine_of(options, "local" if on_round is None else "inline")
     if on_round is not None and not isinstance(engine, Inline):
         raise ValueError(
             "on_round needs the runs in this process: leave out engine, or give inline"
@@ -154,6 +153,26 @@ def _carry_out(
         force=options.get("force", False),
         loggers=options.get("loggers") or (),
     )
+
+
+def execute_study(plan: Plan, out: Path | str, options: StudyOptions) -> Result:
+    """The result of all runs of a plan; the first that fails ends it."""
+    _require_known(options, StudyOptions.__optional_keys__)
+    return _carry_out(plan, out, {**options, "fail_fast": True})
+
+
+def engine_of(options: StudyOptions, usual: str = "local") -> Engine:
+    """The engine that the options name."""
+    given = options.get("engine")  # an engine object may be empty, and false
+    return make_engine(
+        usual if given is None else given, options.get("workers"), options.get("address")
+    )
+
+
+def _require_known(options: StudyOptions, known: Iterable[str]) -> None:
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
 
 
 def execute(
@@ -223,7 +242,7 @@ def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
 
 def _warn_of_length(runs: list[Run]) -> None:
     """Say so if the runs will take days: nobody should wait for years without knowing."""
-    days = sum(expected_seconds(run.scenario) for run in runs) / 86_400
+    days = sum(expected_seconds(run.scenario, run.policy) for run in runs) / 86_400
     if days > 1:
         length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
         say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
