@@ -4,6 +4,9 @@ import contextlib
 import inspect
 import io
 import json
+import os
+import resource
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.cli import app, main
+from agewise.cli import app, completion, main
 from agewise.cli.options import split_values, variations_of
 from agewise.resources import expected_seconds
 from tests.scenarios import tiny
@@ -545,6 +548,81 @@ def test_the_optimum_is_a_part_of_the_time_that_is_expected():
     assert limited - plain == pytest.approx(5 * 0.001)
     optimal = agewise.policies.make_policy("optimal")
     assert expected_seconds(paper, optimal) - plain == pytest.approx(50 * 0.2)
+
+
+def test_what_shells_offer_is_what_there_is():
+    """Written down, or read from files, so that no shell waits for compiled modules."""
+    assert completion.policy_names() == agewise.policies.names()
+    assert completion.preset_names() == agewise.scenario.presets()
+    for words, known in (
+        (completion.ENGINES, agewise.engines.NAMES),
+        (completion.LOGGERS, agewise.experiment.loggers.NAMES),
+        (completion.AXES, agewise.statistics.AXES),
+        (completion.FIGURES, agewise.report.figures.KINDS),
+        (completion.BENCHMARKS, agewise.studies.benchmark_scenarios.SCENARIOS),
+    ):
+        assert words == tuple(known)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("comp", ["compare"]),
+        ("compare --dry", ["--dry-run"]),
+        ("compare weak", ["weak-edge"]),
+        ("compare paper -p max", ["max-pack", "max-pack-exact", "max-weight"]),
+        ("gap --log t", ["tensorboard", "trackio"]),
+        ("benchmark --scenario urban", ["urban-micro", "urban-macro"]),
+        ("figure runs/x tr", ["trade-off"]),
+        ("show runs/x --over j", ["joules"]),
+    ],
+)  # fmt: skip
+def test_a_shell_completes(line, offered, monkeypatch, capsys):
+    """Through the command itself, as the script of `agewise --show-completion bash` calls it."""
+    words = f"agewise {line}"
+    monkeypatch.setenv("_AGEWISE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.split() == offered
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_takes_the_script_that_is_shown(tmp_path):
+    """Sourced by bash, it completes a policy by calling the command again."""
+    (tmp_path / "agewise").write_text(f'#!/bin/sh\nexec {sys.executable} -m agewise "$@"\n')
+    (tmp_path / "agewise").chmod(0o755)
+    script = (
+        'eval "$(agewise --show-completion bash)"\n'
+        "COMP_WORDS=(agewise run -p rou); COMP_CWORD=3\n"
+        '_agewise_completion agewise && echo "${COMPREPLY[@]}"'
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    run = subprocess.run(
+        [shutil.which("bash"), "-c", script], capture_output=True, text=True, check=False,
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    assert run.stdout.split() == ["round-robin"], run.stderr
+
+
+def test_help_and_completion_take_less_than_half_a_second():
+    """Of one core, the best of three each: a loaded machine must not fail it."""
+    asked = os.environ | {"_AGEWISE_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    for arguments, environment in (
+        (["--help"], None),
+        (["compare", "--help"], None),
+        ([], asked | {"COMP_WORDS": "agewise compare -p "}),
+    ):
+        taken = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            command = [sys.executable, "-m", "agewise", *arguments]
+            subprocess.run(command, env=environment, capture_output=True, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert min(taken) < 0.5, arguments
 
 
 def test_tables_fit_80_columns_and_cut_no_word(tmp_path):

@@ -9,6 +9,14 @@ import typer
 import agewise
 from agewise.cli import printing
 from agewise.cli.app import command, end_if_failed
+from agewise.cli.completion import (
+    ENGINES,
+    FIGURES,
+    complete_one_of,
+    complete_policy,
+    complete_preset,
+    listed,
+)
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -51,7 +59,11 @@ from agewise.cli.options import (
 @command("scenario")
 def scenario_command(
     source: Annotated[
-        str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
+        str | None,
+        typer.Argument(
+            help="A preset or a TOML file; without one, the presets.",
+            autocompletion=complete_preset,
+        ),
     ] = None,
     changes: Changes = None,
 ) -> None:
@@ -72,7 +84,10 @@ def scenario_command(
 def policies_command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A policy, or one in a file of yours; without one, all are listed."),
+        typer.Argument(
+            help="A policy, or one in a file of yours; without one, all are listed.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -105,7 +120,8 @@ def run_command(
         str | None,
         typer.Option(
             help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]); local by "
-            "default, inline with --live."
+            "default, inline with --live.",
+            autocompletion=complete_one_of(ENGINES),
         ),
     ] = None,
     workers: Workers = None,
@@ -324,10 +340,7 @@ def figure_command(
     folder: Folder,
     kind: Annotated[
         str,
-        typer.Argument(
-            help="accuracy, gain, heat, forest, trade-off, reached, ages, distribution, distance, "
-            "classes, diversity, labels or map."
-        ),
+        typer.Argument(help=f"{listed(FIGURES)}.", autocompletion=complete_one_of(FIGURES)),
     ],
     output: Annotated[
         Path,
@@ -344,7 +357,12 @@ def figure_command(
     baseline: Baseline = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policies", "--policy", help="Which to show, once for each; all if none."),
+        typer.Option(
+            "--policies",
+            "--policy",
+            help="Which to show, once for each; all if none.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     width: Annotated[
         str | None,

@@ -8,6 +8,7 @@ import typer
 import agewise
 from agewise.cli import printing
 from agewise.cli.app import command
+from agewise.cli.completion import BENCHMARKS, complete_one_of, complete_preset, listed
 from agewise.cli.options import (
     Address,
     AsJson,
@@ -44,7 +45,8 @@ def reproduce_command(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A preset or a TOML file; the paper's by default, with 40 rounds for the map."
+            help="A preset or a TOML file; the paper's by default, with 40 rounds for the map.",
+            autocompletion=complete_preset,
         ),
     ] = None,
     seeds: Seeds = 20,
@@ -144,7 +146,10 @@ def advise_command(
 def gap_command(
     source: Annotated[
         str | None,
-        typer.Argument(help="A preset or a TOML file; the paper's with 50 rounds by default."),
+        typer.Argument(
+            help="A preset or a TOML file; the paper's with 50 rounds by default.",
+            autocompletion=complete_preset,
+        ),
     ] = None,
     policies: Policies = [],  # noqa: B006 (typer copies it)
     vary: Annotated[
@@ -215,8 +220,8 @@ def benchmark_command(
         list[str] | None,
         typer.Option(
             "--scenario",
-            help="paper, low-rate, one-digit, weak-uneven, large or deadline; may be repeated. All "
-            "by default.",
+            help=f"{listed(BENCHMARKS)}; may be repeated. All by default.",
+            autocompletion=complete_one_of(BENCHMARKS),
         ),
     ] = None,
     seeds: Seeds = 30,
