@@ -30,7 +30,7 @@ for version in $found; do
     folder=".venv-$version"
     echo "Python $version: setting up $folder ..."
     "$(interpreter "$version")" -m venv "$folder"
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
         -c constraints.txt -e . pytest hypothesis
     "$folder/bin/python" -m pip check
     echo "Python $version: testing ($("$folder/bin/python" --version)) ..."

@@ -589,6 +589,17 @@ def test_a_shell_completes(line, offered, monkeypatch, capsys):
     assert capsys.readouterr().out.split() == offered
 
 
+@pytest.mark.parametrize(("shell", "said"), [("bash", "complete -o"), ("zsh", "#compdef agewise")])
+def test_a_shell_may_be_named(shell, said, monkeypatch, capsys):
+    """A script for another shell than this one."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "")
+    monkeypatch.setattr("sys.argv", ["agewise", "--show-completion", shell])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_takes_the_script_that_is_shown(tmp_path):
     """Sourced by bash, it completes a policy by calling the command again."""
