@@ -109,7 +109,7 @@ FEDERATION ?=
 federation: $(FLOWER_READY)
 	@$(FLOWER_BIN)/python -m benchmarks.federation $(FEDERATION)
 
-# Faults of a real federation, and the short form of `make federation`: ten minutes, so not in
+# Faults of a real federation, and the short form of `make federation`: a quarter of an hour, so not in
 # `make test`.
 test-faults: $(FLOWER_READY)
 	$(FLOWER_BIN)/pytest -x tests_extra/flower/faults.py

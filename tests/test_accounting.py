@@ -164,7 +164,7 @@ def test_the_example_by_hand():
     allocation.validate(uplink)
     scheduled = np.array([0, 2])
     assert allocation.rate[scheduled] == pytest.approx([3.0, 4.0])
-    spent = books.spent(allocation, scheduled, allocation.rate[scheduled])
+    spent = books.deliver(allocation, None, None).spent
     found = {
         "payload_bits": (books.payload_bits, 6720),
         "threshold": (books.threshold, 2.24),

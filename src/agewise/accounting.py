@@ -5,16 +5,20 @@ takes half a slot. docs/accounting.md has the formulas and an example by hand.
 """
 
 import csv
+import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario as sections
 from agewise.archives import require_file
+from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
+from agewise.core.proof import ROUNDING
 from agewise.random import Streams, normal
 from agewise.scenario import Scenario
 from agewise.spectrum import Allocation
@@ -23,6 +27,7 @@ Numbers = NDArray[np.float64]
 
 #: Bits of one weight as it is learned.
 WEIGHT_BITS = 32
+_NOBODY = np.empty(0, np.int64)
 #: What a file of devices must have of each.
 _COLUMNS = ("samples_per_s", "compute_w")
 
@@ -50,20 +55,17 @@ class Clock:
     devices: Devices
 
 
-@dataclass(frozen=True, eq=False)
-class Spent:
+class Spent(NamedTuple):
     """What a round took; ``energy_j[i]`` is of the i-th scheduled UE.
 
-    ``seconds`` and ``energy_j`` are ``None`` where there are no times in seconds. ``lasted[i]``
-    says whether the UE's battery lasted to the end of its upload, and the batteries of the UEs
-    ``emptied`` have nothing left.
+    ``seconds`` and ``energy_j`` are ``None`` where there are no times in seconds. The batteries of
+    the UEs ``emptied`` have nothing left.
     """
 
     seconds: float | None
     energy_j: Numbers | None
     uses: float
     bits: float
-    lasted: NDArray[np.bool_]
     emptied: NDArray[np.int64]
 
 
@@ -86,48 +88,47 @@ class Books:
         """What becomes of the uploads of a round.
 
         ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
-        An upload in vain takes the whole slot.
         """
         if true_gains is not None:
             allocation = allocation.meeting(true_gains)
-        scheduled = np.flatnonzero(allocation.scheduled)
-        rates = allocation.rate[scheduled]
-        reached = allocation.reaches(self.threshold)[scheduled]
-        sent = rates if reached.all() else np.where(reached, rates, self.threshold)
-        spent = self.spent(allocation, scheduled, sent)
-        if batteries is not None:
-            batteries, spent = batteries.drained(spent, scheduled)
+        scheduled, short, numbers = uploads_of(
+            allocation.owner, allocation.power, allocation.gain,
+            allocation.ue_count, self.threshold, self.payload_bits,
+        )  # fmt: skip
+        rates, sent, uses, power = numbers
+        spent = self._spent(scheduled, sent, uses, power)
+        if batteries is None and not short and self.deadline_slots == math.inf:
+            received = _all_received(scheduled.size)
+            return Delivery(allocation, scheduled, rates, received, scheduled, spent, None)
         outcome = np.full(scheduled.size, "received")
-        if self.deadline_slots == math.inf and batteries is None and sent is rates:
-            return Delivery(allocation, scheduled, rates, outcome, scheduled, spent, None)
         if self.deadline_slots < math.inf:
             taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
             outcome[taken > self.deadline_slots] = "late"
         # The first thing that went wrong is what counts.
-        outcome[~reached] = "outage"
-        outcome[~spent.lasted] = "battery"
+        if short:
+            outcome[rates < self.threshold * (1.0 - ROUNDING)] = "outage"
+        if batteries is not None:
+            batteries, spent, lasted = batteries.drained(spent, scheduled)
+            outcome[~lasted] = "battery"
         received = scheduled[outcome == "received"]
         return Delivery(allocation, scheduled, rates, outcome, received, spent, batteries)
 
-    def spent(self, allocation: Allocation, scheduled: NDArray[np.int64], rates: Numbers) -> Spent:
+    def _spent(
+        self, scheduled: NDArray[np.int64], rates: Numbers, uses: Numbers, power: Numbers
+    ) -> Spent:
         """What a round takes in which these UEs upload at these rates, without batteries."""
-        held = np.bincount(allocation.owner + 1, minlength=allocation.ue_count + 1)[scheduled + 1]
-        # Each subchannel of a UE is used as often as it takes to carry the payload at its rate.
-        times = np.divide(self.payload_bits, rates, out=np.zeros_like(rates), where=rates > 0)
-        uses, bits = float((held * times).sum()), self.payload_bits * scheduled.size
-        lasted, nobody = np.ones(scheduled.size, np.bool_), np.empty(0, np.int64)
+        all_uses, bits = float(np.add.reduce(uses)), self.payload_bits * scheduled.size
         if self.clock is None:
-            return Spent(None, None, uses, bits, lasted, nobody)
+            return Spent(None, None, all_uses, bits, _NOBODY)
         clock, slots = self.clock, np.zeros_like(rates)
         np.divide(self.threshold, rates, out=slots, where=rates > 0)
         upload_s, devices = clock.slot_s * slots, clock.devices
-        spent_power = np.bincount(allocation.owner + 1, allocation.power, allocation.ue_count + 1)
-        radio_j = clock.watts * spent_power[scheduled + 1] * upload_s
+        energy_j = devices.compute_j[scheduled] + clock.watts * power * upload_s
         # Nobody to wait for: the block goes by.
         busy_s = (devices.compute_s[scheduled] + upload_s).max(initial=0.0)
         waited_s = busy_s if scheduled.size else clock.slot_s
         seconds = min(clock.downlink_s + float(waited_s), clock.deadline_s)
-        return Spent(seconds, devices.compute_j[scheduled] + radio_j, uses, bits, lasted, nobody)
+        return Spent(seconds, energy_j, all_uses, bits, _NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,24 +142,25 @@ class Batteries:
         """``[ue]``: who has any left."""
         return self.left_j > 0.0
 
-    def drained(self, spent: Spent, scheduled: NDArray[np.int64]) -> tuple["Batteries", Spent]:
-        """The batteries after a round of these costs, and what was really spent.
+    def drained(
+        self, spent: Spent, scheduled: NDArray[np.int64]
+    ) -> tuple["Batteries", Spent, NDArray[np.bool_]]:
+        """The batteries after a round of these costs, what was really spent, and who lasted.
 
         A battery that has less than an upload costs is emptied by it, and the update is lost.
         """
         if spent.energy_j is None:
-            return self, spent
+            return self, spent, np.ones(scheduled.size, np.bool_)
         before = self.left_j[scheduled]
         energy_j = np.minimum(spent.energy_j, before)
         left_j = self.left_j.copy()
         left_j[scheduled] = before - energy_j
         emptied, lasted = scheduled[left_j[scheduled] <= 0.0], spent.energy_j <= before
-        drawn = Spent(spent.seconds, energy_j, spent.uses, spent.bits, lasted, emptied)
-        return Batteries(left_j), drawn
+        drawn = Spent(spent.seconds, energy_j, spent.uses, spent.bits, emptied)
+        return Batteries(left_j), drawn, lasted
 
 
-@dataclass(frozen=True, eq=False)
-class Delivery:
+class Delivery(NamedTuple):
     """What became of the uploads of a round.
 
     The ``allocation`` has the gains and rates that were met; ``rates[i]`` and ``outcome[i]`` (of
@@ -173,6 +175,14 @@ class Delivery:
     received: NDArray[np.int64]
     spent: Spent
     batteries: Batteries | None
+
+
+@functools.lru_cache(maxsize=64)
+def _all_received(count: int) -> NDArray[np.str_]:
+    """The outcome of a round in which nothing went wrong; shared by all of them, so read-only."""
+    outcome = np.full(count, "received")
+    outcome.flags.writeable = False
+    return outcome
 
 
 def open_books(scenario: Scenario, streams: Streams, power_budget: float, length: int) -> Books:

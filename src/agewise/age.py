@@ -30,7 +30,7 @@ def next_ages(
     >>> next_ages(np.array([0, 3, 5]), np.array([False, True, False]))
     array([1, 0, 6])
     """
-    if received.dtype == np.bool_ and ages.shape != received.shape:
+    if received.dtype.kind == "b" and ages.shape != received.shape:
         raise ValueError(
             f"ages and received must have one entry per UE: {ages.shape} and {received.shape}"
         )

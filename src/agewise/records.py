@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -97,8 +97,7 @@ class PolicyKey:
         raise ValueError(f"a policy is a name and parameters, not {values!r}")
 
 
-@dataclass(frozen=True, eq=False)
-class RoundRecord:
+class RoundRecord(NamedTuple):
     """One communication round: who was scheduled, whose update arrived, and what it did.
 
     ``scheduled`` and ``received`` are UEs in rising order, ``outcome`` (one of `OUTCOMES`) says of

@@ -181,6 +181,17 @@ def test_server_is_killed_and_resumed(live):
     live.require_right_ages()
 
 
+def test_make_federation_without_namespaces(tmp_path, capsys):
+    """On the loopback address with modelled links, as where rights do not allow more."""
+    main(["--short", "--loopback", "--folder", str(tmp_path), "--selection", "age-based"])
+    assert "loopback with modelled links" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert not summary["shaped"]
+    (training,) = summary["trainings"]
+    assert training["ended"] == "finished:completed"
+    assert 0 < sum(training["updates"]) < 2 * len(training["updates"])
+
+
 def test_make_federation_short(tmp_path, capsys, monkeypatch):
     """The command itself, with two rounds and small updates; namespaces where they are allowed."""
     monkeypatch.setattr(deployment.secrets, "token_hex", lambda _: "5a5a5a")

@@ -95,11 +95,12 @@ class Problem:
     scenario: object
     seed: int = 0
     fails: frozenset = frozenset()
+    mods: tuple = ()
 
     def __post_init__(self):
         self.streams = Streams(self.seed)
         self.learner = samples_of(self.scenario, self.streams).learner
-        self.app = ClientApp()
+        self.app = ClientApp(mods=list(self.mods))
         self.app.train()(self.train)
 
     @property
@@ -132,7 +133,7 @@ class Problem:
         return range(self.scenario.cell.ues)
 
     def start(self, strategy, rounds, present=None, delay_s=None):
-        """Train for so many rounds; Flower's result."""
+        """Train for this number of rounds; Flower's result."""
         grid = InProcessGrid(self.app, present or self.everyone, delay_s)
 
         def evaluate(server_round, arrays):

@@ -10,7 +10,8 @@ from agewise.scheduling import AccessPoint
 from tests.scenarios import tiny
 
 IDS = [f"client {k}" for k in range(12)]
-KINDS = ["slots", "airtime", "modelled", "reported"]
+KINDS = ["slots", "airtime", "modelled", "modelled-late", "reported"]
+LATE = {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0}
 
 
 def make(kind, folder):
@@ -19,6 +20,8 @@ def make(kind, folder):
         return Slots(5)
     if kind == "modelled":
         return Modelled(tiny())
+    if kind == "modelled-late":
+        return Modelled(tiny(**{"channel.knowledge": LATE}))
     if kind == "reported":
         file = folder / "links.csv"
         lines = [f"{id_},{0.5 * (k + 1)}" for k, id_ in enumerate(IDS)]
@@ -40,6 +43,18 @@ def test_gains_are_an_uplink_and_the_same_when_asked_again(kind, tmp_path):
         assert gains.shape == (12, links.subchannels)
         assert gains.tobytes() == links.gains(t, IDS).tobytes()
         Uplink(gains, links.power_budget, links.rate_threshold)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_true_gains_are_given_where_they_are_others(kind, tmp_path):
+    links = make(kind, tmp_path)
+    gains, true = links.gains(2, IDS), links.true_gains(2, IDS)
+    assert (true is not None) == (kind == "modelled-late")
+    if true is not None:
+        assert true.shape == gains.shape
+        assert not np.array_equal(true, gains)
+        assert true.tobytes() == links.true_gains(2, IDS).tobytes()
+        assert links.true_gains(2, IDS[:9]).tobytes() == true[:9].tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)

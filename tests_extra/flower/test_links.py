@@ -86,6 +86,19 @@ def test_modelled_links_are_those_of_the_scenario():
         Modelled(tiny()).gains(0, [str(k) for k in range(13)])
 
 
+def test_modelled_links_have_no_batteries():
+    timing = {
+        "kind": "seconds",
+        "slot_s": 1.0,
+        "downlink_s": 0.0,
+        "transmit_power_w": 0.1,
+        "computing": {"kind": "log-normal", "median_s": 1.0, "sigma": 0.0, "power_w": 1.0},
+        "battery": {"kind": "budget", "energy_j": 10.0, "sigma": 0.0},
+    }
+    with pytest.raises(ValueError, match="modelled links have no batteries: set timing.battery"):
+        Modelled(tiny(timing=timing))
+
+
 def test_reports_in_a_file(tmp_path):
     file = tmp_path / "links.csv"
     file.write_text("client,shares\na,1.5\nb,9\n")

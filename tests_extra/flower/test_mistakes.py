@@ -3,9 +3,17 @@
 import logging
 
 import pytest
-from flwr.serverapp.strategy import FedAvg, Krum
+from flwr.serverapp.strategy import FedAvg, FedXgbCyclic, Krum
 
-from agewise.flower import FederationError, Pace, Scheduled, Slots
+from agewise.flower import (
+    Airtime,
+    Clients,
+    FederationError,
+    Modelled,
+    Pace,
+    Scheduled,
+    Slots,
+)
 from agewise.learn import Memory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import FAST, Problem
@@ -25,6 +33,7 @@ def problem():
         (Krum(), "random", {"aggregation": Memory(0.0)}, "Krum sees them, which looks at single"),
         ("FedAvg", "random", {}, "the inner strategy must be one of Flower's"),
         (FedAvg(), "age-bsaed", {}, "did you mean age-based"),
+        (FedXgbCyclic(), "random", {}, "trains one client a round and would sample it on its own"),
     ],
 )
 def test_what_cannot_work_is_said_at_once(inner, policy, options, message):
@@ -51,8 +60,49 @@ def test_fewer_nodes_than_the_strategy_insists_on(problem, caplog):
 def test_a_deadline_nobody_meets(problem, caplog):
     pace = Pace(deadline_s=0.02, least_round_s=0.0, patience=3, poll_s=0.01)
     strategy = problem.scheduled("random", Slots(3), pace=pace)
-    message = "no update arrived in 3 rounds in a row: nobody meets the deadline of 0.02 s"
+    message = "no update got .* in 3 rounds in a row: nobody meets the deadline of 0.02 s"
     stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
+
+
+def test_a_deadline_nobody_meets_over_measured_links(problem, caplog):
+    """After the first round all owe a reply, so that nobody is asked again."""
+    pace = Pace(least_round_s=0.0, patience=3, poll_s=0.01)
+    strategy = problem.scheduled("age-based", Airtime(shares=12, deadline_s=0.02), pace=pace)
+    message = "in 3 rounds in a row: nobody meets the deadline of 0.02 s"
+    stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
+    assert len(problem.grid.asked) == 12
+
+
+@pytest.mark.parametrize("offer", ["in-time", "everyone"])
+def test_a_modelled_deadline_nobody_meets(offer, caplog):
+    timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
+    problem = Problem(tiny(timing=timing | {"offer": offer}))
+    pace = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
+    strategy = problem.scheduled("age-based", Modelled(problem.scenario), pace=pace)
+    lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"
+    stops(problem, strategy, caplog, f"in 3 rounds in a row: .*{lost}", rounds=50)
+    assert strategy.ages.tolist() == [3] * 12
+
+
+def test_clients_that_all_fail_say_why(caplog):
+    problem = Problem(tiny(), fails=frozenset(range(12)))
+    pace = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
+    strategy = problem.scheduled("age-based", Slots(3), pace=pace)
+    message = "in 3 rounds in a row: the clients .* failed, the last with .*out of memory"
+    stops(problem, strategy, caplog, message, rounds=50)
+
+
+def test_nobody_is_there(problem, caplog):
+    """At the start, and after all have gone."""
+    pace = Pace(least_round_s=0.0, wait_s=0.05, poll_s=0.01)
+    inner = FedAvg(fraction_evaluate=0.0, min_available_nodes=1)
+    strategy = problem.scheduled("random", Slots(3), inner=inner, pace=pace)
+    stops(problem, strategy, caplog, "no node is connected", present=lambda _: [])
+    caplog.clear()
+    strategy = problem.scheduled("random", Slots(3), pace=pace)
+    message = r"no node is connected after 0.05 s$"
+    stops(problem, strategy, caplog, message, present=lambda t: range(12 if t < 2 else 0))
+    assert len(strategy.history().ages) == 2
 
 
 def test_a_metric_that_clients_do_not_report(problem, caplog):
@@ -62,8 +112,22 @@ def test_a_metric_that_clients_do_not_report(problem, caplog):
 
 def test_a_state_of_another_federation(problem, caplog, tmp_path):
     problem.start(problem.scheduled("age-based", Slots(3), folder=tmp_path), 2)
-    other = problem.scheduled("random", Slots(3), folder=tmp_path)
-    stops(problem, other, caplog, r"the state of another federation \(policies is \['age-based")
+    for change, message in (
+        ({"policy": "random"}, r"another federation \(policies is \['age-based"),
+        ({"links": Slots(4)}, r"another federation \(links is Slots with 3 subchannels there"),
+        ({"inner": Krum(fraction_evaluate=0.0)}, r"another federation \(inner is \['FedAvg'\]"),
+        ({"clients": Clients({"somebody": 5})}, "a federation with other clients"),
+    ):
+        caplog.clear()
+        given = {"policy": "age-based", "links": Slots(3), "folder": tmp_path} | change
+        stops(problem, problem.scheduled(**given), caplog, message)
+
+
+def test_a_round_that_is_missing_beside_its_state(problem, caplog, tmp_path):
+    problem.start(problem.scheduled("age-based", Slots(3), folder=tmp_path), 2)
+    (tmp_path / "rounds" / "000001.npz").write_bytes(b"PK")
+    again = problem.scheduled("age-based", Slots(3), folder=tmp_path)
+    stops(problem, again, caplog, "000001.npz: a round of this federation cannot be read")
 
 
 def test_a_state_that_is_none(problem, caplog, tmp_path):

@@ -50,34 +50,6 @@ def test_rounds_take_a_least_time(problem):
     assert time.monotonic() - began > 0.4
 
 
-INNER = [
-    lambda: flower.FedAvg(fraction_evaluate=0.0),
-    lambda: flower.FedProx(fraction_evaluate=0.0, proximal_mu=0.1),
-    lambda: flower.FedAdam(fraction_evaluate=0.0),
-    lambda: flower.FedYogi(fraction_evaluate=0.0),
-    lambda: flower.FedAdagrad(fraction_evaluate=0.0),
-    lambda: flower.FedAvgM(fraction_evaluate=0.0, server_momentum=0.9),
-    lambda: flower.FedMedian(fraction_evaluate=0.0),
-    lambda: flower.FedTrimmedAvg(fraction_evaluate=0.0),
-    lambda: flower.Krum(fraction_evaluate=0.0),
-    lambda: flower.MultiKrum(fraction_evaluate=0.0, num_nodes_to_select=2),
-    lambda: flower.DifferentialPrivacyServerSideFixedClipping(
-        flower.FedAvg(fraction_evaluate=0.0), 0.0, 10.0, 4
-    ),
-]
-
-
-@pytest.mark.parametrize("make", INNER)
-def test_any_strategy_trains_whom_the_policy_chose(problem, make):
-    strategy = problem.scheduled("round-robin", Slots(4), inner=make())
-    result = problem.start(strategy, 3)
-    asked = [number for _, _, number in problem.grid.asked]
-    assert asked == list(range(12))
-    assert strategy.ages.tolist() == [2] * 4 + [1] * 4 + [0] * 4
-    assert result.arrays["model"].numpy().shape == problem.arrays["model"].numpy().shape
-    assert not np.array_equal(result.arrays["model"].numpy(), problem.arrays["model"].numpy())
-
-
 def test_fedavg_inside_learns_as_the_simulator(problem):
     """Flower's own average differs from the simulator's by rounding alone."""
     strategy = problem.scheduled("age-based", Modelled(TINY))
@@ -87,13 +59,6 @@ def test_fedavg_inside_learns_as_the_simulator(problem):
     # 1,000 test samples: rounding may move a few of them.
     assert live.accuracy == pytest.approx(simulated.accuracy, abs=5e-3)
     assert result.train_metrics_clientapp[1]["agewise-chosen"] == simulated.scheduled[0].tolist()
-
-
-def test_privacy_wrapped_around_it(problem):
-    inner = problem.scheduled("round-robin", Slots(4))
-    outer = flower.DifferentialPrivacyServerSideFixedClipping(inner, 0.0, 10.0, 4)
-    problem.start(outer, 3)
-    assert inner.ages.tolist() == [2] * 4 + [1] * 4 + [0] * 4
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,19 @@ from tests.scenarios import tiny
 from tests_extra.flower.federations import Problem
 
 ROUNDS, DEADLINE = 8, 3.5
+#: What the access point sees is old, so that uploads are lost, though it schedules with a margin.
+LOSSY = tiny(
+    **{
+        "channel.knowledge": {
+            "kind": "delayed",
+            "delay_s": 0.02,
+            "carrier_hz": 3e9,
+            "speed_m_s": 1.0,
+        },
+        "threshold.margin": 0.2,
+        "data.sizes": {"kind": "log-normal", "sigma": 0.5},
+    }
+)
 #: Some UEs are always late and the others never: these are the clients that fail.
 TIMED = tiny(
     **{
@@ -52,3 +65,47 @@ def test_ages_and_accuracies_are_those_of_simulate(policy, tmp_path):
     assert live.owner.tolist() == simulated.owner.tolist()
     measured = [result.evaluate_metrics_serverapp[r]["accuracy"] for r in range(1, ROUNDS + 1)]
     assert measured == simulated.accuracy.tolist()
+
+
+@pytest.mark.parametrize("policy", policies.names())
+def test_uploads_that_the_true_channel_loses_are_lost(policy):
+    """Every client replies in time, and a reply that the simulator loses counts for nothing."""
+    problem = Problem(LOSSY, seed=1)
+    strategy = problem.scheduled(policy, Modelled(LOSSY, seed=1), aggregation=Average())
+    result = problem.start(strategy, ROUNDS)
+    live, simulated = strategy.history(), simulate(LOSSY, policy, seed=1)
+    assert live.outcome_counts == simulated.outcome_counts
+    assert live.outcome_counts["outage"] > 0
+    assert [x.tolist() for x in live.outcome] == [x.tolist() for x in simulated.outcome]
+    assert live.ages.tolist() == simulated.ages.tolist()
+    assert live.accuracy.tolist() == simulated.accuracy.tolist()
+    assert [x.tolist() for x in live.rate] == [x.tolist() for x in simulated.rate]
+    for r, outcomes in enumerate(simulated.outcome, start=1):
+        lost = simulated.scheduled[r - 1][outcomes == "outage"].tolist()
+        assert result.train_metrics_clientapp[r]["agewise-lost"] == lost
+
+
+def test_what_was_seen_and_what_was_met_are_replayed(tmp_path):
+    """The trace has both; the policy in the shadow loses its own uploads."""
+    problem = Problem(LOSSY, seed=1)
+    options = {"aggregation": Average(), "shadow": ["max-pack"], "folder": tmp_path}
+    strategy = problem.scheduled("age-based", Modelled(LOSSY, seed=1), **options)
+    problem.start(strategy, ROUNDS, presence)
+    live, (shadow,) = strategy.history(), strategy.shadow_histories()
+    scenario = Scenario.read(live.info.scenario)
+    for found in (live, shadow):
+        simulated = simulate(scenario, found.info.policy.name, seed=1)
+        assert found.outcome_counts["outage"] > 0
+        assert found.outcome_counts == simulated.outcome_counts
+        assert found.ages.tolist() == simulated.ages.tolist()
+
+
+def test_uploads_after_the_modelled_deadline_are_lost():
+    """Nobody fails: those who are late in the simulator's slots are late here."""
+    problem = Problem(TIMED, seed=3)
+    strategy = problem.scheduled("age-based", Modelled(TIMED, seed=3), aggregation=Average())
+    problem.start(strategy, ROUNDS)
+    simulated = simulate(TIMED, "age-based", seed=3)
+    assert strategy.history().outcome_counts == simulated.outcome_counts
+    assert simulated.outcome_counts["late"] > 0
+    assert strategy.history().ages.tolist() == simulated.ages.tolist()

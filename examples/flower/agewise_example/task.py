@@ -77,7 +77,8 @@ class Linear:
 
 def scenario(config: Mapping[str, Any]) -> Scenario:
     """The scenario of this run configuration: the samples, and a channel for modelled links."""
-    return Scenario.preset("paper").with_(**_CHANGES, **{"cell.ues": int(config["clients"])})
+    cell = {"cell.ues": int(config["clients"]), "cell.subchannels": int(config["subchannels"])}
+    return Scenario.preset("paper").with_(**_CHANGES, **cell)
 
 
 def make_model(config: Mapping[str, Any]) -> Model:
@@ -100,7 +101,7 @@ def _made(kind: str, settings: Scenario, seed: int) -> Model:
 
 
 def padded(arrays: Arrays, update_bytes: int, client: int, t: int) -> Arrays:
-    """The arrays with as many random numbers as make them so large.
+    """The arrays, with random numbers that bring them to this number of bytes.
 
     They differ from update to update: what the SuperLink has already, nodes do not send again.
     """

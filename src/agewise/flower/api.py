@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid
-    from flwr.serverapp.strategy import FedAvg, FedAvgM, Result, Strategy
+    from flwr.serverapp.strategy import Bulyan, FedAvg, FedAvgM, FedXgbCyclic, Result, Strategy
     from flwr.serverapp.strategy.fedopt import FedOpt
     from flwr.supercore import log
 else:
@@ -28,6 +28,7 @@ else:
     ClientApp = require("flwr.clientapp", "flower").ClientApp
     Grid = require("flwr.serverapp", "flower").Grid
     FedAvg, FedAvgM, Result = _strategies.FedAvg, _strategies.FedAvgM, _strategies.Result
+    Bulyan, FedXgbCyclic = _strategies.Bulyan, _strategies.FedXgbCyclic
     Strategy = _strategies.Strategy
     FedOpt = require("flwr.serverapp.strategy.fedopt", "flower").FedOpt
     log = require("flwr.supercore", "flower").log
@@ -35,11 +36,13 @@ else:
 __all__ = [
     "Array",
     "ArrayRecord",
+    "Bulyan",
     "ClientApp",
     "ConfigRecord",
     "FedAvg",
     "FedAvgM",
     "FedOpt",
+    "FedXgbCyclic",
     "FederationError",
     "Grid",
     "Message",

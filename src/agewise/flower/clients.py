@@ -55,10 +55,12 @@ class Directory:
         self._ids: dict[int, str] = {}
 
     def wait_for(self, least: int, grid: Grid, pace: Pace) -> dict[str, int]:
-        """The connected nodes by client, as soon as they are so many."""
+        """The connected nodes by client, as soon as there are at least ``least``."""
         end = time.monotonic() + pace.wait_s
         while len(nodes := self.connected(grid, pace.wait_s)) < least:
             if time.monotonic() >= end:
+                if least == 1:
+                    raise FederationError(f"no node is connected after {pace.wait_s:g} s")
                 raise FederationError(
                     f"{len(nodes)} nodes are connected after {pace.wait_s:g} s, and the strategy "
                     f"insists on {least}: start more, or set its min_available_nodes"

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.accounting import Books, Delivery
 from agewise.flower.api import FederationError
 from agewise.flower.links import Gains, Links
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint, Policy, Report
-from agewise.spectrum import Allocation, Uplink
+from agewise.spectrum import Uplink
 
 Rows = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
@@ -19,19 +20,26 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A round before it happens: what was offered, and the choice of each policy.
+    """A round before it happens: what was offered, and what the choice of each policy meets.
 
-    ``allocations[0]`` is that of the live policy; the others are in its shadow.
+    ``deliveries[0]`` is of the live policy; the others are of those in its shadow. ``true`` are the
+    gains that uploads meet, ``None`` if they are those that were offered.
     """
 
     t: int
     gains: Gains
-    allocations: list[Allocation]
+    true: Gains | None
+    deliveries: list[Delivery]
 
     @property
     def chosen(self) -> Rows:
         """The rows of the clients that are to upload, rising."""
-        return np.flatnonzero(self.allocations[0].scheduled)
+        return self.deliveries[0].scheduled
+
+    @property
+    def lost(self) -> Rows:
+        """The rows of those whose upload is in vain on these links."""
+        return np.setdiff1d(self.chosen, self.deliveries[0].received)
 
 
 class Federation:
@@ -40,7 +48,7 @@ class Federation:
     Every client that was ever known has a row. One that is not there, or still owes a reply, is
     offered with gains of 0: it ages. A client that joins before round t has the age t, as if it had
     been silent from the start. What a policy in the shadow chooses is taken to arrive, unless the
-    client failed in that round.
+    client failed in that round or the links lose it.
     """
 
     def __init__(
@@ -57,6 +65,7 @@ class Federation:
                 Streams(seed),
                 deadline_slots=links.deadline_slots,
                 offer_everyone=links.offer_everyone,
+                margin=links.margin,
             )
             for policy in policies
         ]
@@ -90,11 +99,19 @@ class Federation:
         """Who uploads in the next round, of the clients in these rows."""
         if not self.ids:
             raise FederationError("no client is known yet")
-        offered = self.links.gains(self.t, self.ids)
-        gains = np.zeros_like(offered)
-        gains[present] = offered[present]
-        uplink = Uplink(gains, self.links.power_budget, self.links.rate_threshold)
-        return Planned(self.t, gains, [point.plan(uplink) for point in self.points])
+        links, true = self.links, self.links.true_gains(self.t, self.ids)
+        gains = _of_those(links.gains(self.t, self.ids), present)
+        true = None if true is None else _of_those(true, present)
+        uplink = Uplink(gains, links.power_budget, links.rate_threshold)
+        plans = [point.plan(uplink) for point in self.points]
+        books = self._books()
+        return Planned(self.t, gains, true, [books.deliver(plan, true, None) for plan in plans])
+
+    def _books(self) -> Books:
+        """What says which uploads the links lose; costs are not counted here."""
+        links = self.links
+        computing = links.compute_slots(len(self.ids))
+        return Books(1.0, links.rate_threshold, computing, links.deadline_slots, None)
 
     def learn_sizes(self, rows: Rows, sizes: NDArray[np.int64]) -> None:
         """Take in how many samples these clients say that they have."""
@@ -115,13 +132,13 @@ class Federation:
         """Go on to the next round; what this one was to each policy, as arrays."""
         live, *shadows = self.points
         live.receive(received, reports)
-        kept = [_kept(live, planned.allocations[0], received)]
+        kept = [_kept(live, planned.deliveries[0], received)]
         feedback = live.feedback
-        for point, allocation in zip(shadows, planned.allocations[1:], strict=True):
-            arrived = np.setdiff1d(np.flatnonzero(allocation.scheduled), failed)
+        for point, delivery in zip(shadows, planned.deliveries[1:], strict=True):
+            arrived = np.setdiff1d(delivery.received, failed)
             known = {name: getattr(feedback, name)[arrived] for name in point.policy.reads}
             point.receive(arrived, known)
-            kept.append(_kept(point, allocation, arrived))
+            kept.append(_kept(point, delivery, arrived))
         return kept
 
     def snapshot(self) -> Arrays:
@@ -138,7 +155,9 @@ class Federation:
         """Go on where `snapshot` was taken."""
         ids = [id_.decode() for id_ in arrays["ids"].tolist()]
         if ids[: len(self.ids)] != self.ids:
-            raise FederationError("the state is of a federation with other clients")
+            raise FederationError(
+                "the state is of a federation with other clients: give another folder"
+            )
         new = len(self.ids)
         self.join(ids[new:], np.array(arrays["sizes"][new:], np.int64))
         self.sizes = np.array(arrays["sizes"], np.int64)
@@ -151,16 +170,25 @@ def _below(arrays: Mapping[str, NDArray[Any]], start: str) -> Arrays:
     return {name.removeprefix(start): x for name, x in arrays.items() if name.startswith(start)}
 
 
-def _kept(point: AccessPoint, allocation: Allocation, received: Rows) -> Arrays:
-    """What a round leaves in the record of a policy."""
-    scheduled = np.flatnonzero(allocation.scheduled)
+def _of_those(gains: Gains, present: Rows) -> Gains:
+    """The gains of those who are there; 0 for the others."""
+    there = np.zeros_like(gains)
+    there[present] = gains[present]
+    return there
+
+
+def _kept(point: AccessPoint, delivery: Delivery, received: Rows) -> Arrays:
+    """What a round leaves in the record of a policy; an update that failed counts as late."""
+    allocation, missed = delivery.allocation, delivery.outcome == "received"
+    missed &= ~np.isin(delivery.scheduled, received)
     return {
-        "scheduled": scheduled,
+        "scheduled": delivery.scheduled,
         "received": received,
         "owner": allocation.owner,
         "power": allocation.power,
         "gain": allocation.gain,
-        "rate": allocation.rate[scheduled],
+        "rate": delivery.rates,
+        "outcome": np.where(missed, "late", delivery.outcome),
         "ages": point.ages,
         "participation": point.participation,
     }

@@ -2,8 +2,18 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from agewise.flower.api import FedAvg, FedAvgM, FederationError, FedOpt, Message, Strategy
+from agewise.flower.api import (
+    Bulyan,
+    FedAvg,
+    FedAvgM,
+    FederationError,
+    FedOpt,
+    FedXgbCyclic,
+    Message,
+    Strategy,
+)
 
 #: Numbers of nodes below which Flower's strategies wait for more.
 _LEAST = ("min_train_nodes", "min_evaluate_nodes", "min_available_nodes")
@@ -16,15 +26,27 @@ def chain(strategy: Strategy) -> Iterator[Strategy]:
         strategy = getattr(strategy, "strategy", None)
 
 
-def require_no_sampling(strategy: Strategy) -> None:
-    """``ValueError`` if the strategy would train on a part of the nodes that it is offered."""
+def require_schedulable(strategy: Strategy, subchannels: int) -> None:
+    """``ValueError`` if the strategy cannot work with what is chosen on this many subchannels."""
     for each in chain(strategy):
-        fraction = getattr(each, "fraction_train", 1.0)
+        name, fraction = type(each).__name__, getattr(each, "fraction_train", 1.0)
         if fraction != 1.0:
             raise ValueError(
-                f"{type(each).__name__} has fraction_train={fraction:g} and would sample on its "
-                "own among the clients that the policy chose: set fraction_train=1.0, and give the "
-                "links as many places as should be chosen"
+                f"{name} has fraction_train={fraction:g} and would sample on its own among the "
+                "clients that the policy chose: set fraction_train=1.0, and give the links as many "
+                "places as should be chosen"
+            )
+        if isinstance(each, FedXgbCyclic) and subchannels > 1:
+            raise ValueError(
+                f"{name} trains one client a round and would sample it on its own: give it links "
+                f"with one place, Slots(1), not {subchannels}"
+            )
+        least = 4 * each.num_malicious_nodes + 3 if isinstance(each, Bulyan) else 1
+        if subchannels < least:
+            raise ValueError(
+                f"{name} needs {least} updates a round with "
+                f"num_malicious_nodes={each.num_malicious_nodes}, and {subchannels} places bring "
+                "fewer: give the links more places"
             )
 
 
@@ -37,6 +59,12 @@ def weight_key(strategy: Strategy) -> str:
     """The metric by which the strategy weighs updates: the number of samples."""
     keys = [each.weighted_by_key for each in chain(strategy) if hasattr(each, "weighted_by_key")]
     return keys[0] if keys else "num-examples"
+
+
+def accountants(strategy: Strategy) -> list[Any]:
+    """What keeps account of the privacy that was spent, for each wrapper that has such."""
+    found = [getattr(each, "accountant", None) for each in chain(strategy)]
+    return [accountant for accountant in found if accountant is not None]
 
 
 @contextlib.contextmanager

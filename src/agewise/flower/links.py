@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn
-from agewise.accounting import compute_slots, deadline_slots, offers_everyone
+from agewise.accounting import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.checks import real_number, whole_number
 from agewise.flower.api import FederationError
 from agewise.radio import Channel, make_channel
@@ -31,7 +31,8 @@ from agewise.scenario import Scenario, require_scenario
 RATE, POWER = 1.0, 1.0
 #: Fewer shares than this are taken as this: gains stay numbers, and one share is enough anyway.
 _LEAST_SHARES = 0.05
-#: So much less than x is taken, that rounding does not make ceil(x) + 1 of a whole x.
+#: The relative amount by which x is lowered, so that rounding does not make ceil(x) + 1 of a
+#: whole x.
 _ROUNDING = 1e-9
 #: How much the newest measurement counts in an estimate.
 _NEWEST = 0.5
@@ -57,7 +58,9 @@ class Links(ABC):
     subchannels: int
     rate_threshold: float = RATE
     power_budget: float = POWER
-    #: An upload is late after so many seconds; ``None`` leaves that to the pace of the federation.
+    #: Added to the rate threshold that policies are shown, in bits per real channel use.
+    margin: float = 0.0
+    #: When an upload is late; ``None`` leaves that to the pace of the federation.
     deadline_s: float | None = None
     #: Whether the links are learned from uploads that the server times.
     measures: bool = False
@@ -69,8 +72,15 @@ class Links(ABC):
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
 
+    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:  # noqa: ARG002
+        """What uploads of round ``t`` meet, in the form of `gains`; ``None`` if it is just that.
+
+        An upload whose rate on these gains is below the threshold is lost.
+        """
+        return None
+
     def compute_slots(self, count: int) -> NDArray[np.float64]:
-        """How long the local learning of each of so many clients takes, in slots."""
+        """``[client]``: slots that the local learning of the first ``count`` clients takes."""
         return np.zeros(count)
 
     def observe(self, t: int, row: int, delivery: Delivery) -> None:  # noqa: B027
@@ -115,7 +125,7 @@ def _flat(shares: NDArray[np.float64], subchannels: int) -> Gains:
 
 @dataclass(frozen=True)
 class Slots(Links):
-    """So many equal upload places in a round; every client that is there can use one.
+    """A number of equal upload places in a round; every client that is there can use one.
 
     >>> Slots(2).gains(0, ["a"]).round(6)
     array([[3., 3.]])
@@ -222,7 +232,12 @@ class Airtime(Links):
 
 @dataclass(eq=False)
 class Modelled(Links):
-    """A channel of the simulator: client number k of the federation has the link of its UE k."""
+    """A channel of the simulator: client number k of the federation has the link of its UE k.
+
+    The policy sees what the access point of the scenario sees. Where that is not what uploads meet,
+    an update whose true rate is below the threshold is lost, as in the simulator: it is dropped
+    when it arrives. So is one that takes longer than the deadline of the scenario's timing.
+    """
 
     model: Scenario
     seed: int = 0
@@ -230,17 +245,27 @@ class Modelled(Links):
 
     def __post_init__(self) -> None:
         require_scenario(self.model)
+        if make_batteries(self.model, Streams(self.seed)) is not None:
+            raise ValueError(
+                "modelled links have no batteries: set timing.battery of their scenario to none"
+            )
         self._channel = make_channel(self.model, Streams(self.seed))
         self.rate_threshold = learn.rate_threshold(self.model)
+        self.margin = self.model.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
         self.deadline_slots = deadline_slots(self.model)
         self.offer_everyone = offers_everyone(self.model)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """Those of the scenario's round ``t``."""
+        """Those that the access point sees in the scenario's round ``t``."""
         self._require(len(ids))
         return self._channel.block(t).seen[: len(ids)]
+
+    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
+        """The true ones of the scenario's round ``t``, where it has others."""
+        block = self._channel.block(t)
+        return None if block.true is block.seen else block.true[: len(ids)]
 
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Those of the scenario's UEs."""

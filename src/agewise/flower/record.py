@@ -1,7 +1,9 @@
 """What a live federation leaves behind: a trace to replay, and a results folder to report on."""
 
 import shutil
+import zipfile
 from collections.abc import Sequence
+from logging import ERROR
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from agewise.experiment import Folder, Plan, Result
 from agewise.files import write_whole
+from agewise.flower.api import FederationError, log
 from agewise.flower.links import Links
 from agewise.policies import Policy
 from agewise.records import History, RoundRecord, RunInfo
@@ -19,6 +22,8 @@ from agewise.version import __version__
 Arrays = dict[str, NDArray[Any]]
 TRACE = "trace.npz"
 _ROUNDS = "rounds"
+#: Arrays of a round that are large, and of no use but for the trace.
+_LINKS = ("gains", "true")
 
 #: What is not known of a federation's learning stands as in the simplest simulation.
 _LEARNING = {
@@ -47,7 +52,8 @@ class Rounds:
     """The rounds so far, each a set of arrays; in a folder, each also a file.
 
     ``policy0.ages[client]`` and so on are of the live policy, those after it are of the policies
-    in its shadow. ``gains[client, subchannel]`` is what was offered: in the file alone.
+    in its shadow. ``gains[client, subchannel]`` is what was offered and ``true``, where the uploads
+    met others, what these were: in the file alone.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -61,15 +67,21 @@ class Rounds:
             file.parent.mkdir(parents=True, exist_ok=True)
             with write_whole(file) as temporary, temporary.open("wb") as opened:
                 np.savez(opened, allow_pickle=False, **arrays)
-        self._kept.append({name: x for name, x in arrays.items() if name != "gains"})
+        self._kept.append({name: x for name, x in arrays.items() if name not in _LINKS})
 
     def resume(self, count: int) -> None:
-        """Read the first so many rounds of the folder; what came after them is no longer true."""
+        """Read the first ``count`` rounds of the folder; what came after them is no longer true."""
         if self.folder is None:
             return
         for t in range(count):
-            with np.load(self._file(t), allow_pickle=False) as archive:
-                self._kept.append({n: archive[n] for n in archive.files if n != "gains"})
+            try:
+                with np.load(self._file(t), allow_pickle=False) as archive:
+                    self._kept.append({n: archive[n] for n in archive.files if n not in _LINKS})
+            except (OSError, ValueError, zipfile.BadZipFile) as error:
+                raise FederationError(
+                    f"{self._file(t)}: a round of this federation cannot be read, give another "
+                    f"folder: {error}"
+                ) from error
 
     def records(self, policy: int) -> list[RoundRecord]:
         """The rounds of the live policy (0), or of one in its shadow."""
@@ -84,14 +96,20 @@ class Rounds:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def trace(self, subchannels: int) -> NDArray[np.float64]:
-        """``gains[round, client, subchannel]`` of a folder, 0 where a client was not there yet."""
-        gains = np.zeros((len(self), self.client_count, subchannels))
+    def trace(self, subchannels: int) -> Arrays:
+        """``gains[round, client, subchannel]`` of a folder, 0 where a client was not there yet.
+
+        These are the true ones; if others were offered, those are ``seen``.
+        """
+        seen = np.zeros((len(self), self.client_count, subchannels))
+        gains, known = np.zeros_like(seen), True
         for t in range(len(self)):
             with np.load(self._file(t), allow_pickle=False) as archive:
                 offered = archive["gains"]
-            gains[t, : len(offered)] = offered
-        return gains
+                true = archive["true"] if "true" in archive.files else offered
+                known = known and true is offered
+            seen[t, : len(offered)], gains[t, : len(offered)] = offered, true
+        return {"gains": gains} if known else {"gains": gains, "seen": seen}
 
     def _file(self, t: int) -> Path:
         return Path(self.folder or "") / _ROUNDS / f"{t:06d}.npz"
@@ -114,7 +132,7 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
         power=of("power"),
         gain=of("gain"),
         rate=of("rate"),
-        outcome=np.where(np.isin(of("scheduled"), of("received")), "received", "late"),
+        outcome=of("outcome"),
         ages=np.concatenate((of("ages"), np.full(later, t + 1))),
         participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
         gradient_diversity=measured("diversity"),
@@ -137,7 +155,7 @@ def live_scenario(links: Links, clients: int, rounds: int, trace: Path) -> Scena
     """The scenario that replays a federation: its links as a trace, the rest as far as known."""
     channel = {"kind": "trace", "path": str(trace), "power_budget": links.power_budget}
     cell = {"ues": clients, "subchannels": links.subchannels}
-    threshold = {"kind": "rate", "rate": links.rate_threshold}
+    threshold = {"kind": "rate", "rate": links.rate_threshold, "margin": links.margin}
     base = links.scenario()
     if base is None:
         values = _LEARNING | {"channel": channel, "cell": cell, "threshold": threshold}
@@ -169,13 +187,25 @@ def histories(
     return found
 
 
+def write_if_any(
+    folder: Path | None, links: Links, policies: Sequence[Policy], seed: int, rounds: Rounds
+) -> None:
+    """`write_results` if there are any; what goes wrong is logged: the model is worth more."""
+    if folder is None or not len(rounds):
+        return
+    try:
+        write_results(folder, links, policies, seed, rounds)
+    except (ValueError, OSError) as error:
+        log(ERROR, "%s: the results of this federation are not written: %s", folder, error)
+
+
 def write_results(
     folder: Path, links: Links, policies: Sequence[Policy], seed: int, rounds: Rounds
 ) -> Result:
     """Write the trace and make the folder one that ``agewise report`` reads."""
     trace = folder.resolve() / TRACE
     with write_whole(trace) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, gains=rounds.trace(links.subchannels))
+        np.savez_compressed(file, allow_pickle=False, **rounds.trace(links.subchannels))
     scenario = live_scenario(links, rounds.client_count, len(rounds), trace)
     results = Folder(folder)
     # The results of fewer rounds are made again, of all that are there now.

@@ -1,11 +1,12 @@
 """Where a federation's state is kept, so that a server that was stopped can go on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from logging import INFO
 from pathlib import Path
 from typing import Any
 
+from agewise.flower import inner as inside
 from agewise.flower.api import FederationError, Result, Strategy, log
 from agewise.flower.federation import Arrays, Federation
 from agewise.flower.models import Growing
@@ -33,7 +34,7 @@ class Storage:
     rule: Growing
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
-        """Write the state after so many rounds, of which the last ``silent`` brought no update."""
+        """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
         if self.folder is None:
             return
         parts = {
@@ -43,6 +44,7 @@ class Storage:
         }
         arrays = {f"{part}/{name}": x for part, own in parts.items() for name, x in own.items()}
         values = {"identity": identity, "done": done, "silent": silent}
+        values["privacy"] = [each.state_dict() for each in inside.accountants(self.inner)]
         write_state(
             self.folder / _STATE,
             arrays | named_arrays(result.arrays, "model/"),
@@ -70,11 +72,19 @@ class Storage:
             parts[part][rest] = array
         self.federation.restore(parts["federation"])
         restore_inner(self.inner, parts["inner"])
+        self._restore_privacy(path, values.get("privacy", []))
         self.rule.state = parts["rule"] or None
         restore_result(result, values["metrics"])
         result.arrays = array_record(parts["model"], "")
         log(INFO, "going on after round %s of %s", values["done"], path)
         return int(values["done"]), int(values["silent"])
+
+    def _restore_privacy(self, path: Path, spent: Sequence[dict[str, Any]]) -> None:
+        """Go on with the privacy that was spent before."""
+        accountants = inside.accountants(self.inner)
+        _require_same(path, {"accountants": len(spent)}, {"accountants": len(accountants)})
+        for accountant, state in zip(accountants, spent, strict=True):
+            accountant.load_state_dict(state)
 
 
 def _require_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ from agewise.flower.federation import Arrays, Federation
 from agewise.flower.grid import OfferedGrid, Pace, PromptGrid
 from agewise.flower.links import Links
 from agewise.flower.opened import OpenRound
-from agewise.flower.record import TRACE, Rounds, histories, live_scenario, write_results
+from agewise.flower.record import TRACE, Rounds, histories, live_scenario, write_if_any
 from agewise.flower.storage import Storage
 from agewise.flower.updates import Combiner
 from agewise.learn import Aggregator
@@ -66,12 +66,12 @@ class Scheduled(Strategy):
     accuracy: str = "accuracy"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, Strategy):
+        if not isinstance(self.inner, Strategy) or isinstance(self.inner, Scheduled):
             raise ValueError(f"the inner strategy must be one of Flower's, not {self.inner!r}")
         if not isinstance(self.links, Links):
             raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
         policies = [make_policy(each) for each in (self.policy, *self.shadow)]
-        inside.require_no_sampling(self.inner)
+        inside.require_schedulable(self.inner, self.links.subchannels)
         self._folder = None if self.folder is None else Path(self.folder)
         self._federation = Federation(policies, self.links, self.seed, self.clients.sizes)
         self._directory = Directory(self.clients)
@@ -80,7 +80,8 @@ class Scheduled(Strategy):
         self._storage = Storage(self._folder, self.inner, self._federation, self._combiner.rule)
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None
-        self._silent = 0
+        self._silent, self._started_here = 0, False
+        self._why: str | None = None
 
     def summary(self) -> None:
         """Log what decides who trains, then the settings of the inner strategy."""
@@ -119,11 +120,12 @@ class Scheduled(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """The messages to the clients that the policy chose."""
-        if self.links.measures and not isinstance(grid, PromptGrid):
+        if not isinstance(grid, PromptGrid) and (self.links.measures or self._folder is not None):
             raise FederationError(
-                "links that are measured need the rounds of Scheduled.start: let Scheduled be the "
-                "outermost strategy"
+                "measured links and a folder need the rounds of Scheduled.start: let Scheduled be "
+                "the outermost strategy"
             )
+        self._close_round()
         self._finish_round()
         started = time.monotonic()
         least = inside.least_available(self.inner) if self._federation.t == 0 else 1
@@ -157,25 +159,27 @@ class Scheduled(Strategy):
         if self._open is None:
             raise FederationError("aggregate_train was called before configure_train")
         opened, self._open = self._open, None
-        answered = opened.by_row(replies)
-        whole = {row: reply for row, reply in answered.items() if not reply.has_error()}
-        received = np.array(list(whole), np.int64)
-        failed = np.array([row for row in answered if row not in whole], np.int64)
-        late = np.setdiff1d(opened.planned.chosen, [*answered])
-        federation, updates = self._federation, list(whole.values())
-        sizes = self._combiner.sizes(updates, federation.sizes[received])
-        federation.learn_sizes(received, sizes)
+        planned, answers = opened.planned, opened.answers(replies)
+        if answers.lost.size:
+            log(INFO, "aggregate_train: the modelled channel lost %s updates", answers.lost.size)
+        federation, arrived = self._federation, answers.arrived
+        sizes = self._combiner.sizes(answers.updates, federation.sizes[arrived])
+        federation.learn_sizes(arrived, sizes)
         combined = self._combiner.combine(
-            opened.planned, opened.arrays, received, updates, federation.sizes
+            planned, opened.arrays, arrived, answers.updates, federation.sizes
         )
-        kept = federation.receive(opened.planned, received, failed, combined.reports)
-        self._silent = 0 if received.size else self._silent + 1
-        replied = list(answered.values())
-        arrays, metrics = self._combiner.aggregate(server_round, replied, combined.model)
-        self._pending = {"gains": opened.planned.gains, "late": late, "failed": failed}
-        for number, each in enumerate(kept):
-            self._pending |= {f"policy{number}.{name}": x for name, x in each.items()}
-        self._pending["seconds"] = np.array(time.monotonic() - opened.started)
+        arrays, metrics = self._combiner.aggregate(server_round, answers.replies, combined.model)
+        self._why, reports = answers.why_none(), combined.reports
+        if arrays is None and arrived.size:  # nobody is younger for what was let go of
+            arrived, reports = arrived[:0], {name: x[:0] for name, x in reports.items()}
+            self._why = (
+                f"{type(self.inner).__name__} makes no model of those that arrive, because they "
+                "are too few for it or a client failed"
+            )
+            log(INFO, "aggregate_train: %s", self._why)
+        self._silent = 0 if arrived.size else self._silent + 1
+        kept = federation.receive(planned, arrived, answers.failed, reports)
+        self._pending = opened.kept(answers, kept)
         self._pending["diversity"] = np.array(combined.diversity or np.nan)
         metrics = MetricRecord() if metrics is None else metrics
         metrics.update(opened.metrics(self._pending))
@@ -185,6 +189,8 @@ class Scheduled(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """What the inner strategy asks of the nodes that are there and owe no reply."""
+        self._close_round()
+        self._started_here = isinstance(grid, PromptGrid)
         busy = grid.busy if isinstance(grid, PromptGrid) else frozenset()
         nodes = [node for node in grid.get_node_ids() if node not in busy]
         if not nodes:
@@ -197,7 +203,10 @@ class Scheduled(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
         """What the inner strategy makes of it."""
-        return self.inner.aggregate_evaluate(server_round, replies)
+        metrics = self.inner.aggregate_evaluate(server_round, replies)
+        if not self._started_here:  # the round is over: `start` is that of a strategy around this
+            self._finish_round([] if metrics is None else [metrics])
+        return metrics
 
     def start(
         self,
@@ -218,7 +227,10 @@ class Scheduled(Strategy):
         asked = ConfigRecord() if evaluate_config is None else evaluate_config
         evaluation = Evaluation(self, prompt, timeout, asked, evaluate_fn)
         try:
-            arrays, done = self._resumed(initial_arrays, result)
+            identity = self._identity(initial_arrays)
+            done, self._silent = self._storage.resume(identity, result)
+            self._rounds.resume(done)
+            arrays = result.arrays if done else initial_arrays
             if done == 0:
                 evaluation.before(arrays, result)
             for server_round in range(done + 1, num_rounds + 1):
@@ -227,7 +239,7 @@ class Scheduled(Strategy):
                 arrays = self._train(server_round, arrays, config, prompt, deadline_s, result)
                 self._finish_round(evaluation.after(server_round, arrays, result))
                 result.arrays = arrays
-                self._storage.save(self._identity(arrays), server_round, self._silent, result)
+                self._storage.save(identity, server_round, self._silent, result)
                 self._require_progress(deadline_s)
                 if server_round < num_rounds:
                     left = began + self.pace.least_round_s - time.monotonic()
@@ -237,7 +249,8 @@ class Scheduled(Strategy):
             raise
         finally:
             prompt.close()
-            self._write_results()
+            policies = self._federation.policies
+            write_if_any(self._folder, self.links, policies, self.seed, self._rounds)
         return result
 
     def _train(
@@ -254,14 +267,7 @@ class Scheduled(Strategy):
         opened = self._open
         replies = prompt.exchange(messages, deadline_s)
         if opened is not None and self.links.measures:
-            t, rows = opened.planned.t, opened.row_of
-            for reply in replies:
-                if not reply.message.has_error():
-                    self.links.observe(t, rows[reply.node], reply.delivery)
-            heard = {rows[reply.node] for reply in replies}
-            for row in opened.planned.chosen.tolist():
-                if row not in heard:
-                    self.links.miss(t, row)
+            opened.teach(self.links, replies)
         made, metrics = self.aggregate_train(server_round, [reply.message for reply in replies])
         if metrics is not None:
             result.train_metrics_clientapp[server_round] = metrics
@@ -275,6 +281,11 @@ class Scheduled(Strategy):
                 row = row_of[reply.node]
                 self.links.observe(self._federation.t, row, reply.delivery)
 
+    def _close_round(self) -> None:
+        """A strategy around this one may not hand over the replies of a round: nobody arrived."""
+        if self._open is not None:
+            self.aggregate_train(0, ())
+
     def _finish_round(self, measured: Sequence[MetricRecord] = ()) -> None:
         """Put the round that is over into the record, with what was measured after it."""
         if self._pending is None:
@@ -287,13 +298,16 @@ class Scheduled(Strategy):
 
     def _require_progress(self, deadline_s: float) -> None:
         if self._silent >= self.pace.patience:
+            why = self._why or (
+                f"nobody meets the deadline of {deadline_s:g} s, or nobody can be reached over "
+                "these links"
+            )
             raise FederationError(
-                f"no update arrived in {self._silent} rounds in a row: nobody meets the deadline "
-                f"of {deadline_s:g} s, or nobody can be reached over these links"
+                f"no update got into the model in {self._silent} rounds in a row: {why}"
             )
 
     def _identity(self, arrays: ArrayRecord) -> dict[str, Any]:
-        """By what a state is known to be of this federation."""
+        """By what a state is known to be of this federation: also the model that it began with."""
         return {
             "policies": [str(policy) for policy in self._federation.policies],
             "links": f"{type(self.links).__name__} with {self.links.subchannels} subchannels",
@@ -302,23 +316,3 @@ class Scheduled(Strategy):
             "aggregation": str(self.aggregation),
             "model": [[name, list(array.shape)] for name, array in arrays.items()],
         }
-
-    def _resumed(self, initial: ArrayRecord, result: Result) -> tuple[ArrayRecord, int]:
-        """The model to go on with, and how many rounds are done."""
-        done, self._silent = self._storage.resume(self._identity(initial), result)
-        if done == 0:
-            return initial, 0
-        self._rounds.resume(done)
-        return result.arrays, done
-
-    def _write_results(self) -> None:
-        """Make the folder one that can be reported on."""
-        if self._folder is None or not len(self._rounds):
-            return
-        policies = self._federation.policies
-        try:
-            write_results(self._folder, self.links, policies, self.seed, self._rounds)
-        except (ValueError, OSError) as error:  # the model is worth more than its report
-            log(
-                ERROR, "%s: the results of this federation are not written: %s", self._folder, error
-            )

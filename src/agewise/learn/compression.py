@@ -7,7 +7,7 @@ whose update arrives, and no other.
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from agewise.learn.aggregation import Kept, State
 from agewise.learn.base import Params
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(NamedTuple):
     """``models[i]`` is what UE ``ues[i]`` made of ``start`` in round ``t``."""
 
     start: Params

@@ -17,4 +17,4 @@ class Random(Policy):
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum in a random order."""
-        return fill(view.uplink, np.argsort(rng.random(view.ue_count)))
+        return fill(view.uplink, rng.random(view.ue_count).argsort())

@@ -1,7 +1,7 @@
 """The channel, block by block: from parts, or from a trace."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,7 @@ from agewise.radio.traces import Size, Trace, as_block, open_trace
 from agewise.random import Streams
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(NamedTuple):
     """One block of the channel; gains are SNR per unit of power, ``float64[ue, subchannel]``.
 
     ``seen`` is what the access point schedules by and ``true`` what the uploads meet: the same

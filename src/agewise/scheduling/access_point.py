@@ -179,7 +179,9 @@ class AccessPoint:
         """
         roster, rows = self._roster, self._roster.rows(ues)
         roster.put_of_all("ages", next_ages(roster.of_all("ages"), rows, update_ages))
-        roster.put("participation", roster.of_all("participation")[rows] + 1, rows)
+        participation = roster.of_all("participation").copy()
+        participation[rows] += 1
+        roster.put_of_all("participation", participation)
         for name, values in (reports or {}).items():
             roster.put(name, values, rows)
         self.t += 1

@@ -89,5 +89,5 @@ def _constant(count: int, fill: float) -> Column:
 
 
 def _fixed(column: Column) -> Column:
-    column.flags.writeable = False
+    column.setflags(write=False)
     return column

@@ -3,7 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,8 +46,7 @@ class State:
     scalars: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class RoundView:
+class RoundView(NamedTuple):
     """What the access point knows before round ``t``; no policy sees the future or the data.
 
     ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;

@@ -166,7 +166,9 @@ class Allocation:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Owner, power and gain in the form that the proof takes."""
         owner, power, gain = self.owner, self.power, self.gain
-        if not owner.shape == power.shape == gain.shape == (owner.size,):
+        if not (
+            owner.ndim == power.ndim == gain.ndim == 1 and owner.size == power.size == gain.size
+        ):
             raise InfeasibleAllocation("owner, power and gain must have the same length")
         if self.aggregation is not None:
             try:

@@ -15,6 +15,7 @@ from agewise.spectrum.uplink import Uplink
 #: Found best on optima of the paper's cell (docs/policies.md has the figures).
 EXPONENTS = (0.75, 1.0)
 PRICE_ROUNDS = 5
+_INT = np.dtype(np.int64)
 
 
 def pack(uplink: Uplink, weights: ArrayLike, rank: ArrayLike | None = None) -> Allocation:
@@ -129,6 +130,8 @@ def _as_rank(rank: ArrayLike | None, uplink: Uplink) -> NDArray[np.int64]:
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    if type(values) is np.ndarray and values.dtype == _INT and values.flags.c_contiguous:
+        return values  # as a rule, and checked fast
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole numbers, not {array.dtype}")

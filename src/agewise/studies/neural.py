@@ -1,6 +1,6 @@
 """The paper's comparison with neural networks, to see whether the gain outlives linear models."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -75,25 +75,28 @@ def compare_neural(
     seeds: int | Iterable[int] = 20,
     out: Path | str | None = None,
     *,
+    policies: Sequence[str] = POLICIES,
     scenario: Scenario | None = None,
     engine: str | Engine = "local",
     quiet: bool = False,
 ) -> NeuralComparison:
-    """Run four policies with both aggregations; ``runs/neural-PRESET`` by default resumes.
+    """Run the policies with both aggregations; ``runs/neural-PRESET`` by default resumes.
+
+    ``max-pack`` must be one of the policies: it is what the others are compared with.
 
     The part of docs/results.md is written into the folder. ``scenario`` takes the preset's place.
     """
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     variations = {name: {"learn.aggregation": rule} for name, rule in AGGREGATIONS.items()}
     base = Scenario.preset(preset) if scenario is None else scenario
-    plan = Plan.of(base, POLICIES, chosen, variations.values())
+    plan = Plan.of(base, policies, chosen, variations.values())
     folder = Path(f"runs/neural-{preset}" if out is None else out)
     result = execute(plan, folder, make_engine(engine), quiet=quiet, fail_fast=True)
     points = tuple(point for point in CHECKPOINTS if point <= base.run.rounds)
     accuracy = {
         (name, policy): _at(result, policy, variation, chosen, points)
         for name, variation in variations.items()
-        for policy in POLICIES
+        for policy in policies
     }
     made = NeuralComparison(preset, points, accuracy, len(chosen))
     write_part(folder, "neural.md", neural_markdown(made))
