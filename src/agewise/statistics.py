@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 class Axis:
     """What results are shown over: rounds, or what rounds cost.
 
-    ``label`` is for charts, ``unit`` for numbers; ``column`` is that of a history,
+    ``label`` is for charts, ``unit`` for numbers, ``what`` for what is added up, ``one`` for one
+    of it and ``equal`` for a comparison at the same amount of it; ``column`` is that of a history,
     ``None`` for the count of rounds.
     """
 
     name: str
     label: str
     unit: str
+    what: str
+    one: str
+    equal: str
     column: str | None
     needs_seconds: bool = False
 
@@ -51,7 +55,8 @@ class Axis:
         if self.needs_seconds and kind != "seconds":
             raise ValueError(
                 f"there are no {self.name} with timing.kind = {kind}: set timing to kind = "
-                '"seconds" (docs/accounting.md) and run again, or take rounds, uses or bits'
+                '"seconds" (docs/accounting.md), as the preset physical-timed does, and run again, '
+                "or take rounds, uses or bits"
             )
 
 
@@ -59,13 +64,19 @@ class Axis:
 AXES = {
     axis.name: axis
     for axis in (
-        Axis("rounds", "rounds", "rounds", None),
-        Axis("seconds", "time (s)", "s", "seconds", needs_seconds=True),
-        Axis("joules", "energy of all UEs (J)", "J", "joules", needs_seconds=True),
-        Axis("uses", "real channel uses", "uses", "uses"),
-        Axis("bits", "bits sent", "bit", "bits"),
+        Axis("rounds", "rounds", "rounds", "rounds", "round", "in as many rounds", None),
+        Axis("seconds", "time (s)", "s", "time", "second", "in the same time", "seconds", True),
+        Axis(
+            "joules", "energy of all UEs (J)", "J", "energy", "joule", "with the same energy",
+            "joules", True,
+        ),
+        Axis(
+            "uses", "real channel uses", "uses", "channel uses", "channel use",
+            "with as many channel uses", "uses",
+        ),
+        Axis("bits", "bits sent", "bit", "bits sent", "bit", "with as many bits sent", "bits"),
     )
-}
+}  # fmt: skip
 
 
 def axis_of(over: str | Axis) -> Axis:

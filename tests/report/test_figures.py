@@ -211,7 +211,7 @@ def test_a_trace_has_every_figure_but_those_over_distance(traced, tmp_path):
 def test_mistakes_are_one_sentence(compared, swept, tmp_path):
     out = tmp_path / "x.pdf"
     for given, said in (
-        ((swept, "pie", out), "no figure 'pie'; there are accuracy, gain, heat, forest"),
+        ((swept, "pie", out), "no figure 'pie'; there are accuracy, gain, costs, heat"),
         ((compared, "map", out), "a map needs a sweep"),
         ((swept, "ages", out, {"threshold.rate": 9.0}), "no finished setting has rate=9; there"),
         ((swept, "ages", tmp_path / "x.nonsense"), "not supported"),
@@ -241,5 +241,3 @@ def test_accuracy_is_drawn_over_what_rounds_cost(compared, tmp_path):
     accuracy = compared.accuracy("round-robin")
     when = [np.flatnonzero(each <= last * (1 + 1e-7))[-1] for each in spent]
     assert float(line[-1]["y"]) == pytest.approx(np.mean(accuracy[np.arange(3), when]), rel=1e-6)
-    with pytest.raises(ValueError, match="gain is not drawn over uses"):
-        draw_figure(compared, "gain", tmp_path / "g.csv", over="uses")

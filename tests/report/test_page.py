@@ -93,17 +93,18 @@ def pictures(page):
     return found
 
 
-def test_all_eight_sections_are_there_in_order(page):
+def test_all_sections_are_there_in_order(page):
     heads = re.findall(r"<h([12]) [^>]*>(.*?)</h", page)
     assert [text for _, text in heads[1:]] == [
         "Whose updates the model is made of", "The idea in three pictures", "Watch it",
-        "Does it learn better?", "Why?", "All numbers", "How to get the same",
+        "Does it learn better?", "Per round, channel use or bit?", "Why?", "All numbers",
+        "How to get the same",
     ]  # fmt: skip
     names = list(pictures(page))
     assert names == [
         "s0-heat-0", "s0-heat-1", "s0-heat-2", "s0-heat-3", "idea-needs", "idea-chosen",
         "idea-unheard", "s0-cell-0", "s0-cell-1", "s0-gain", "s0-forest", "s0-accuracy",
-        "s0-distance", "s0-distribution", "s0-classes", "s0-diversity", "s0-trade-off",
+        "s0-costs", "s0-distance", "s0-distribution", "s0-classes", "s0-diversity", "s0-trade-off",
         "s0-reached",
     ]  # fmt: skip
 
@@ -227,7 +228,7 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(copied, tmp_path):
     assert "2 of 12 runs are not finished" in page
     assert f"Damaged: copy/runs/{files[0].name}" in unescape(page)
     assert "2 of 3 seeds missing" in page
-    assert len(pictures(page)) == 18
+    assert len(pictures(page)) == 19
 
 
 def test_runs_of_other_versions_and_scenarios_are_named(copied, swept, tmp_path):

@@ -124,7 +124,8 @@ def test_one_p_value_for_one_difference(tmp_path, capsys):
     evidence = claims_of(result)[0].evidence
     assert re.findall(r"\((p [^)]*)\)", evidence) == said
     page = make_page(result)
-    aged = re.search(r">age-based</th>(.*?)</tr>", page).group(1)
+    numbers = page[page.index('id="numbers"') :]
+    aged = re.search(r">age-based</th>(.*?)</tr>", numbers).group(1)
     assert re.findall(r"p [=&][^<]*", aged) == [escape(text) for text in said]
     printing.print_result(result, as_json=False)
     shown = capsys.readouterr().out

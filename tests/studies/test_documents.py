@@ -4,8 +4,10 @@ import matplotlib as mpl
 import pytest
 
 import agewise
-from agewise.report.claims import CLAIMS_NOTE
+from agewise.report.amounts import point_text
+from agewise.report.claims import CLAIMS_NOTE, claims_note
 from agewise.report.text import p_text, table_family
+from agewise.statistics import AXES
 from agewise.studies.documents import PARTS, write_results
 from tests.scenarios import tiny
 
@@ -36,6 +38,13 @@ def test_studies_write_their_parts(tmp_path):
             assert p_text(row["p@12"]) in text
     assert table_family(rows, "max-pack (ties=random)", swept=False) in text
     assert CLAIMS_NOTE in text
+    over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="uses", **options)
+    text = (tmp_path / "claims" / "claims.md").read_text(encoding="utf-8")
+    assert claims_note(AXES["uses"]) in text
+    assert "higher accuracy than max-pack with as many channel uses" in text
+    last = over.table().columns[-2].removeprefix("p@")
+    assert f"| {point_text(last, AXES['uses'])} |" in text
+    assert over.table().equals(over.result.table("uses"))
     gap = agewise.gap(
         scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
         every=6, **options,

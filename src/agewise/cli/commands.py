@@ -1,6 +1,7 @@
 """Commands: each calls its Python twin and prints what that returns."""
 
 import contextlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -240,7 +241,7 @@ def compare_command(
         loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page_of(result, to_stderr=as_json)
+    printing.print_page_of(result, shown=shown, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -298,7 +299,7 @@ def sweep_command(
         loggers=log or (),
     )
     printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page_of(result, to_stderr=as_json)
+    printing.print_page_of(result, shown=shown, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -327,12 +328,17 @@ def report_command(
         Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
     ] = None,
     baseline: Baseline = None,
+    over: Over = "rounds",
+    points: Points = None,
+    target: Target = None,
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
-    Example: agewise report runs/reproduce-paper
+    Example: agewise report runs/reproduce-paper --over uses
     """
-    printing.print_page(agewise.write_page(agewise.Result.open(folder, baseline), output))
+    shown = shown_of(over, points, target)
+    result = agewise.Result.open(folder, baseline)
+    printing.print_page(agewise.write_page(result, output, **asdict(shown)))
 
 
 @command("figure")

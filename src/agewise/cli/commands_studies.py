@@ -45,7 +45,8 @@ def reproduce_command(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A preset or a TOML file; the paper's by default, with 40 rounds for the map.",
+            help="A preset or a TOML file; the paper's by default, with 40 rounds for the map, and "
+            "physical-timed over seconds or joules.",
             autocompletion=complete_preset,
         ),
     ] = None,
@@ -81,13 +82,14 @@ def reproduce_command(
     Example: agewise reproduce --seeds 5
     """
     shown = shown_of(over, points, target)
-    base = agewise.studies.map_scenario() if whole_map else "paper"
+    base = agewise.studies.map_scenario() if whole_map else agewise.studies.usual_scenario(over)
     scenario = scenario_of(source or base, with_rounds(changes, rounds))
     kind = "map" if whole_map else "reproduce"
+    usual = base if isinstance(base, str) else "paper"
     folder = out or (
-        Path(f"runs/{kind}-paper")
+        Path(f"runs/{kind}-{usual}")
         if scenario == scenario_of(base, None)
-        else default_out(kind, source or "paper", scenario)
+        else default_out(kind, source or usual, scenario)
     )
     if dry_run:
         plan = agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map)
@@ -126,7 +128,7 @@ def reproduce_command(
         )
         printing.print_reproduction(study, as_json=as_json, shown=shown)
         result = study.result
-    printing.print_page_of(result, to_stderr=as_json)
+    printing.print_page_of(result, shown=shown, to_stderr=as_json)
 
 
 @command("advise")

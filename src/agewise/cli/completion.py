@@ -11,7 +11,7 @@ ENGINES = ("local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
 AXES = ("rounds", "seconds", "joules", "uses", "bits")
 FIGURES = (
-    "accuracy", "gain", "heat", "forest", "trade-off", "reached", "ages", "distribution",
+    "accuracy", "gain", "costs", "heat", "forest", "trade-off", "reached", "ages", "distribution",
     "distance", "classes", "diversity", "labels", "map",
 )  # fmt: skip
 BENCHMARKS = (

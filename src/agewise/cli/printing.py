@@ -99,10 +99,15 @@ def print_page(page: Path, *, to_stderr: bool = False) -> None:
     say(f"Page: {page}", err=to_stderr)
 
 
-def print_page_of(result: "agewise.Result", *, to_stderr: bool = False) -> None:
+def print_page_of(
+    result: "agewise.Result",
+    *,
+    shown: Shown = Shown(),  # noqa: B008 (frozen)
+    to_stderr: bool = False,
+) -> None:
     """Write the page of a result, with the picture of its channel, and say where it is."""
     agewise.draw_channel_of(result)
-    print_page(agewise.write_page(result), to_stderr=to_stderr)
+    print_page(agewise.write_page(result, **asdict(shown)), to_stderr=to_stderr)
 
 
 def print_result(
@@ -129,19 +134,21 @@ def print_reproduction(
     shown: Shown = Shown(),  # noqa: B008 (frozen)
 ) -> None:
     """The verdict: the tables, then the claims in plain words."""
-    figures = [str(file) for file in study.figures]
+    figures, claims = [str(file) for file in study.figures], study.claims
+    if shown.points is not None:  # the claims are those of the table that is shown
+        claims = agewise.report.claims.claims_of(study.result, study.axis, shown.points)
     if as_json:
-        claims = [asdict(claim) for claim in study.claims]
-        described = _described(study.result, shown) | {"claims": claims, "figures": figures}
+        told = {"claims": [asdict(claim) for claim in claims], "figures": figures}
+        described = _described(study.result, shown) | told
         print_json(described | _described_explanation(study.explanation))
         return
     _print_tables(study.result, shown)
     say("What the paper says, and what holds here (both with ties at random):")
-    for number, claim in enumerate(study.claims, start=1):
+    for number, claim in enumerate(claims, start=1):
         say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         say(f"     {claim.evidence}")
-    if study.claims:
-        say(agewise.report.claims.CLAIMS_NOTE)
+    if claims:
+        say(agewise.report.claims.claims_note(study.axis))
     if study.explanation is not None:
         print_explanation(study.explanation)
         figures += map(str, study.explanation.figures)
@@ -448,9 +455,9 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     counts = {row["seeds"] for row in rows}  # one number is said once, above the table
     heads = ["UEs", "distinct", "age", "peak", "largest", "diversity"]
     heads = heads if len(counts) == 1 else ["seeds", *heads]
-    whole = [f"{axis.unit} a run"] if axis.column else []
+    whole = ["a run"] if axis.column else []
     _columns(who, ["policy"], heads + whole)
-    _columns(what, ["policy"], [text.point_text(point, axis) for point in points])
+    _columns(what, ["policy"], [agewise.report.amounts.point_text(point, axis) for point in points])
     before = ""
     for row in _best_first(rows, points, varied):
         setting = _setting(row, varied)
@@ -467,7 +474,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
             _number(row["age_mean_peak"], ".1f"),
             f"{row['age_largest']:.1f}",
             _number(row["diversity"], ".2f"),
-            *(f"{row['spent']:.3g}" for _ in whole),
+            *(agewise.report.amounts.amount_text(row["spent"], axis, 3) for _ in whole),
         )
         what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
     seeds = f" ({counts.pop()} seeds)" if len(counts) == 1 else ""

@@ -25,10 +25,11 @@ from agewise.experiment.runs import (
     find_policy,
     product,
 )
-from agewise.experiment.summary import Measured, checkpoints
+from agewise.experiment.summary import Course, Measured, checkpoints, point_name
 
 __all__ = [
     "AllFailed",
+    "Course",
     "CsvLogger",
     "Description",
     "Entry",
@@ -55,6 +56,7 @@ __all__ = [
     "find_policy",
     "forecast",
     "forecast_all",
+    "point_name",
     "product",
     "replay_scenario",
     "run",

@@ -22,6 +22,47 @@ CHECKPOINTS = (10, 20, 40)
 
 
 @dataclass(frozen=True, eq=False)
+class Course:
+    """Accuracy of the finished seeds over what they had spent, ``[seed, round]`` each."""
+
+    seeds: list[int]
+    accuracy: NDArray[np.float64]
+    spent: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, histories: Mapping[int, History], axis: statistics.Axis = statistics.AXES["rounds"]
+    ) -> "Course":
+        """Of these runs; ``ValueError`` if one does not know what it spent."""
+        return cls(
+            seeds=list(histories),
+            accuracy=np.array([history.accuracy for history in histories.values()]),
+            spent=np.array([axis.spent(history) for history in histories.values()]),
+        )
+
+    def at(self, point: float) -> NDArray[np.float64]:
+        """``[seed]``: accuracy at this point (round, second, joule), as last measured by then.
+
+        NaN for a run that has ended before.
+        """
+        return statistics.accuracy_at(self.accuracy, self.spent, [point])[:, 0]
+
+    def gain_over(self, baseline: "Course", point: float) -> statistics.Paired | None:
+        """The gain in accuracy at this point on the seeds that both finished, if there are any."""
+        common = sorted(set(self.seeds) & set(baseline.seeds))
+        if not common:
+            return None
+        here, there = (
+            one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (self, baseline)
+        )
+        return statistics.paired_difference(here, there)
+
+    def to_target(self, target: float, horizon: float | None = None) -> statistics.TimeToTarget:
+        """What it took until the accuracy was first at least ``target``."""
+        return statistics.time_to_target(self.accuracy, target, cost=self.spent, horizon=horizon)
+
+
+@dataclass(frozen=True, eq=False)
 class Measured:
     """What the finished seeds of one policy under one variation did, ``[seed]`` each.
 
@@ -53,10 +94,10 @@ class Measured:
         each round.
         """
         rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 7)
-        accuracy = np.array([history.accuracy for history in histories.values()])
+        course = Course.of(histories, axis)
         served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread = rows.T
         return cls(
-            seeds=list(histories),
+            seeds=course.seeds,
             ues_per_round=served,
             distinct_ues=distinct,
             age_mean=age_mean,
@@ -64,16 +105,18 @@ class Measured:
             age_mean_peak=age_mean_peak,
             diversity=diversity,
             spread=spread,
-            accuracy=accuracy,
-            spent=np.array([axis.spent(history) for history in histories.values()]),
+            accuracy=course.accuracy,
+            spent=course.spent,
         )
 
-    def at(self, point: float) -> NDArray[np.float64]:
-        """``[seed]``: accuracy at this point (round, second, joule), as last measured by then.
+    @property
+    def course(self) -> Course:
+        """Accuracies over what was spent."""
+        return Course(self.seeds, self.accuracy, self.spent)
 
-        NaN for a run that has ended before.
-        """
-        return statistics.accuracy_at(self.accuracy, self.spent, [point])[:, 0]
+    def at(self, point: float) -> NDArray[np.float64]:
+        """``[seed]``: accuracy at this point of the axis (`Course.at`)."""
+        return self.course.at(point)
 
 
 def checkpoints(rounds: int) -> list[int]:
@@ -82,8 +125,12 @@ def checkpoints(rounds: int) -> list[int]:
 
 
 def cost_points(histories: Iterable[History], axis: statistics.Axis) -> list[float]:
-    """A quarter, half and all of what the cheapest of these runs spent, to two digits."""
-    least = min(float(axis.spent(history)[-1]) for history in histories)
+    """A quarter, half and all of what the cheapest of these runs spent, to two digits.
+
+    Runs that spent nothing, because nobody was ever scheduled, have no say unless all are such.
+    """
+    spent = [float(axis.spent(history)[-1]) for history in histories]
+    least = min((each for each in spent if each > 0.0), default=0.0)
     return sorted({_rounded_down(share * least) for share in (0.25, 0.5, 1.0)})
 
 
@@ -147,19 +194,14 @@ def summarise_targets(result: "Result", target: float, axis: statistics.Axis) ->
     rows: list[dict[str, Any]] = []
     for variation in result.variations:
         runs = {
-            policy: Measured.of(found, axis)
+            policy: Course.of(found, axis)
             for policy in result.policies
             if (found := result.histories(policy, variation))
         }
-        times = {
-            policy: statistics.time_to_target(one.accuracy, target, cost=one.spent)
-            for policy, one in runs.items()
-        }
+        times = {policy: one.to_target(target) for policy, one in runs.items()}
         horizon = min((one.horizon for one in times.values()), default=0.0)
         for policy, one in times.items():
-            limited = statistics.time_to_target(
-                runs[policy].accuracy, target, cost=runs[policy].spent, horizon=horizon
-            )
+            limited = runs[policy].to_target(target, horizon)
             rows.append(
                 as_columns(variation)
                 | {
@@ -207,25 +249,15 @@ def _row(
         "spread": _mean_of_known(runs.spread),
         "spent": float(runs.spent[:, -1].mean()),
     }
+    course = runs.course
     for point in points:
-        name, interval = point_name(point), statistics.mean_interval(runs.at(point))
+        name, interval = point_name(point), statistics.mean_interval(course.at(point))
         row[f"accuracy@{name}"] = interval.mean
         row[f"low@{name}"], row[f"high@{name}"] = interval.low, interval.high
-        paired = _paired(runs, baseline, point)
+        paired = course.gain_over(baseline.course, point) if baseline else None
         row[f"gain@{name}"] = paired.difference if paired else None
         row[f"p@{name}"] = paired.p_value if paired else None
     return row
-
-
-def _paired(runs: Measured, baseline: Measured | None, point: float) -> statistics.Paired | None:
-    """The gain in accuracy over the baseline on the seeds that both finished, if there are any."""
-    common = sorted(set(runs.seeds) & set(baseline.seeds)) if baseline else []
-    if not (baseline and common):
-        return None
-    here, there = (
-        one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (runs, baseline)
-    )
-    return statistics.paired_difference(here, there)
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float | None:

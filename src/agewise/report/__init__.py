@@ -1,7 +1,13 @@
 """What people look at, made from records alone: one page, figures for papers, words of numbers."""
 
 from agewise.report.draw.ages import age_distribution, age_heat_map, cell_map
-from agewise.report.draw.comparison import class_gains, explanation_chart, forest, trade_off
+from agewise.report.draw.comparison import (
+    class_gains,
+    explanation_chart,
+    forest,
+    gains_by_axis,
+    trade_off,
+)
 from agewise.report.draw.curves import (
     accuracy_curves,
     gain_curve,
@@ -29,6 +35,7 @@ __all__ = [
     "forest",
     "gain_curve",
     "gain_map",
+    "gains_by_axis",
     "label_distribution",
     "loss_map",
     "new_figure",

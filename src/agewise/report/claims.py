@@ -1,6 +1,6 @@
 """The paper's three claims, judged on paired runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,10 +8,17 @@ import numpy as np
 from scipy import stats
 
 from agewise import statistics
-from agewise.experiment import Measured, Result, checkpoints
+from agewise.experiment import Measured, Result
 from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.text import claim_text, is_sure, p_text, points_text
+from agewise.report.amounts import at_text
+from agewise.report.text import (
+    claim_text,
+    is_sure,
+    p_text,
+    points_text,
+)
+from agewise.report.verdict import at_point, known_gains
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
@@ -24,6 +31,16 @@ CLAIMS_NOTE = (
 )
 
 
+def claims_note(axis: statistics.Axis) -> str:
+    """Which tests are behind the claims, and what is judged over another axis than rounds."""
+    if axis.column is None:
+        return CLAIMS_NOTE
+    return (
+        f"Claim 1 is judged {axis.equal}; claims 2 and 3 are about rounds, as in the paper. "
+        f"{CLAIMS_NOTE}"
+    )
+
+
 @dataclass(frozen=True)
 class Claim:
     """What the paper says, whether it holds here, and the numbers that say so."""
@@ -33,10 +50,15 @@ class Claim:
     evidence: str
 
 
-def claims_of(result: Result) -> list[Claim]:
+def claims_of(
+    result: Result,
+    axis: statistics.Axis = statistics.AXES["rounds"],
+    points: Sequence[float] | None = None,
+) -> list[Claim]:
     """The claims, where the two policies that they are about finished seeds in common.
 
-    They are about one scenario: a sweep has none.
+    They are about one scenario: a sweep has none. The first is judged at the ``points`` of the
+    ``axis``, as in ``result.table(axis, points)``.
     """
     both = [AgeBased().key, MaxPack().key]
     if result.variations != [{}] or not set(both) <= set(result.policies):
@@ -51,9 +73,12 @@ def claims_of(result: Result) -> list[Claim]:
     if np.isnan(age_based.accuracy - max_pack.accuracy).all(axis=1).any():
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
-    tests = next(row for row in against.table().to_dicts() if row["policy"] == str(both[0]))
+    tests = next(
+        row for row in against.table(axis, points).to_dicts() if row["policy"] == str(both[0])
+    )
     explained = read_sealed(result.path / "explanation.json")
-    return judge(age_based, max_pack, tests, result.scenario.run.rounds, explained)
+    rounds = result.scenario.run.rounds
+    return judge(age_based, max_pack, tests, rounds, explained, axis)
 
 
 def judge(
@@ -62,32 +87,40 @@ def judge(
     tests: Mapping[str, Any],
     rounds: int,
     explained: Mapping[str, Any] | None = None,
+    axis: statistics.Axis = statistics.AXES["rounds"],
 ) -> list[Claim]:
     """The claims for age-based against max-pack with the same seeds and rule for ties.
 
     ``tests`` is the row of age-based in the table of the result, whose gains and p-values the
-    first claim is judged by. The third is judged on the same models for both policies where they
-    were ``explained``, and on each policy's own models otherwise.
+    first claim is judged by, at its points of the ``axis``. The third is judged on the same models
+    for both policies where they were ``explained``, and on each policy's own models otherwise.
     """
     return [
-        _higher(tests, len(age_based.seeds), rounds),
+        _higher(tests, len(age_based.seeds), axis),
         _early(age_based, max_pack, rounds),
         _diversity(age_based, max_pack) if explained is None else _diversity_explained(explained),
     ]
 
 
-def _higher(tests: Mapping[str, Any], seeds: int, rounds: int) -> Claim:
-    points = [at for at in checkpoints(rounds) if np.isfinite(tests[f"gain@{at}"])]
-    gains = [tests[f"gain@{point}"] for point in points]
-    p_values = [tests[f"p@{point}"] for point in points]
-    better = [is_sure(p) and gain > 0 for gain, p in zip(gains, p_values, strict=True)]
-    worse = [is_sure(p) and gain < 0 for gain, p in zip(gains, p_values, strict=True)]
+def _higher(tests: Mapping[str, Any], seeds: int, axis: statistics.Axis) -> Claim:
+    row = dict(tests)
+    gains = known_gains(row)
+    p_values = {at: at_point(row, "p", at) for at in gains}
+    better = [is_sure(p_values[at]) and gain > 0 for at, gain in gains.items()]
+    worse = [is_sure(p_values[at]) and gain < 0 for at, gain in gains.items()]
     evidence = ", ".join(
-        f"{points_text(gain)} points at round {point}{_in_brackets(p)}"
-        for point, gain, p in zip(points, gains, p_values, strict=True)
+        f"{points_text(gain)} points {_where(at, axis)}{_in_brackets(p_values[at])}"
+        for at, gain in gains.items()
     )
     verdict = claim_text(seeds, shown=better, refuted=worse)
-    return Claim("age-based (ABS) reaches a higher accuracy than max-pack", verdict, evidence)
+    claim = "age-based (ABS) reaches a higher accuracy than max-pack"
+    if axis.column is not None:
+        claim += f" {axis.equal}"
+    return Claim(claim, verdict, evidence or "nothing was measured at these points")
+
+
+def _where(point: float, axis: statistics.Axis) -> str:
+    return f"at round {point:g}" if axis.column is None else at_text(point, axis)
 
 
 def _early(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:

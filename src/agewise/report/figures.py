@@ -15,7 +15,9 @@ from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import numbers
+from agewise.report.amounts import at_text
 from agewise.report.claims import EARLY
+from agewise.report.costs import axis_views, draw_costs
 from agewise.report.draw.ages import age_colours, age_distribution, age_heat_map
 from agewise.report.draw.comparison import class_gains, forest, trade_off
 from agewise.report.draw.curves import (
@@ -27,10 +29,12 @@ from agewise.report.draw.curves import (
 )
 from agewise.report.draw.maps import gain_map
 from agewise.report.figure_data import figure_csv
+from agewise.report.findings import compared_at
 from agewise.report.numbers import Variation
 from agewise.report.setting import Setting
 from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from agewise.report.text import last_part, value_text, variation_text
+from agewise.report.verdict import at_point
 
 #: Widths by name.
 WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
@@ -57,8 +61,8 @@ def draw_figure(
     out, it is a column, or both for a figure of several parts. ``policies`` are those to show,
     ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
     Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
-    the place of the one of the result. The accuracy can be drawn ``over`` seconds, joules, uses or
-    bits as well as rounds.
+    the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
+    seconds, joules, uses or bits as well as rounds.
     """
     if kind not in KINDS:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
@@ -68,19 +72,19 @@ def draw_figure(
     if kind == "map" and at:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
     axis = statistics.axis_of(over)
-    if axis.column is not None and kind != "accuracy":
-        raise ValueError(f"the figure {kind} is not drawn over {over}: accuracy is")
+    if axis.column is not None and kind in _OVER_ROUNDS:
+        able = ", ".join(name for name in KINDS if name not in _OVER_ROUNDS)
+        raise ValueError(
+            f"the figure {kind} is not drawn over {axis.name}: {_OVER_ROUNDS[kind]}; {able} are"
+        )
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
-    setting = Setting(opened, _find_variation(opened, at or {}), chosen)
+    setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
     path = Path(output)
     with paper_style(style), mpl.rc_context({"text.parse_math": False}):
         inches = None if width is None else _inches(width)
-        if axis.column is None:
-            figure = KINDS[kind](setting, inches)
-        else:
-            figure = _accuracy_over(setting, inches, axis)
+        figure = KINDS[kind](setting, inches)
         if ylim is not None:
             for part in figure.axes:
                 part.set_ylim(*ylim)
@@ -136,29 +140,30 @@ def _has(variation: Variation, name: str, value: Any) -> bool:
 def _accuracy(setting: Setting, width: float | None) -> Figure:
     figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
     accuracy_curves(
-        {name: each.accuracy for name, each in setting.curves.items()}, figure.subplots(),
-        runs={name: each.runs for name, each in setting.curves.items()}, indices=setting.indices,
+        setting.means, figure.subplots(), runs=setting.accuracies, indices=setting.indices,
+        over=setting.over,
     )  # fmt: skip
     return figure
 
 
-def _accuracy_over(setting: Setting, width: float | None, axis: statistics.Axis) -> Figure:
-    points, runs = setting.over(axis)
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
-    accuracy_curves(
-        curves, figure.subplots(), runs=runs, indices=setting.indices, over=(axis.label, points)
-    )
-    return figure
-
-
 def _gain(setting: Setting, width: float | None) -> Figure:
-    gains = setting.gains
+    gains, over = setting.gains, setting.over
     if gains is None:
         raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
     figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    axis = gain_curve(statistics.mean_interval(gains), EARLY, figure.subplots(), runs=gains)
+    early = EARLY if over is None else None
+    mean = statistics.mean_interval(gains)
+    axis = gain_curve(mean, early, figure.subplots(), runs=gains, over=over)
     axis.set_title(f"{setting.rival} over {setting.baseline}", fontsize="medium")
+    return figure
+
+
+def _costs(setting: Setting, width: float | None) -> Figure:
+    views = axis_views(setting)
+    if not any(view.gains for view in views):
+        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
+    figure = new_figure(width or COLUMN_IN, 1.2 + 0.35 * len(views))
+    draw_costs(setting, views, figure.subplots())
     return figure
 
 
@@ -178,13 +183,16 @@ def _heat(setting: Setting, width: float | None) -> Figure:
 
 
 def _forest(setting: Setting, width: float | None) -> Figure:
-    against = setting.against_baseline()
+    rows = setting.rows(setting.result.table(setting.axis).to_dicts())
+    end = compared_at(setting, rows)
+    against = setting.against_baseline(end)
     if not against:
         raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
-    rows = setting.rows(setting.result.table().to_dicts())
     figure = new_figure(width or COLUMN_IN, 0.6 + 0.3 * len(against))
-    p_values = {name: rows[name][f"p@{setting.rounds}"] for name in against}
-    forest(against, figure.subplots(), p_values=p_values, indices=setting.indices)
+    p_values = {name: at_point(rows[name], "p", end) for name in against}
+    axis = forest(against, figure.subplots(), p_values=p_values, indices=setting.indices)
+    if setting.over is not None:
+        axis.set_title(at_text(end, setting.axis), fontsize="medium")
     return figure
 
 
@@ -273,7 +281,7 @@ def _labels(setting: Setting, width: float | None) -> Figure:
 
 
 def _map(setting: Setting, width: float | None) -> Figure:
-    squares = numbers.sweep_map(setting.result)
+    squares = numbers.sweep_map(setting.result, setting.axis)
     if squares is None:
         raise ValueError(f"{setting.result.path}: a map needs a sweep with at least two policies")
     shown = [each for each in squares.policies if each in setting.runs] or squares.policies
@@ -294,6 +302,7 @@ def _map(setting: Setting, width: float | None) -> Figure:
 KINDS: dict[str, Callable[[Setting, float | None], Figure]] = {
     "accuracy": _accuracy,
     "gain": _gain,
+    "costs": _costs,
     "heat": _heat,
     "forest": _forest,
     "trade-off": _trade_off,
@@ -305,4 +314,17 @@ KINDS: dict[str, Callable[[Setting, float | None], Figure]] = {
     "diversity": _diversity,
     "labels": _labels,
     "map": _map,
+}
+#: Figures that are not drawn over what rounds cost, and why.
+_OVER_ROUNDS = {
+    "costs": "it shows every axis",
+    "heat": "ages count rounds",
+    "trade-off": "it shows means over whole runs",
+    "reached": "its axis counts the UEs that were reached",
+    "ages": "ages count rounds",
+    "distribution": "it shows the end of the runs",
+    "distance": "its axis is the distance from the AP",
+    "classes": "it shows the end of the runs",
+    "diversity": "diversity is that of the updates of one round",
+    "labels": "it shows the data",
 }

@@ -7,6 +7,7 @@ from scipy import stats
 
 from agewise import statistics
 from agewise.report import numbers
+from agewise.report.amounts import at_text
 from agewise.report.cards import Card
 from agewise.report.claims import EARLY
 from agewise.report.draw.ages import age_distribution
@@ -20,60 +21,80 @@ from agewise.report.text import (
     percent_text,
     points_text,
 )
-from agewise.report.verdict import Row
+from agewise.report.verdict import Row, at_point, last_point
 
 
 def learning(setting: Setting, rows: dict[str, Row]) -> Iterator[Card]:
-    """The paired gain over rounds, all policies against the baseline, and the accuracies."""
-    baseline, gains = setting.baseline, setting.gains
+    """The paired gain, all policies against the baseline, and the accuracies, over the axis."""
+    baseline, gains, end = setting.baseline, setting.gains, compared_at(setting, rows)
+    over = setting.over
+    linked = "rounds" if over is None else ""
     if gains is not None:
         yield Card(
             "gain",
-            _gain_finding(setting, rows),
-            f"Test accuracy of {setting.rival} less that of {baseline} on the same seed: the mean "
-            f"over {len(gains)} seeds{_with_interval(len(gains))}, and a thin line for each seed."
-            f"{_early(setting.rounds)}",
+            _gain_finding(setting, rows, end),
+            f"Test accuracy of {setting.rival} less that of {baseline} on the same seed"
+            f"{_along(setting)}: the mean over {len(gains)} seeds{_with_interval(len(gains))}, and "
+            f"a thin line for each seed.{_early(setting)}",
             lambda figure: gain_curve(
-                statistics.mean_interval(gains), EARLY, figure.subplots(), runs=gains
+                statistics.mean_interval(gains),
+                EARLY if over is None else None,
+                figure.subplots(),
+                runs=gains,
+                over=over,
             ),
-            linked="rounds",
+            linked=linked,
         )
-    against = setting.against_baseline()
+    against = setting.against_baseline(end)
     if len(against) > 1:
         yield Card(
             "forest",
-            _forest_finding(setting, rows),
-            f"Gain over {baseline} after {setting.rounds} rounds, the paired mean with its 95% "
+            _forest_finding(setting, rows, end),
+            f"Gain over {baseline} {at_text(end, setting.axis)}, the paired mean with its 95% "
             "interval; stars are of the corrected tests (* p < 0.05, ** p < 0.01, *** p < 0.001).",
             lambda figure: forest(
                 against,
                 figure.subplots(),
                 indices=setting.indices,
-                p_values={name: rows[name][f"p@{setting.rounds}"] for name in against},
+                p_values={name: at_point(rows[name], "p", end) for name in against},
             ),
             0.9 + 0.42 * len(against),
         )
-    curves = setting.curves
-    if all(np.isnan(curves[name].accuracy.mean).all() for name in setting.pair):
+    if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
         return  # nothing was evaluated, as in a federation whose clients keep their samples
-    ends = {name: _last(np.asarray(curves[name].accuracy.mean)) for name in setting.pair}
-    said = ", ".join(f"{setting.said(name)} {percent_text(end)}%" for name, end in ends.items())
-    yield Card(
-        "accuracy",
-        f"After {setting.rounds} rounds: {said}",
-        "Test accuracy, the mean over the seeds"
-        f"{_with_interval(min(curves[name].seeds for name in setting.pair))}"
-        f"{'; the other policies in grey' if len(curves) > len(setting.pair) else ''}.",
+    yield accuracy_card(setting, "accuracy", end, linked=linked)
+
+
+def accuracy_card(setting: Setting, name: str, end: float, *, linked: str = "") -> Card:
+    """The accuracies over the axis of the setting; what they are at its point ``end``."""
+    reached = {each: float(setting.courses[each].at(end).mean()) for each in setting.pair}
+    said = ", ".join(
+        f"{setting.said(each)} {'unknown' if np.isnan(share) else f'{percent_text(share)}%'}"
+        for each, share in reached.items()
+    )
+    where = at_text(end, setting.axis)
+    return Card(
+        name,
+        f"{where[0].upper()}{where[1:]}: {said}",
+        f"Test accuracy{_along(setting)}, the mean over the seeds"
+        f"{_with_interval(min(len(setting.runs[each]) for each in setting.pair))}"
+        f"{'; the other policies in grey' if len(setting.runs) > len(setting.pair) else ''}.",
         lambda figure: accuracy_curves(
-            {name: each.accuracy for name, each in curves.items()},
+            setting.means,
             figure.subplots(),
-            runs={name: each.runs for name, each in curves.items()},
+            runs=setting.accuracies,
             indices=setting.indices,
             highlight=setting.pair,
+            over=setting.over,
         ),
         3.2,
-        "rounds",
+        linked,
     )
+
+
+def compared_at(setting: Setting, rows: dict[str, Row]) -> float:
+    """The point of the axis at which policies are compared: the last at which the pair is known."""
+    return last_point(rows[setting.rival], "accuracy" if setting.baseline is None else "gain")
 
 
 def why(setting: Setting) -> Iterator[Card]:
@@ -140,8 +161,6 @@ def why(setting: Setting) -> Iterator[Card]:
         )
     if len(setting.measured) > 2:
         yield _many_or_fresh(setting)
-    if setting.scenario.timing.kind == "seconds":
-        yield from (_over_cost(setting, statistics.AXES[name]) for name in ("seconds", "joules"))
     reached = {
         name: (each.reached, np.asarray(each.accuracy.mean))
         for name, each in setting.curves.items()
@@ -161,30 +180,6 @@ def why(setting: Setting) -> Iterator[Card]:
             "test accuracy",
             figure.subplots(),
             indices=setting.indices,
-        ),
-    )
-
-
-def _over_cost(setting: Setting, axis: statistics.Axis) -> Card:
-    """The accuracy of the compared policies over what rounds cost."""
-    points, every = setting.over(axis)
-    runs = {name: every[name] for name in setting.pair}
-    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
-    ends = ", ".join(
-        f"{setting.said(name)} {percent_text(_last(np.asarray(curve.mean)))}%"
-        for name, curve in curves.items()
-    )
-    return Card(
-        f"over-{axis.name}",
-        f"After {points[-1]:.3g} {axis.unit}: {ends}",
-        f"Test accuracy over {axis.label}, up to what the cheapest run spent; mean over the seeds"
-        f"{_with_interval(min(len(each) for each in runs.values()))}.",
-        lambda figure: accuracy_curves(
-            curves,
-            figure.subplots(),
-            runs=runs,
-            indices=setting.indices,
-            over=(axis.label, points),
         ),
     )
 
@@ -220,34 +215,34 @@ def _many_or_fresh(setting: Setting) -> Card:
 
 def effect(setting: Setting, rows: dict[str, Row]) -> str:
     """The gain at the end with its interval and p-value, in words; nothing without a pair."""
-    gain = setting.against_baseline().get(setting.rival)
+    end = compared_at(setting, rows)
+    gain = setting.against_baseline(end).get(setting.rival)
     if gain is None:
         return ""
     text = f"{points_text(gain.difference)} percentage points"
     if gain.pairs >= FEWEST_SEEDS:
         text += f" (95% interval {points_text(gain.low)} to {points_text(gain.high)}"
-        text += f"; corrected {p_text(rows[setting.rival][f'p@{setting.rounds}'])})"
+        text += f"; corrected {p_text(at_point(rows[setting.rival], 'p', end))})"
     return f"{text}: {setting.rival} less {setting.baseline}"
 
 
-def _gain_finding(setting: Setting, rows: dict[str, Row]) -> str:
-    gain = setting.against_baseline().get(setting.rival)
+def _gain_finding(setting: Setting, rows: dict[str, Row], end: float) -> str:
+    gain = setting.against_baseline(end).get(setting.rival)
     rival, baseline = (setting.said(name) for name in setting.pair)
     if gain is None:
         return f"{rival} against {baseline}"
-    p = rows[setting.rival][f"p@{setting.rounds}"]
-    by = f"{points_text(gain.difference)} points after {setting.rounds} rounds"
+    by = f"{points_text(gain.difference)} points {at_text(end, setting.axis)}"
     if gain.pairs < FEWEST_SEEDS:
         return f"{rival} over {baseline}: {by}, with too few seeds for a verdict"
-    if not is_sure(p):
+    if not is_sure(at_point(rows[setting.rival], "p", end)):
         return f"{rival} over {baseline}: {by}, not shown to differ from 0"
     word = "ahead of" if gain.difference > 0 else "behind"
     return f"{rival} is {word} {baseline}: {by}"
 
 
-def _forest_finding(setting: Setting, rows: dict[str, Row]) -> str:
-    against, baseline = setting.against_baseline(), setting.said(setting.pair[-1])
-    sure = [n for n in against if is_sure(rows[n][f"p@{setting.rounds}"])]
+def _forest_finding(setting: Setting, rows: dict[str, Row], end: float) -> str:
+    against, baseline = setting.against_baseline(end), setting.said(setting.pair[-1])
+    sure = [n for n in against if is_sure(at_point(rows[n], "p", end))]
     if min(gain.pairs for gain in against.values()) < FEWEST_SEEDS:
         return f"All policies against {baseline}: too few seeds for a verdict"
     better = sum(against[name].difference > 0 for name in sure)
@@ -272,8 +267,15 @@ def _class_finding(distance_m: numbers.Numbers, gain: numbers.Numbers) -> str:
     return f"Classes held far away gain {word} (correlation {link.statistic:+.2f})"
 
 
-def _early(rounds: int) -> str:
-    return f" The dotted line is the paper's round {EARLY}." if rounds > EARLY else ""
+def _along(setting: Setting) -> str:
+    """What accuracies are shown over, if not rounds."""
+    axis = setting.axis
+    return "" if axis.column is None else f" over {axis.what}, up to what the cheapest run spent"
+
+
+def _early(setting: Setting) -> str:
+    shown = setting.axis.column is None and setting.rounds > EARLY
+    return f" The dotted line is the paper's round {EARLY}." if shown else ""
 
 
 def _with_interval(seeds: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from agewise.experiment import Folder, Result
 from agewise.policies import AgeBased, MaxPack
 from agewise.report.cards import Card
-from agewise.report.claims import CLAIMS_NOTE, Claim
+from agewise.report.claims import Claim
 from agewise.report.draw.maps import gain_map
 from agewise.report.numbers import SweepMap, Variation
 from agewise.report.style import new_figure, page_style
@@ -40,8 +40,8 @@ IDEA = (
 NO_PLACES = "The runs do not say where the phones are, so there is no picture of the cell."
 
 
-def claims_list(claims: Iterable[Claim]) -> str:
-    """The claims, each with its verdict and evidence."""
+def claims_list(claims: Iterable[Claim], note: str) -> str:
+    """The claims, each with its verdict and evidence, and below them a note."""
     items = "".join(
         f'<li><span class="badge {kind}">{mark} {escape(each.verdict)}</span> '
         f"<strong>{escape(each.claim)}</strong><br><small>{escape(each.evidence)}</small></li>"
@@ -53,7 +53,7 @@ def claims_list(claims: Iterable[Claim]) -> str:
     return (
         '<h3 class="claims-title">What the paper says, and what holds here</h3>'
         f'<ol class="claims">{items}</ol>'
-        f"<p><small>{escape(CLAIMS_NOTE)}</small></p>"
+        f"<p><small>{escape(note)}</small></p>"
     )
 
 
@@ -134,8 +134,8 @@ def where(squares: SweepMap | None, shown: Sequence[Variation]) -> str:
         picture = Card(
             f"map-{layer}",
             squares_text(name, squares.counts(layer), "settings", seeds),
-            f"Gain in test accuracy over {squares.baseline}, the mean over the rounds, in "
-            "percentage points. Blue is a win, red a loss, pale is not sure.",
+            f"Gain in test accuracy over {squares.baseline}, {squares.measured}, in percentage "
+            "points. Blue is a win, red a loss, pale is not sure.",
             lambda figure, g=gains, p=p_values: gain_map(  # type: ignore[misc]
                 g, p, squares.columns, rows, squares.limit, figure.subplots()
             ).set_xlabel(column),

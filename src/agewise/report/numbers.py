@@ -1,6 +1,6 @@
 """The numbers behind charts, maps and the replay, from the records of finished runs alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Result
+from agewise.experiment import Course, Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
 from agewise.report.text import (
@@ -24,6 +24,8 @@ from agewise.scenario import ModelledChannel, Scenario
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
+#: So many points of an axis other than rounds are looked at.
+POINTS = 100
 Numbers = NDArray[np.float64]
 Variation = Mapping[str, Any]
 
@@ -63,8 +65,8 @@ class Labels:
 class SweepMap:
     """``gains[policy, row, column]`` of mean accuracy over the baseline, with corrected p-values.
 
-    NaN where a policy and the baseline have no finished seed in common; ``pairs`` says how many
-    they have.
+    The mean is over the points of ``axis``. NaN where a policy and the baseline have no finished
+    seed in common; ``pairs`` says how many they have.
     """
 
     policies: list[str]
@@ -75,6 +77,7 @@ class SweepMap:
     gains: Numbers
     p_values: Numbers
     pairs: NDArray[np.int64]
+    axis: statistics.Axis
 
     def counts(self, policy: int) -> tuple[int, int, int]:
         """In how many squares a policy is shown to win, neither, and to lose, at the 5% level."""
@@ -85,6 +88,13 @@ class SweepMap:
         """The sentence on the tests behind the p-values."""
         tests = int(np.sum(~np.isnan(self.p_values)))
         return family_text(tests, self.baseline, "squares of all maps")
+
+    @property
+    def measured(self) -> str:
+        """What a gain is the mean over."""
+        if self.axis.column is None:
+            return "the mean over the rounds"
+        return f"the mean over {self.axis.what} up to what the cheapest run of the setting spent"
 
     @property
     def limit(self) -> float:
@@ -190,7 +200,21 @@ def labels(result: Result, variation: Variation) -> Labels | None:
     return None
 
 
-def sweep_map(result: Result) -> SweepMap | None:
+def grid(runs: Iterable[History], axis: statistics.Axis) -> Numbers:
+    """``[point]``: where to look at these runs: every round, or parts of what the cheapest spent.
+
+    Runs that spent nothing are left aside; ``ValueError`` if all are such.
+    """
+    spent = [axis.spent(history) for history in runs]
+    if axis.column is None:
+        return max(spent, key=len)
+    ends = [float(each[-1]) for each in spent if each[-1] > 0.0]
+    if not ends:
+        raise ValueError(f"the runs spent no {axis.name}: look at them over rounds")
+    return np.linspace(0.0, min(ends), POINTS + 1)[1:]
+
+
+def sweep_map(result: Result, axis: statistics.Axis = statistics.AXES["rounds"]) -> SweepMap | None:
     """The map of a sweep over at least two variations with at least two policies, else nothing."""
     baseline = result.baseline
     if len(result.variations) < 2 or baseline is None:
@@ -206,9 +230,11 @@ def sweep_map(result: Result) -> SweepMap | None:
             rows.index(_rest(variation, column_name)),
             columns.index(variation[column_name] if column_name else None),
         )
-        reference = result.histories(baseline, variation)
+        runs = histories(result, variation)
+        every = [run for by_seed in runs.values() for run in by_seed.values()]
+        points = grid(every, axis) if every else np.empty(0)
         for layer, policy in enumerate(others):
-            paired = _mean_gain(result.histories(policy, variation), reference)
+            paired = _common_gain(runs[policy], runs[baseline], axis, points)
             gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
             pairs[layer, *square] = paired.pairs
     return SweepMap(
@@ -220,6 +246,7 @@ def sweep_map(result: Result) -> SweepMap | None:
         gains=gains,
         p_values=statistics.holm(p_values.ravel()).reshape(shape),
         pairs=pairs,
+        axis=axis,
     )
 
 
@@ -238,14 +265,39 @@ def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list
     return None, [None], list(variations)
 
 
-def _mean_gain(runs: Mapping[int, History], reference: Mapping[int, History]) -> statistics.Paired:
-    """The paired gain in accuracy, the mean over the rounds, on the seeds that both finished."""
+def _common_gain(
+    runs: Mapping[int, History],
+    reference: Mapping[int, History],
+    axis: statistics.Axis,
+    points: Numbers,
+) -> statistics.Paired:
+    """The mean gain on the seeds that both finished."""
     common = [seed for seed in runs if seed in reference]
+    if not common:
+        return statistics.paired_difference([], [])
     first, second = (
-        [float(np.nanmean(histories[seed].accuracy)) for seed in common]
-        for histories in (runs, reference)
+        accuracies({seed: each[seed] for seed in common}, axis, points)
+        for each in (runs, reference)
     )
-    return statistics.paired_difference(first, second)
+    return mean_gain(first, second)
+
+
+def mean_gain(first: Numbers, second: Numbers) -> statistics.Paired:
+    """The paired difference of accuracies ``[seed, point]``, the mean over points that both know.
+
+    NaN if a run did not come to the last point.
+    """
+    gaps = first - second
+    gains = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else float("nan") for gap in gaps]
+    return statistics.paired_difference(gains, np.zeros(len(gains)))
+
+
+def accuracies(runs: Mapping[int, History], axis: statistics.Axis, points: Numbers) -> Numbers:
+    """``[seed, point]`` of these runs; over rounds NaN in those that were not evaluated."""
+    course = Course.of(runs, axis)
+    if axis.column is None:
+        return course.accuracy
+    return statistics.accuracy_at(course.accuracy, course.spent, points)
 
 
 def _mean(total: NDArray[Any], count: NDArray[Any]) -> Numbers:

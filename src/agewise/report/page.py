@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import islice
@@ -11,14 +11,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from agewise import statistics
 from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import cards, findings, html, numbers, tables
+from agewise.report import cards, costs, findings, html, numbers, tables
 from agewise.report.cards import Card
 from agewise.report.channel import channel_section
-from agewise.report.claims import claims_of
+from agewise.report.claims import claims_note, claims_of
 from agewise.report.explained import explained_section
 from agewise.report.numbers import Variation
 from agewise.report.replay import replay
@@ -40,30 +41,43 @@ def write_page(
     output: Path | str | None = None,
     *,
     baseline: Policy | PolicyKey | str | None = None,
+    over: str | statistics.Axis = "rounds",
+    points: Sequence[float] | None = None,
+    target: float | None = None,
 ) -> Path:
     """Write the page of a result, or of a results folder, by default to report.html in the folder.
 
     It is made of what is whole and says what is missing; the claims of the paper are judged where
     their policies are there. ``baseline`` is used in the place of the one of the result.
+    Accuracies and gains are shown ``over`` rounds, seconds, joules, uses or bits, and compared at
+    these ``points`` of it, as in ``Result.table``. ``target`` is the accuracy up to which costs
+    are told; left out, one that both compared policies reach.
     """
     opened = numbers.open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
-    page = make_page(opened)
+    page = make_page(opened, over, points, target)
     with write_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
 
 
-def make_page(result: Result) -> str:
+def make_page(
+    result: Result,
+    over: str | statistics.Axis = "rounds",
+    points: Sequence[float] | None = None,
+    target: float | None = None,
+) -> str:
     """The text of the page."""
-    rows = result.table().to_dicts() if result.entries else []
-    if not rows:
+    axis = statistics.axis_of(over)
+    if not result.entries:
         raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
-    squares = numbers.sweep_map(result)
+    table = result.table(axis, points)
+    rows = table.to_dicts()
+    squares = numbers.sweep_map(result, axis)
     shown = _shown(result)
-    drawn = [Setting(result, variation) for variation in shown[:MOST_VARIATIONS]]
+    drawn = [Setting(result, variation, axis=axis) for variation in shown[:MOST_VARIATIONS]]
     replays = [replay(setting, all_seeds=len(drawn) == 1) for setting in drawn]
-    found = verdict(result, rows, squares)
+    found = verdict(result, rows, squares, axis)
     most = None if len(drawn) == 1 else _WHY_OF_MANY
     scripts = [_static(name) for name in _SCRIPTS]
     name = result.path.resolve().name
@@ -80,12 +94,13 @@ def make_page(result: Result) -> str:
         "idea": html.section("idea", "The idea in three pictures", html.IDEA, _idea(drawn)),
         "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
         "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
-        "claims": html.claims_list(claims_of(result)),
+        "claims": html.claims_list(claims_of(result, axis, points), claims_note(axis)),
+        "costs": _costs(drawn, rows, target),
         "why": _each(drawn, lambda s, p: _grid(islice(findings.why(s), most), p)),
         "explained": explained_section(result.path),
         "radio": channel_section(result.path),
-        "tables": tables.tables(result, rows),
-        "csv": tables.csv_link(result, name),
+        "tables": tables.tables(result, rows, axis),
+        "csv": tables.csv_link(table, name),
         "origin": html.origin(result),
         "toml": escape(result.scenario.to_toml()),
         "data": _json(_embedded(result, replays)),
@@ -98,6 +113,24 @@ def make_page(result: Result) -> str:
         version=escape(__version__),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+
+
+def _costs(drawn: list[Setting], rows: list[Row], target: float | None) -> str:
+    """Per round, per second, per joule; nothing where the runs know of rounds alone."""
+
+    def part(setting: Setting, prefix: str) -> str:
+        wanted = costs.usual_target(setting) if target is None else target
+        views = costs.axis_views(setting, wanted)
+        table = costs.cost_table(setting, views, setting.rows(rows), wanted)
+        if not table:
+            return ""
+        pictures = costs.cost_cards(setting, views, all_axes=len(drawn) == 1)
+        return _grid(pictures, prefix) + table
+
+    inside, views = _each(drawn, part), costs.axis_views(drawn[0])
+    if "<table" not in inside:
+        return ""
+    return html.section("costs", costs.title(views), escape(costs.lead(views)), inside)
 
 
 def _each(drawn: list[Setting], part: Callable[[Setting, str], str]) -> str:

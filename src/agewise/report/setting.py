@@ -2,13 +2,13 @@
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Measured, Result, as_columns
+from agewise.experiment import Course, Measured, Result, as_columns
 from agewise.records import History, PolicyKey
 from agewise.report import numbers
 from agewise.report.numbers import Curves, Numbers, Variation
@@ -18,8 +18,6 @@ from agewise.scenario import Scenario
 
 #: So many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
-#: Where an axis other than rounds is looked at.
-_POINTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +43,14 @@ class Choice:
 class Setting:
     """One variation of a result; policies without a finished run are left out.
 
-    ``policies`` is a choice of those to show, all if it is ``None``.
+    ``policies`` is a choice of those to show, all if it is ``None``. ``axis`` is what accuracies
+    and gains are looked at over.
     """
 
     result: Result
     variation: Variation
     policies: tuple[PolicyKey, ...] | None = None
+    axis: statistics.Axis = statistics.AXES["rounds"]
 
     @functools.cached_property
     def scenario(self) -> Scenario:
@@ -128,14 +128,64 @@ class Setting:
         return [seed for seed in self.runs[first] if seed in self.runs[second]]
 
     @functools.cached_property
+    def courses(self) -> dict[str, Course]:
+        """The accuracies of every policy over what its runs had spent."""
+        return {name: Course.of(runs, self.axis) for name, runs in self.runs.items()}
+
+    @functools.cached_property
+    def points(self) -> Numbers:
+        """``[point]`` of the axis: the rounds, or parts of what the cheapest run spent."""
+        every = [run for runs in self.runs.values() for run in runs.values()]
+        return numbers.grid(every, self.axis)
+
+    @property
+    def over(self) -> tuple[str, Numbers] | None:
+        """What to draw over if not rounds: the label and the points."""
+        return None if self.axis.column is None else (self.axis.label, self.points)
+
+    @functools.cached_property
+    def accuracies(self) -> dict[str, Numbers]:
+        """``[seed, point]`` of every policy; NaN in rounds that were not evaluated."""
+        return {
+            name: numbers.accuracies(runs, self.axis, self.points)
+            for name, runs in self.runs.items()
+        }
+
+    @functools.cached_property
+    def means(self) -> dict[str, statistics.Interval]:
+        """``[point]``: the mean accuracy of every policy over its seeds, with its interval."""
+        return {name: statistics.mean_interval(each) for name, each in self.accuracies.items()}
+
+    @functools.cached_property
     def gains(self) -> Numbers | None:
-        """``[seed, round]``: the rival's accuracy less the baseline's on common seeds."""
+        """``[seed, point]``: the rival's accuracy less the baseline's on common seeds."""
         if self.baseline is None:
             return None
-        seeds = self.common_seeds(*self.pair)
-        first, second = (self.runs[name] for name in self.pair)
-        found = [first[seed].accuracy - second[seed].accuracy for seed in seeds]
-        return np.array(found) if found and not np.isnan(found).all() else None
+        first, second = self._in_common(*self.pair)
+        return None if np.isnan(first - second).all() else first - second
+
+    def mean_gains(self) -> dict[str, statistics.Paired]:
+        """The paired gain of every policy over the baseline, the mean over the points."""
+        others = [name for name in self.runs if name != self.baseline]
+        found = {
+            name: numbers.mean_gain(*self._in_common(name, self.baseline))
+            for name in others
+            if self.baseline is not None and self.common_seeds(name, self.baseline)
+        }
+        return {name: gain for name, gain in found.items() if not math.isnan(gain.difference)}
+
+    def _in_common(self, first: str, second: str) -> tuple[Numbers, Numbers]:
+        """``[seed, point]`` of both policies on the seeds that they share."""
+        seeds = self.common_seeds(first, second)
+        one, two = (
+            self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
+            for name in (first, second)
+        )
+        return one, two
+
+    def along(self, axis: statistics.Axis) -> "Setting":
+        """The same setting over another axis."""
+        return replace(self, axis=axis)
 
     @functools.cached_property
     def seed(self) -> int:
@@ -164,29 +214,20 @@ class Setting:
         most = max(float(self.history(name).ages.max()) for name in self.pair)
         return _rounded_up(max(4.0, min(2 * seldom, most)))
 
-    def against_baseline(self) -> dict[str, statistics.Paired]:
-        """The paired gain at the end of every policy over the baseline, as far as they share."""
+    def against_baseline(self, point: float) -> dict[str, statistics.Paired]:
+        """The paired gain of every policy over the baseline at a point, as far as they share."""
         if self.baseline is None:
             return {}
-        found = {}
-        for name in self.runs:
-            seeds = self.common_seeds(name, self.baseline)
-            if name != self.baseline and seeds:
-                here, there = (
-                    Measured.of({seed: self.runs[each][seed] for seed in seeds}).at(self.rounds)
-                    for each in (name, self.baseline)
-                )
-                found[name] = statistics.paired_difference(here, there)
-        return {name: each for name, each in found.items() if not math.isnan(each.difference)}
-
-    def over(self, axis: statistics.Axis) -> tuple[Numbers, dict[str, Numbers]]:
-        """Points of the axis up to what the cheapest run spent; ``[seed, point]`` accuracies."""
-        spent = {n: np.array([axis.spent(h) for h in r.values()]) for n, r in self.runs.items()}
-        least = min(float(each[:, -1].min()) for each in spent.values())
-        points = np.linspace(0.0, least, _POINTS + 1)[1:]
-        accuracy = {n: np.array([h.accuracy for h in r.values()]) for n, r in self.runs.items()}
-        return points, {
-            name: statistics.accuracy_at(accuracy[name], spent[name], points) for name in spent
+        reference = self.courses[self.baseline]
+        found = {
+            name: course.gain_over(reference, point)
+            for name, course in self.courses.items()
+            if name != self.baseline
+        }
+        return {
+            name: gain
+            for name, gain in found.items()
+            if gain is not None and not math.isnan(gain.difference)
         }
 
     def last_ages(self, name: str) -> NDArray[np.int64]:

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from typing import Any
 
 from agewise.records import PolicyKey
-from agewise.statistics import Axis
 
 #: The levels of one, two and three stars; the first is also what counts as a sure difference.
 LEVELS = (0.05, 0.01, 0.001)
@@ -115,16 +114,6 @@ together (Holm).'
         f"p-values: paired t tests against {baseline}, all {tests} of them ({over}) corrected "
         "together (Holm)."
     )
-
-
-def point_text(point: float | str, axis: Axis) -> str:
-    """A point of an axis as the head of a column.
-
-    >>> from agewise.statistics import AXES
-    >>> point_text("10", AXES["rounds"]), point_text(1234567.0, AXES["bits"])
-    ('round 10', '1.23457e+06 bit')
-    """
-    return f"round {point}" if axis.column is None else f"{float(point):g} {axis.unit}"
 
 
 def table_family(

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from agewise.experiment import Entry, FailedRun, Folder, Result
+from agewise import statistics
+from agewise.experiment import Entry, FailedRun, Folder, Result, point_name
 from agewise.experiment.runs import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
+from agewise.report.amounts import amount_text, at_text
 from agewise.report.numbers import SweepMap
 from agewise.report.text import (
     and_list,
@@ -41,10 +43,16 @@ class Verdict:
     answer: str
 
 
-def verdict(result: Result, rows: list[Row], squares: SweepMap | None) -> Verdict:
-    """The verdict of the rows of ``result.table()``, or of the map of a sweep."""
+def verdict(
+    result: Result,
+    rows: list[Row],
+    squares: SweepMap | None,
+    axis: statistics.Axis = statistics.AXES["rounds"],
+) -> Verdict:
+    """The verdict of the rows of ``result.table(axis)``, or of the map of a sweep."""
+    equal = "" if axis.column is None else f" {axis.equal}"
     if squares is not None:
-        question = f"Where does a policy learn better than {squares.baseline}?"
+        question = f"Where does a policy learn better than {squares.baseline}{equal}?"
         return Verdict(question, _over_squares(squares))
     cell = result.scenario.cell
     where = f"when {cell.ues} phones share {cell.subchannels} subchannels"
@@ -58,9 +66,9 @@ def verdict(result: Result, rows: list[Row], squares: SweepMap | None) -> Verdic
     other = by_policy.get(pair[-1], row)
     name, baseline = names[row["policy"]], names[other["policy"]]
     if other is row:
-        return Verdict(f"How well does {name} learn {where}?", _alone(row, name, cell.ues))
-    question = f"Does {name} learn better than {baseline} {where}?"
-    return Verdict(question, _pair(row, other, name, baseline))
+        return Verdict(f"How well does {name} learn {where}?", _alone(row, name, cell.ues, axis))
+    question = f"Does {name} learn better than {baseline}{equal} {where}?"
+    return Verdict(question, _pair(row, other, (name, baseline), axis))
 
 
 def compared(result: Result) -> list[PolicyKey]:
@@ -82,49 +90,94 @@ def _differences(policy: PolicyKey, other: PolicyKey) -> int:
     return len(set(policy.parameters.items()) ^ set(other.parameters.items()))
 
 
-def checkpoints_of(row: Row) -> list[int]:
-    """The rounds at which a row has accuracies."""
-    return [int(name.partition("@")[2]) for name in row if name.startswith("accuracy@")]
+def checkpoints_of(row: Row) -> list[float]:
+    """The points (rounds, seconds, joules, ...) at which a row has accuracies, in its order."""
+    return [float(name.partition("@")[2]) for name in row if name.startswith("accuracy@")]
 
 
-def _pair(row: Row, other: Row, name: str, baseline: str) -> str:
-    measured = [at for at in checkpoints_of(row) if row[f"accuracy@{at}"] is not None]
-    last = measured[-1]
-    gain, p = row[f"gain@{last}"], row[f"p@{last}"]
-    if gain is None or math.isnan(gain):
-        return f"{name} and {baseline} have no finished seed in common yet."
-    better = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] > 0]
-    worse = [at for at in measured if is_sure(row[f"p@{at}"]) and row[f"gain@{at}"] < 0]
-    few = too_few(row["seeds"])
+def at_point(row: Row, name: str, point: float) -> float | None:
+    """The number ``name@point`` of a row; ``None`` if there is none, or it is not known."""
+    value = row.get(f"{name}@{point_name(point)}")
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def known_gains(row: Row) -> dict[float, float]:
+    """The gain over the baseline at every point where it is known."""
+    points = [float(name.partition("@")[2]) for name in row if name.startswith("gain@")]
+    found = {point: at_point(row, "gain", point) for point in points}
+    return {point: gain for point, gain in found.items() if gain is not None}
+
+
+def last_point(row: Row, name: str = "accuracy") -> float:
+    """The last point at which this number of a row is known, else the last of all."""
+    points = checkpoints_of(row)
+    return max((at for at in points if at_point(row, name, at) is not None), default=points[-1])
+
+
+def _pair(row: Row, other: Row, names: tuple[str, str], axis: statistics.Axis) -> str:
+    name, baseline = names
+    known = known_gains(row)
+    if not known:
+        return _no_gain(row, names, axis)
+    last, few = max(known), too_few(row["seeds"])
+    p_values = {at: at_point(row, "p", at) for at in known}
+    better = [at for at in known if is_sure(p_values[at]) and known[at] > 0]
+    worse = [at for at in known if is_sure(p_values[at]) and known[at] < 0]
     head = "Yes" if last in better else "No" if last in worse else not_shown(row["seeds"])
-    head = f"{_sentence(few)}. After" if few else f"{_sentence(head)}: after"
-    facts = filter(None, (f"{points_text(gain)} points", p_text(p)))
+    where = at_text(last, axis)
+    head = f"{_sentence(few)}. {_sentence(where)}" if few else f"{_sentence(head)}: {where}"
+    facts = filter(None, (f"{points_text(known[last])} points", p_text(p_values[last])))
+    reached, others = (at_point(each, "accuracy", last) for each in (row, other))
     text = (
-        f"{head} {last} rounds {name} reaches {percent_text(row[f'accuracy@{last}'])}% and "
-        f"{baseline} {percent_text(other[f'accuracy@{last}'])}% ({', '.join(facts)}; {_seeds(row)})"
+        f"{head} {name} reaches {_percent(reached)} and {baseline} {_percent(others)} "
+        f"({', '.join(facts)}; {_seeds(row)})"
     )
-    earlier = [at for at in measured if at != last]
-    if p is None or few or not earlier:
+    earlier = [at for at in known if at != last]
+    if p_values[last] is None or few or not earlier:
         return text + "."
     phrases = [
-        f"{word} after {and_list(where)}"
-        for word, where in (
+        f"{word} {_points_list(points, axis)}"
+        for word, points in (
             ("ahead", [at for at in earlier if at in better]),
             ("behind", [at for at in earlier if at in worse]),
             ("not shown to be apart", [at for at in earlier if at not in better + worse]),
         )
-        if where
+        if points
     ]
-    return f"{text}; earlier it is {and_list(phrases)} rounds."
+    return f"{text}; earlier it is {and_list(phrases)}{' rounds' if axis.column is None else ''}."
 
 
-def _alone(row: Row, name: str, ues: int) -> str:
-    last = checkpoints_of(row)[-1]
-    accuracy = row[f"accuracy@{last}"]
-    reached = f"having heard from {row['distinct_ues']:.0f} of {ues} phones ({_seeds(row)})."
-    if accuracy is None or math.isnan(accuracy):
-        return f"{name} ran {last} rounds, {reached}"
-    return f"{name} reaches {percent_text(accuracy)}% after {last} rounds, {reached}"
+def _no_gain(row: Row, names: tuple[str, str], axis: statistics.Axis) -> str:
+    """Why two policies cannot be compared."""
+    name, baseline = names
+    points = checkpoints_of(row)
+    if row[f"gain@{point_name(points[-1])}"] is None or axis.column is None:
+        return f"{name} and {baseline} have no finished seed in common yet."
+    return f"Some runs of {name} or {baseline} were not measured {at_text(points[-1], axis)}."
+
+
+def _points_list(points: list[float], axis: statistics.Axis) -> str:
+    """Points in a sentence that ends in "rounds" if that is what they are."""
+    if axis.column is None:
+        return f"after {and_list(f'{point:g}' for point in points)}"
+    word = at_text(points[0], axis).partition(" ")[0]
+    return f"{word} {and_list(amount_text(point, axis) for point in points)}"
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown accuracy" if share is None else f"{percent_text(share)}%"
+
+
+def _alone(row: Row, name: str, ues: int, axis: statistics.Axis) -> str:
+    last = last_point(row)
+    accuracy = at_point(row, "accuracy", last)
+    heard = f"{row['distinct_ues']:.0f} of {ues} phones ({_seeds(row)})"
+    text = f"{name} reaches {_percent(accuracy)} {at_text(last, axis)}"
+    if axis.column is not None:
+        return f"{text}; a whole run hears from {heard}."
+    if accuracy is None:
+        text = f"{name} ran {amount_text(last, axis)}"
+    return f"{text}, having heard from {heard}."
 
 
 def _over_squares(squares: SweepMap) -> str:

@@ -16,7 +16,7 @@ from agewise.studies.optimality import (
     losses_of,
     with_optimum,
 )
-from agewise.studies.paper import Reproduction, reproduce
+from agewise.studies.paper import Reproduction, reproduce, usual_scenario
 from agewise.studies.ranking import Benchmark, benchmark
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "reproduce",
     "reproduce_map",
     "reproduction_plan",
+    "usual_scenario",
     "view_channel",
     "view_trace",
     "with_optimum",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 import polars as pl
 
 from agewise import statistics
@@ -16,8 +15,16 @@ from agewise.experiment import Plan, Result, StudyOptions, engine_of, execute_st
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
-from agewise.report.claims import CLAIMS_NOTE, EARLY, Claim, claims_of
-from agewise.report.text import p_text, points_text, short_names, table_family, with_interval
+from agewise.report.amounts import point_text
+from agewise.report.claims import EARLY, Claim, claims_note, claims_of
+from agewise.report.setting import Setting
+from agewise.report.text import (
+    p_text,
+    points_text,
+    short_names,
+    table_family,
+    with_interval,
+)
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
@@ -58,6 +65,11 @@ class Reproduction:
     explanation: Explanation | None = None
     over: str | Axis = "rounds"
 
+    @property
+    def axis(self) -> Axis:
+        """What the numbers are over."""
+        return axis_of(self.over)
+
     def table(self) -> pl.DataFrame:
         """The numbers behind the verdict, over the axis that was asked for."""
         return self.result.table(self.over)
@@ -74,29 +86,39 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
-    The scenario is the preset ``paper`` by default. ``explain`` also measures what explains the
-    gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table shows
-    accuracies at equal costs, where the scenario has them; the claims stay those of the paper, over
-    rounds. The other options are those of `agewise.compare`, but the first run that fails always
-    ends it.
+    The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
+    the gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table,
+    the figure and the claim of a higher accuracy are at equal costs, where the scenario has them;
+    the other claims are about rounds. The other options are those of `agewise.compare`, but
+    the first run that fails always ends it.
     """
-    scenario = Scenario.preset("paper") if scenario is None else scenario
+    axis = axis_of(over)
+    scenario = Scenario.preset(usual_scenario(axis)) if scenario is None else scenario
     require_scenario(scenario)
-    axis_of(over).require(scenario.resolved())
+    axis.require(scenario.resolved())
     plan = Plan.of(scenario, POLICIES, seeds, baseline=MAX_PACK)
     result = execute_study(plan, out, options)
     explanation = None
     if explain:
         quiet = options.get("quiet", False)
         explanation = explain_gain(result, engine_of(options), quiet=quiet)
-    made = Reproduction(result, claims_of(result), _drawn(result), explanation, over)
+    made = Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
     write_part(result.path, "claims.md", claims_markdown(made))
     return made
 
 
+def usual_scenario(over: str | Axis = "rounds") -> str:
+    """The preset of a reproduction: the paper's, or that in physical units with times and energy.
+
+    >>> usual_scenario(), usual_scenario("joules")
+    ('paper', 'physical-timed')
+    """
+    return "physical-timed" if axis_of(over).needs_seconds else "paper"
+
+
 def claims_markdown(study: Reproduction) -> str:
     """The table and the claims as a part of docs/results.md."""
-    result, rows = study.result, study.result.table().to_dicts()
+    result, rows, axis = study.result, study.table().to_dicts(), study.axis
     names = {str(policy): name for policy, name in short_names(result.policies).items()}
     points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
     lines = [
@@ -107,7 +129,7 @@ def claims_markdown(study: Reproduction) -> str:
         ]
         for row in rows
     ]
-    heads = ["policy", *_SERVICE, *(f"round {point}" for point in points)]
+    heads = ["policy", *_SERVICE, *(point_text(point, axis) for point in points)]
     claims = [
         f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
         for number, claim in enumerate(study.claims, start=1)
@@ -116,9 +138,9 @@ def claims_markdown(study: Reproduction) -> str:
         f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in percent "
         "with 95% intervals, below them the gains over the baseline.\n"
     )
-    family = table_family(rows, names[str(result.baseline)], swept=False)
+    family = table_family(rows, names[str(result.baseline)], swept=False, over=axis.name)
     parts = ["## The figure\n", text, markdown_table(heads, lines), f"{family}\n", *claims]
-    return "\n".join([*parts, f"\n{CLAIMS_NOTE}\n"])
+    return "\n".join([*parts, f"\n{claims_note(axis)}\n"])
 
 
 def _accuracy(row: dict[str, Any], point: str) -> str:
@@ -132,35 +154,32 @@ def _accuracy(row: dict[str, Any], point: str) -> str:
     return f"{with_interval(values, 'at')}<br>{said}"
 
 
-def _drawn(result: Result) -> list[Path]:
+def _drawn(result: Result, axis: Axis) -> list[Path]:
     """The files of the figure; what was computed is worth saying even if none can be drawn."""
     try:
-        return draw(result)
+        return draw(result, axis)
     except Exception as error:  # fonts, disks and Matplotlib fail in many ways
         reason = str(error).partition("\n")[0] or type(error).__name__
         say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
         return []
 
 
-def draw(result: Result) -> list[Path]:
+def draw(result: Result, over: str | Axis = "rounds") -> list[Path]:
     """The figure, as PNG and PDF in the results folder.
 
     On the left the accuracies as in the paper, on the right the paired gain of age-based
     scheduling over max-pack.
     """
-    names = short_names([policy.key for policy in POLICIES])
-    runs = {name: result.accuracy(key) for key, name in names.items()}
-    curves = {name: statistics.mean_interval(each) for name, each in runs.items()}
-    age_based, max_pack = result.histories(AGE_BASED), result.histories(MAX_PACK)
-    common = sorted(age_based.keys() & max_pack.keys())
-    gains = np.array([age_based[seed].accuracy - max_pack[seed].accuracy for seed in common])
-    gain = statistics.mean_interval(gains)
+    setting = Setting(result, {}, axis=axis_of(over))
+    gains, early = setting.gains, EARLY if setting.over is None else None
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
     with paper_style():
         figure = new_figure(PAGE_IN, 2.7)
         left, right = figure.subplots(1, 2)
-        accuracy_curves(curves, left, runs=runs)
-        gain_curve(gain, EARLY, right, runs=gains)
+        accuracy_curves(setting.means, left, runs=setting.accuracies, over=setting.over)
+        if gains is not None:
+            mean = statistics.mean_interval(gains)
+            gain_curve(mean, early, right, runs=gains, over=setting.over)
         right.set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)

@@ -51,6 +51,49 @@ def forest(
     return axis
 
 
+def gains_by_axis(
+    places: Sequence[str],
+    gains: Mapping[str, Sequence[Paired | None]],
+    axis: Axes | None = None,
+    *,
+    baseline: str,
+    indices: Mapping[str, int] | None = None,
+    highlight: Sequence[str] | None = None,
+) -> Axes:
+    """Draw ``gains[policy][place]`` over a baseline, a row a place, joined for each policy.
+
+    Lines that cross say that the order turns. Only policies to ``highlight`` have a colour and an
+    interval, all if it is left out; the others are grey.
+    """
+    axis = axis or new_axis(1.0 + 0.4 * len(places))
+    axis.axvline(0.0, color=ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
+    shown = list(gains) if highlight is None else list(highlight)
+    rows = np.arange(len(places), dtype=np.float64)
+    for place, (name, found) in enumerate(gains.items()):
+        index = place if indices is None else indices[name]
+        known = [row for row, gain in enumerate(found) if gain is not None]
+        middle = [100 * gain.difference for gain in found if gain is not None]
+        if name not in shown:
+            axis.plot(middle, rows[known], color=ink("others"), linewidth=0.8, zorder=1.5)
+            continue
+        at = rows + 0.1 * (shown.index(name) - (len(shown) - 1) / 2)
+        for row, gain in ((at[row], found[row]) for row in known):
+            if gain is not None and not np.isnan(gain.low):
+                ends = [100 * gain.low, 100 * gain.high]
+                axis.plot(ends, [row, row], color=colour(index), linewidth=1.0, alpha=0.6)
+        axis.plot(
+            middle, at[known], color=colour(index), marker=marker(index), markersize=5,
+            linestyle=":", linewidth=1.0, label=name,
+        )  # fmt: skip
+    axis.set_yticks(rows, places)
+    axis.set_ylim(len(places) - 0.5, -0.5)
+    axis.tick_params("y", length=0, labelcolor=ink("ink"))
+    axis.grid(visible=False, axis="y")
+    axis.set_xlabel("gain in test accuracy (points)")
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1 if on_page() else 2)
+    return axis
+
+
 def trade_off(
     points: Mapping[str, tuple[float, float]],
     x_label: str,

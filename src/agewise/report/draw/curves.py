@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
 from agewise.report.numbers import Numbers
@@ -22,6 +23,8 @@ from agewise.statistics import Interval
 
 #: What pictures are drawn over in the place of rounds: a label with its unit, and the values.
 Over = tuple[str, Numbers]
+#: From here on numbers of an axis are written with k, M and G.
+_MANY = 1e4
 
 
 def accuracy_curves(
@@ -138,6 +141,8 @@ def _name_places(axis: Axes, count: int, over: Over | None) -> None:
     else:
         axis.set_xlabel(over[0])
         axis.set_xlim(0.0, float(over[1].max()))
+        if over[1].max() >= _MANY:
+            axis.xaxis.set_major_formatter(EngFormatter())
 
 
 def policy_lines(

@@ -1,0 +1,329 @@
+"""The page and the figures over seconds, joules, channel uses and bits."""
+
+import base64
+import csv
+import io
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import agewise
+from agewise import statistics
+from agewise.cli import app
+from agewise.experiment import Course
+from agewise.experiment.summary import cost_points
+from agewise.report import costs, draw_figure, gains_by_axis, numbers
+from agewise.report.amounts import amount_text, at_text, median_text
+from agewise.report.claims import claims_note, claims_of
+from agewise.report.page import make_page
+from agewise.report.setting import Setting
+from agewise.report.text import p_text, points_text
+from agewise.report.verdict import checkpoints_of, verdict
+from agewise.statistics import AXES, Paired
+from agewise.studies import usual_scenario
+from tests.experiment.test_over import SECONDS
+from tests.report.test_page import pictures
+from tests.scenarios import tiny
+
+SEEDS = 5
+
+
+@pytest.fixture(scope="module")
+def costly(tmp_path_factory):
+    """Three policies whose rounds take seconds and joules."""
+    out = tmp_path_factory.mktemp("over") / "costly"
+    policies = ["max-pack", "age-based", "round-robin"]
+    return agewise.compare(
+        tiny(timing=SECONDS), policies, SEEDS, out, engine="inline", quiet=True
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages(costly):
+    return {name: make_page(costly, name) for name in ("rounds", "seconds", "joules")}
+
+
+def curve(result, policy, axis, points):
+    """``[seed, point]``, by hand."""
+    found = []
+    for run in result.histories(policy).values():
+        spent = np.cumsum(run.numbers(axis.column))
+        last = [np.flatnonzero(spent <= point * (1 + 1e-9)) for point in points]
+        found.append([run.accuracy[rounds[-1]] if rounds.size else np.nan for rounds in last])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", ["seconds", "joules"])
+def test_curves_are_at_equal_costs(name, costly, pages):
+    axis, drawn = AXES[name], pictures(pages[name])
+    text, lines = drawn["s0-gain"]
+    assert axis.label in text
+    assert '"over": ""' in unescape(text), "no cursor of rounds stands on it"
+    x, y, unit = lines["mean"]
+    runs = [run for policy in costly.policies for run in costly.histories(policy).values()]
+    least = min(axis.spent(run)[-1] for run in runs)
+    assert x[-1] == pytest.approx(least, rel=1e-3)
+    points = least * np.arange(1, 101) / 100
+    first, second = (curve(costly, policy, axis, points) for policy in ("age-based", "max-pack"))
+    gain = 100 * (first - second)
+    known = ~np.isnan(gain.mean(axis=0))
+    np.testing.assert_allclose(x, points[known], atol=2e-3 * least)
+    np.testing.assert_allclose(y, gain.mean(axis=0)[known], atol=0.06 * unit)
+    assert axis.label in drawn["s0-accuracy"][0]
+    assert "could not be made" not in pages[name]
+
+
+@pytest.mark.parametrize("name", ["seconds", "joules"])
+def test_words_and_tables_are_of_the_axis(name, costly, pages):
+    axis, page = AXES[name], unescape(pages[name])
+    table = costly.table(name)
+    row = next(row for row in table.to_dicts() if row["policy"].startswith("age-based"))
+    *earlier, last = checkpoints_of(row)
+    label = f"{last:.12g}"
+    answer = re.search(r'class="answer">(.*?)</p>', page)[1]
+    reached = f"{100 * row[f'accuracy@{label}']:.1f}%"
+    assert f"{at_text(last, axis)} age-based reaches {reached} and max-pack" in answer
+    known = [point for point in earlier if not np.isnan(row[f"gain@{point:.12g}"])]
+    assert [amount_text(point, axis) in answer for point in known] == [True] * len(known)
+    assert f"than max-pack {axis.equal} when 12 phones" in page
+    for point in (*earlier, last):
+        assert f">{at_text(point, axis)}</th>" in page
+    p = p_text(row[f"p@{label}"])
+    assert f"Gain over max-pack {at_text(last, axis)}, the paired mean" in page
+    assert f"corrected {p}): age-based less max-pack" in page
+    assert f"(policies and {name})" in page
+    assert f">{axis.what} of a run</th>" in page
+    saved = re.search(r'href="data:text/csv;base64,([^"]*)"', page)[1]
+    assert base64.b64decode(saved).decode() == table.write_csv()
+    assert not re.search(r"\d rounds</th>|after \d+ rounds age-based", page)
+
+
+def test_claims_are_judged_at_equal_costs(costly, pages):
+    axis = AXES["joules"]
+    row = costly.table("joules").to_dicts()[1]
+    first, second, _ = claims_of(costly, axis)
+    assert first.claim.endswith("higher accuracy than max-pack with the same energy")
+    assert first.evidence == ", ".join(
+        f"{points_text(row[f'gain@{at:.12g}'])} points at {at:g} J ({p_text(row[f'p@{at:.12g}'])})"
+        for at in checkpoints_of(row)[1:]  # at the first some have not finished a round
+    )
+    assert second == claims_of(costly)[1], "the second is about rounds"
+    assert "Claim 1 is judged with the same energy" in claims_note(axis)
+    assert first.claim in pages["joules"]
+    assert claims_of(costly, axis, [1e9])[0].evidence == "nothing was measured at these points"
+
+
+def test_points_are_numbers_and_the_answer_has_their_unit(costly):
+    names = {str(key): key.name for key in costly.policies}
+    rows = []
+    for key, name in names.items():
+        rows.append({"policy": key, "seeds": 20})
+        for at, accuracy, gain, p in (("0.25", 0.5, 0.02, 0.5), ("2.5", 0.8, -0.03, 0.001)):
+            mine = name == "age-based"
+            rows[-1] |= {f"accuracy@{at}": accuracy + (gain if mine else 0)}
+            rows[-1] |= {f"gain@{at}": gain if mine else None, f"p@{at}": p if mine else None}
+    assert checkpoints_of(rows[0]) == [0.25, 2.5]
+    found = verdict(costly, rows, None, AXES["joules"])
+    assert found.answer == (
+        "No: at 2.5 J age-based reaches 77.0% and max-pack 80.0% (-3.0 points, p = 0.001; 20 "
+        "seeds); earlier it is not shown to be apart at 0.25 J."
+    )
+    assert "after 2.5 rounds age-based reaches" in verdict(costly, rows, None).answer
+    late = [row | {"accuracy@2.5": np.nan, "gain@2.5": np.nan, "p@2.5": None} for row in rows]
+    assert "at 0.25 J age-based reaches 52.0%" in verdict(costly, late, None, AXES["joules"]).answer
+    never = [row | {"gain@0.25": np.nan} for row in late]
+    assert "were not measured at 2.5 J" in verdict(costly, never, None, AXES["joules"]).answer
+
+
+def test_every_axis_side_by_side(costly):
+    setting = Setting(costly, {})
+    target = costs.usual_target(setting)
+    ends = [costly.accuracy(policy)[:, -1].mean() for policy in ("age-based", "max-pack")]
+    assert target == np.floor(100 * min(ends)) / 100 > 0
+    views = costs.axis_views(setting, target)
+    assert [view.axis.name for view in views] == list(AXES)
+    raw = []
+    for view in views:
+        axis = view.axis
+        points = numbers.grid(
+            [run for p in costly.policies for run in costly.histories(p).values()], axis
+        )
+        for name in ("age-based", "round-robin"):
+            if axis.column is None:
+                gap = costly.accuracy(name) - costly.accuracy("max-pack")
+            else:
+                first, second = (curve(costly, p, axis, points) for p in (name, "max-pack"))
+                gap = first - second
+            expected = statistics.paired_difference(np.nanmean(gap, axis=1), np.zeros(SEEDS))
+            assert view.gains[name].difference == pytest.approx(expected.difference)
+            assert view.gains[name].p_value == pytest.approx(expected.p_value)
+            raw.append(expected.p_value)
+        told = {row["policy"].partition("(")[0]: row["median"]
+                for row in costly.to_target(target, axis).to_dicts()}  # fmt: skip
+        taken = {name: one.median for name, one in view.to_target.items()}
+        assert taken == pytest.approx(told, nan_ok=True)
+    np.testing.assert_allclose(
+        [p for view in views for p in view.p_values.values()], statistics.holm(raw)
+    )
+
+
+def test_the_page_shows_them_whatever_its_axis(costly, pages):
+    for page in pages.values():
+        part = page[page.index('id="costs"') : page.index('id="why"')]
+        assert "Per round, second, joule, channel use or bit?" in part
+        drawn = pictures(page)["s0-costs"][0]
+        assert [f"per {axis.one}" in drawn for axis in AXES.values()] == [True] * 5
+        text = unescape(re.sub("<[^>]*>", " ", part))
+        for view in costs.axis_views(Setting(costly, {}), costs.usual_target(Setting(costly, {}))):
+            assert median_text(view.to_target["round-robin"], view.axis)[0] in text
+            assert points_text(view.gains["round-robin"].difference) in text
+        assert f"of {SEEDS}" in text
+        assert "all 10 of them (policies and costs)" in text
+    assert "s0-over-rounds" in pictures(pages["joules"])
+    assert "s0-over-joules" not in pictures(pages["joules"])
+
+
+def test_what_runs_do_not_know_is_left_out(compared, costly):
+    assert [v.axis.name for v in costs.axis_views(Setting(compared, {}))] == [
+        "rounds", "uses", "bits",
+    ]  # fmt: skip
+    plain, whole = (costs.axis_views(Setting(result, {})) for result in (compared, costly))
+    assert costs.title(plain) == "Per round, channel use or bit?"
+    assert "Seconds and joules are not known" in costs.lead(plain)
+    assert "not known" not in costs.lead(whole)
+    with pytest.raises(ValueError, match="no joules with timing.kind = none.*physical-timed"):
+        make_page(compared, "joules")
+
+
+def test_the_order_may_turn():
+    def view(axis, **gains):
+        paired = {name: Paired(gain, gain - 0.01, gain + 0.01, 0.01, 9)
+                  for name, gain in gains.items()}  # fmt: skip
+        return costs.AxisView(AXES[axis], 2.0, paired, dict.fromkeys(paired, 0.01), {})
+
+    turned = [view("rounds", b=-0.1, c=0.05), view("joules", b=0.2, c=0.05), view("bits", b=-0.1)]
+    assert [costs.leaders(each, "a") for each in turned] == ["c", "b", "a"]
+    assert costs._leading(turned, "a") == (
+        "Highest mean accuracy: c per round; b per joule; a per bit"
+    )
+    assert costs._leading(turned[1:2], "a") == "Highest mean accuracy, whatever is counted: b"
+    gains = {name: [each.gains.get(name) for each in turned] for name in "bc"}
+    axis = gains_by_axis(["per round", "per joule", "per bit"], gains, baseline="a")
+    lines = {line.get_label(): line.get_xdata() for line in axis.lines}
+    np.testing.assert_allclose(lines["b"], [-10, 20, -10])
+    np.testing.assert_allclose(lines["c"], [5, 5])
+    grey = gains_by_axis(["per round", "per joule", "per bit"], gains, baseline="a", highlight="b")
+    assert [text.get_text() for text in grey.get_legend().get_texts()] == ["a (baseline)", "b"]
+
+
+def test_a_median_needs_half_of_the_runs():
+    accuracy = [[0.1, 0.2], [0.1, 0.2], [0.1, 0.9]]
+    late = statistics.time_to_target(accuracy, 0.9, cost=[[1, 2], [1, 2], [1, 3]])
+    assert (late.reached, late.median) == (1, 3.0), "by the last run alone"
+    assert median_text(late, AXES["joules"]) == ("not reached by half", "")
+
+
+@pytest.mark.parametrize(
+    ("amount", "axis", "text"),
+    [
+        (1, "rounds", "1 round"), (40, "rounds", "40 rounds"), (0.76, "seconds", "0.76 s"),
+        (0.004, "seconds", "4 ms"), (12_000, "seconds", "12,000 s"), (2.5, "joules", "2.5 J"),
+        (0.0025, "joules", "2.5 mJ"), (25_000, "joules", "25 kJ"), (57_000, "uses", "57,000 uses"),
+        (1.9e6, "uses", "1.9 million uses"), (160_000, "bits", "160 kbit"), (0, "joules", "0 mJ"),
+    ],
+)  # fmt: skip
+def test_amounts_have_units_for_people(amount, axis, text):
+    assert amount_text(amount, AXES[axis]) == text
+
+
+def test_figures_over_costs(compared, costly, swept, tmp_path):
+    def rows(result, kind, over):
+        text = draw_figure(result, kind, tmp_path / "x.csv", over=over).read_text()
+        return list(csv.DictReader(io.StringIO(text)))
+
+    gain = [row for row in rows(costly, "gain", "joules") if row["series"] == "mean"]
+    setting = Setting(costly, {}, axis=AXES["joules"])
+    mean = 100 * setting.gains.mean(axis=0)
+    known = ~np.isnan(mean)
+    np.testing.assert_allclose([float(row["y"]) for row in gain], mean[known], atol=1e-5)
+    np.testing.assert_allclose([float(r["x"]) for r in gain], setting.points[known], rtol=1e-5)
+    last = costly.table("joules").to_dicts()[1]
+    end = checkpoints_of(last)[-1]
+    marks = [row for row in rows(costly, "forest", "joules") if row["series"] == "age-based"]
+    assert float(marks[0]["x"]) == pytest.approx(100 * last[f"gain@{end:.12g}"], rel=1e-5)
+    assert marks[0]["part"] == at_text(end, AXES["joules"])
+    squares = {(row["x"], row["y"]): row["value"] for row in rows(swept, "map", "uses")}
+    assert len(squares) == 4
+    assert len({row["series"] for row in rows(costly, "costs", "rounds")}) == 3
+    for kind, why in (
+        ("ages", "ages count rounds; accuracy, gain, forest, map are"),
+        ("diversity", "the updates of one round"),
+        ("costs", "it shows every axis"),
+    ):
+        with pytest.raises(ValueError, match=f"{kind} is not drawn over bits: .*{why}"):
+            draw_figure(compared, kind, tmp_path / "y.csv", over="bits")
+
+
+def test_the_map_of_a_sweep_is_at_equal_costs(swept):
+    axis, variation = AXES["uses"], {"threshold.rate": 1.0, "data.partition": "shards"}
+    drawn = numbers.sweep_map(swept, axis)
+    setting = Setting(swept, variation, axis=axis)
+    courses = [Course.of(swept.histories(p, variation), axis) for p in ("age-based", "max-pack")]
+    first, second = (
+        statistics.accuracy_at(each.accuracy, each.spent, setting.points) for each in courses
+    )
+    expected = np.nanmean(first - second, axis=1).mean()
+    assert drawn.gains[0, drawn.rows.index("partition=shards"), 0] == pytest.approx(expected)
+    page = make_page(swept, "uses")
+    assert "learn better than max-pack with as many channel uses?" in page
+    assert "the mean over channel uses up to what the cheapest run of the setting spent" in page
+    assert "could not be made" not in page
+
+
+def test_runs_that_spent_nothing(tmp_path):
+    nobody = agewise.compare(
+        tiny(**{"threshold.rate": 900.0, "run.rounds": 2}), ["age-based", "max-pack"], 2,
+        tmp_path / "none", engine="inline", quiet=True,
+    )  # fmt: skip
+    assert 'id="costs"' not in make_page(nobody)
+    with pytest.raises(ValueError, match="the runs spent no uses: look at them over rounds"):
+        make_page(nobody, "uses")
+    runs = list(nobody.histories("max-pack").values())
+    assert cost_points(runs, AXES["uses"]) == [0.0]
+
+
+def test_runs_that_spent_nothing_do_not_set_the_points(tmp_path):
+    vary = {"threshold.rate": [4.0, 900.0]}
+    swept = agewise.sweep(
+        tiny(**{"run.rounds": 2}), ["age-based", "max-pack"], vary, 2, tmp_path / "mixed",
+        engine="inline", quiet=True,
+    )  # fmt: skip
+    points = checkpoints_of(swept.table("uses").to_dicts()[0])
+    assert min(points) > 0
+
+
+def test_the_reproduction_has_a_preset_with_seconds():
+    assert [usual_scenario(name) for name in AXES] == [
+        "paper", "physical-timed", "physical-timed", "paper", "paper",
+    ]  # fmt: skip
+    timed, physical = (agewise.Scenario.preset(n) for n in ("physical-timed", "physical"))
+    AXES["joules"].require(timed.resolved())
+    assert timed.with_(timing="none") == physical
+
+
+def test_commands_hand_axis_points_and_target_to_the_page(costly, tmp_path):
+    def report(*words):
+        return CliRunner().invoke(app, ["report", str(costly.path), *words])
+
+    axis = ("--over", "joules", "--points", "0.9,1.5", "--target", "0.3")
+    made = report("-o", str(tmp_path / "p.html"), *axis)
+    assert made.exit_code == 0, made.output
+    page = unescape((tmp_path / "p.html").read_text(encoding="utf-8"))
+    assert "at 1.5 J age-based reaches" in page
+    assert ">at 0.9 J</th>" in page
+    assert "<br>reached 30.0%</th>" in page
+    wrong = report("--over", "hours")
+    assert "shown over rounds, seconds" in str(wrong.exception) + wrong.output
