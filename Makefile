@@ -6,6 +6,9 @@ RUN_READY := .venv/.run-ready
 READY := .venv/.ready
 FLOWER_BIN := .venv-flower/bin
 FLOWER_READY := .venv-flower/.ready
+DIST_BIN := .venv-dist/bin
+DIST_READY := .venv-dist/.ready
+INSTALL := -m pip install --quiet --disable-pip-version-check
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
@@ -55,25 +58,17 @@ test: $(READY)
 	$(MAKE) --no-print-directory lint types contracts unit && wait $$second && \
 	$(MAKE) --no-print-directory unit-flower
 
-# The tests on every Python from 3.11 to 3.13 that is found here (on the path, or of pyenv), each in
-# an environment of its own.
+# Quick tests on every Python that is declared and found here (on the path, or of pyenv).
+PYTHONS := 3.11 3.12 3.13
 test-pythons:
-	@for version in 3.11 3.12 3.13; do \
-		found=$$(for each in $$(command -v python$$version) $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
-			"$$each" -c "" 2> /dev/null && echo "$$each" && break; done); \
-		if [ -z "$$found" ]; then echo "Python $$version is not here: not tested"; continue; fi; \
-		echo "Testing on Python $$version ($$found) ..."; \
-		"$$found" -m venv .venv-$$version && \
-		.venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
-		.venv-$$version/bin/pytest -q || exit 1; \
-	done
+	@sh tests/pythons.sh $(PYTHONS)
 
 # A wheel and an sdist in dist/, as the index will show them.
-dist: $(READY)
+dist: $(DIST_READY)
 	@rm -rf dist
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
-	@$(BIN)/python -m build --quiet --outdir dist .
-	@$(BIN)/python -m twine check --strict dist/*
+	@$(DIST_BIN)/python -m build --quiet --no-isolation --outdir dist .
+	@$(DIST_BIN)/python -m twine check --strict dist/*
+	@$(DIST_BIN)/python tests/contents.py dist/*
 
 # The wheel in an empty environment, used from another folder.
 test-dist: dist
@@ -157,24 +152,31 @@ bench-greedy: $(READY)
 bench-peers: $(READY)
 	@$(BIN)/python -m benchmarks.peers
 
-# What running needs, and nothing else; tests add the rest to it.
+# What running needs, and nothing else; tests add the rest to it. Bytecode is made on all cores, and
+# not of the tests that other packages bring along, which are a quarter of it all.
 $(RUN_READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv once: a Python environment with NumPy, Numba, Polars, SciPy, Matplotlib ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python $(INSTALL) --no-compile -c constraints.txt -e .
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 	@touch $@
 	@echo "Done. The first run also compiles kernels, which are kept for the next."
 
 $(READY): $(RUN_READY)
 	@echo "Adding to .venv what the tests need, once: pytest, mypy, ruff, Ray, a browser driver ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 $(FLOWER_READY): pyproject.toml constraints-flower.txt
 	@echo "Setting up .venv-flower (once, a minute or two) ..."
 	@$(PYTHON) -m venv .venv-flower
-	@$(FLOWER_BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints-flower.txt -e '.[flower,ray,torch]' pytest
+	@$(FLOWER_BIN)/python $(INSTALL) -c constraints-flower.txt -e '.[flower,ray,torch]' pytest
+	@touch $@
+
+$(DIST_READY): constraints.txt
+	@echo "Setting up .venv-dist (once): build, twine, hatchling ..."
+	@$(PYTHON) -m venv .venv-dist
+	@$(DIST_BIN)/python $(INSTALL) -c constraints.txt build twine hatchling
 	@touch $@
 
 picture: $(READY)

@@ -4,6 +4,9 @@ import contextlib
 import inspect
 import io
 import json
+import os
+import resource
+import shutil
 import subprocess
 import sys
 
@@ -11,8 +14,9 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.cli import app, main
+from agewise.cli import app, completion, main
 from agewise.cli.options import split_values, variations_of
+from agewise.resources import expected_seconds
 from tests.scenarios import tiny
 
 
@@ -308,6 +312,22 @@ def test_gap_says_what_policies_lose(scenario_file):
     assert (scenario_file.parent / "g" / "gap.png").stat().st_size > 5000
 
 
+def test_gap_begins_anew_and_logs(tmp_path):
+    """--force and --log of the command are force and loggers of its twin."""
+    options = {"policies": ["random"], "vary": {"threshold.rate": [2.0]}, "seeds": 1, "every": 3}
+    how = {"out": tmp_path / "g", "engine": "inline", "quiet": True}
+    agewise.gap(tiny(), **options, **how)
+    other = tiny(**{"run.rounds": 6})
+    with pytest.raises(ValueError, match="run.rounds"):
+        agewise.gap(other, **options, **how)
+    made = agewise.gap(other, **options, **how, force=True, loggers=["csv"])
+    (log,) = (tmp_path / "g" / "logs" / "csv").iterdir()
+    assert len(log.read_text().splitlines()) == 1 + 6
+    assert len(made.result.entries) == 1
+    with pytest.raises(TypeError, match="there is no option 'fail_fast'; there are address, "):
+        agewise.gap(other, **options, **how, fail_fast=False)
+
+
 def test_traffic_says_what_python_says(scenario_file):
     arguments = ("traffic", scenario_file.name, "--policy", "max-pack", "--rounds", "2000")
     run = agewise_command(*arguments, cwd=scenario_file.parent)
@@ -430,11 +450,13 @@ PYTHON_ONLY = {
 }
 
 
-#: The options of `agewise.experiment.Options` with their defaults.
-OPTIONS = {
-    "engine": "local", "workers": None, "address": None, "quiet": False, "fail_fast": False,
-    "force": False, "loggers": None,
+#: The options of `agewise.experiment.StudyOptions` with their defaults, and those of `Options`.
+STUDY_OPTIONS = {
+    "engine": "local", "workers": None, "address": None, "quiet": False, "force": False,
+    "loggers": None,
 }  # fmt: skip
+OPTIONS = STUDY_OPTIONS | {"fail_fast": False}
+STUDIES = ("reproduce", "gap", "benchmark")
 
 
 def with_default(value):
@@ -442,7 +464,8 @@ def with_default(value):
 
 
 def test_options_are_all_of_them():
-    assert set(OPTIONS) == set(agewise.experiment.Options.__annotations__)
+    assert set(OPTIONS) == agewise.experiment.Options.__optional_keys__
+    assert set(STUDY_OPTIONS) == agewise.experiment.StudyOptions.__optional_keys__
 
 
 @pytest.mark.parametrize("command", app.registered_commands, ids=lambda command: command.name)
@@ -454,8 +477,9 @@ def test_every_command_and_its_twin_have_the_same_options(command):
     twins = {}
     for twin in TWINS[command.name]:
         twins |= inspect.signature(twin).parameters
-    if twins.pop("options", None):  # those of `agewise.experiment.Options`
-        twins |= {name: with_default(value) for name, value in OPTIONS.items()}
+    if twins.pop("options", None):
+        own = STUDY_OPTIONS if command.name in STUDIES else OPTIONS
+        twins |= {name: with_default(value) for name, value in own.items()}
     python_only = PYTHON_ONLY.get(command.name, set()) | {"self"}
     assert set(names.values()) - {None} == set(twins) - python_only
     for name, option in options.items():
@@ -499,9 +523,117 @@ def test_dry_run_says_runs_and_time_and_runs_nothing(scenario_file):
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("12 runs; 60 rounds to go, about 1 s on one process. ")
     assert not (scenario_file.parent / "runs").exists()
-    paper = agewise_command("reproduce", "--dry-run", cwd=scenario_file.parent)
-    assert "120 runs; " in paper.stdout
-    assert "runs/reproduce-paper." in paper.stdout
+    # gap: 6 policies, 16 regimes, 5 seeds; benchmark: 2 policies from 5 seeds with the optimum
+    # and, of the one that is not exact, from 8 seeds, over two scenarios of 60 rounds.
+    two = ("--scenario", "paper", "--scenario", "low-rate", "-p", "random", "-p", "optimal")
+    for command, runs, rounds, place in (
+        (["reproduce"], 120, None, "runs/reproduce-paper"),
+        (["gap"], 480, 480 * 50, "runs/gap-paper"),
+        (["benchmark", *two, "-s", "8"], 2 * (10 + 8), 2 * 18 * 60, "runs/benchmark"),
+    ):
+        run = agewise_command(*command, "--dry-run", cwd=scenario_file.parent)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.startswith(f"{runs} runs; ")
+        assert rounds is None or f"; {rounds:,} rounds to go, about " in run.stdout
+        assert run.stdout.endswith(f"Results would be in {place}.\n")
+        assert not (scenario_file.parent / "runs").exists()
+
+
+def test_the_optimum_is_a_part_of_the_time_that_is_expected():
+    paper = agewise.Scenario.preset("paper").with_(**{"run.rounds": 50})
+    plain = expected_seconds(paper)
+    solved = expected_seconds(agewise.studies.with_optimum(paper, 10, 10**9))
+    assert solved - plain == pytest.approx(5 * 0.2)
+    limited = expected_seconds(agewise.studies.with_optimum(paper, 10, 1000))
+    assert limited - plain == pytest.approx(5 * 0.001)
+    optimal = agewise.policies.make_policy("optimal")
+    assert expected_seconds(paper, optimal) - plain == pytest.approx(50 * 0.2)
+
+
+def test_what_shells_offer_is_what_there_is():
+    """Written down, or read from files, so that no shell waits for compiled modules."""
+    assert completion.policy_names() == agewise.policies.names()
+    assert completion.preset_names() == agewise.scenario.presets()
+    for words, known in (
+        (completion.ENGINES, agewise.engines.NAMES),
+        (completion.LOGGERS, agewise.experiment.loggers.NAMES),
+        (completion.AXES, agewise.statistics.AXES),
+        (completion.FIGURES, agewise.report.figures.KINDS),
+        (completion.BENCHMARKS, agewise.studies.benchmark_scenarios.SCENARIOS),
+    ):
+        assert words == tuple(known)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("comp", ["compare"]),
+        ("compare --dry", ["--dry-run"]),
+        ("compare weak", ["weak-edge"]),
+        ("compare paper -p max", ["max-pack", "max-pack-exact", "max-weight"]),
+        ("gap --log t", ["tensorboard", "trackio"]),
+        ("benchmark --scenario urban", ["urban-micro", "urban-macro"]),
+        ("figure runs/x tr", ["trade-off"]),
+        ("show runs/x --over j", ["joules"]),
+    ],
+)  # fmt: skip
+def test_a_shell_completes(line, offered, monkeypatch, capsys):
+    """Through the command itself, as the script of `agewise --show-completion bash` calls it."""
+    words = f"agewise {line}"
+    monkeypatch.setenv("_AGEWISE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.split() == offered
+
+
+@pytest.mark.parametrize(("shell", "said"), [("bash", "complete -o"), ("zsh", "#compdef agewise")])
+def test_a_shell_may_be_named(shell, said, monkeypatch, capsys):
+    """A script for another shell than this one."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "")
+    monkeypatch.setattr("sys.argv", ["agewise", "--show-completion", shell])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_takes_the_script_that_is_shown(tmp_path):
+    """Sourced by bash, it completes a policy by calling the command again."""
+    (tmp_path / "agewise").write_text(f'#!/bin/sh\nexec {sys.executable} -m agewise "$@"\n')
+    (tmp_path / "agewise").chmod(0o755)
+    script = (
+        'eval "$(agewise --show-completion bash)"\n'
+        "COMP_WORDS=(agewise run -p rou); COMP_CWORD=3\n"
+        '_agewise_completion agewise && echo "${COMPREPLY[@]}"'
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    run = subprocess.run(
+        [shutil.which("bash"), "-c", script], capture_output=True, text=True, check=False,
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    assert run.stdout.split() == ["round-robin"], run.stderr
+
+
+def test_help_and_completion_take_less_than_half_a_second():
+    """Of one core, the best of three each: a loaded machine must not fail it."""
+    asked = os.environ | {"_AGEWISE_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    for arguments, environment in (
+        (["--help"], None),
+        (["compare", "--help"], None),
+        ([], asked | {"COMP_WORDS": "agewise compare -p "}),
+    ):
+        taken = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            command = [sys.executable, "-m", "agewise", *arguments]
+            subprocess.run(command, env=environment, capture_output=True, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert min(taken) < 0.5, arguments
 
 
 def test_tables_fit_80_columns_and_cut_no_word(tmp_path):

@@ -1,13 +1,17 @@
-"""The package as a whole: what importing it costs, and that the examples run."""
+"""The package as a whole: what importing it costs, what it declares, that the examples run."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 import agewise
 from agewise.simulation import simulate
+from tests.contents import ABOUT, NEEDED, problems_of_sdist, problems_of_wheel, source_files
 from tests.scenarios import tiny
 
 ROOT = Path(__file__).parent.parent
@@ -63,6 +67,60 @@ def test_examples_run(script):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout
+
+
+def declared():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_pythons_that_are_declared_are_tested():
+    (tested,) = re.findall(r"^PYTHONS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    names = [text.rpartition(" :: ") for text in declared()["classifiers"]]
+    versions = [last for first, _, last in names if first == "Programming Language :: Python"]
+    assert versions == tested.split()
+    assert declared()["requires-python"] == f">={versions[0]}"
+
+
+def test_extras_are_the_ones_that_are_named():
+    """In the table of the README, and wherever a module asks for a package of one."""
+    extras = set(declared()["optional-dependencies"])
+    table = (ROOT / "README.md").read_text().partition("## Extras")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == extras
+    texts = [file.read_text() for file in (ROOT / "src").rglob("*.py")]
+    asked = {each for text in texts for each in re.findall(r'require\("[\w.]+", "(\w+)"\)', text)}
+    assert {"ray", "torch", "flower", "hdf5"} <= asked <= extras
+
+
+def test_every_dependency_has_a_pin():
+    """Those of the package itself, of the tests, and what builds and checks a wheel."""
+    pins = dict(
+        line.lower().replace("_", "-").split("==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if not line.startswith("#")
+    )
+    extras = declared()["optional-dependencies"]
+    needed = [*declared()["dependencies"], *(one for name in ("dev", "hdf5", "pandas", "ray",
+              "tensorboard") for one in extras[name])]  # fmt: skip
+    names = {re.split(r"[<>=\[]", one)[0].lower() for one in needed} - {"agewise"}
+    assert names | {"build", "twine", "hatchling"} <= pins.keys()
+
+
+def test_data_files_are_where_they_are_read():
+    for name in NEEDED:
+        assert files("agewise").joinpath(*name.split("/")[1:]).is_file(), name
+    assert sum(name.startswith("agewise/scenario/presets/") for name in source_files()) > 10
+
+
+def test_what_is_amiss_in_a_wheel_is_found():
+    """The check of `make dist`, on lists of files."""
+    about = {f"agewise-1.dist-info/{name}" for name in ABOUT}
+    whole = source_files() | about
+    assert problems_of_wheel(whole) == []
+    assert problems_of_wheel(whole - {"agewise/py.typed"}) == ["missing: agewise/py.typed"]
+    assert problems_of_wheel(whole | {"tests/reference.py"}) == ["unwanted: tests/reference.py"]
+    found = problems_of_sdist({"agewise-1/Makefile", "agewise-1/src/agewise/x.nbi"})
+    assert "missing: constraints.txt" in found
+    assert found[-1] == "unwanted: src/agewise/x.nbi"
 
 
 def test_no_address_of_a_registry_in_the_set_up():

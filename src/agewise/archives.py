@@ -20,13 +20,13 @@ _CHUNK = 2**20
 
 
 def require_file(path: Path) -> None:
-    """Raise ``ValueError`` unless there is a regular file of this name."""
+    """Raise ``ValueError`` unless there is a regular file of this name; it says where that is."""
     if path.is_dir():
-        raise ValueError(f"{path}: a folder, not a file")
+        raise ValueError(f"{path.absolute()}: a folder, not a file")
     if not path.exists():
-        raise ValueError(f"{path}: no such file")
+        raise ValueError(f"{path.absolute()}: no such file")
     if not path.is_file():
-        raise ValueError(f"{path}: not a regular file")
+        raise ValueError(f"{path.absolute()}: not a regular file")
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:

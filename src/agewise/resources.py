@@ -5,7 +5,18 @@ from typing import NamedTuple
 
 from agewise import data, learn
 from agewise.memory import bytes_text, require_memory
-from agewise.scenario import KMeans, Learn, Linear, Mlp, Scenario, Torch, require_scenario
+from agewise.policies import Optimal
+from agewise.scenario import (
+    KMeans,
+    Learn,
+    Linear,
+    Mlp,
+    SampledOptimum,
+    Scenario,
+    Torch,
+    require_scenario,
+)
+from agewise.scheduling import Policy
 
 #: Models that a round has in memory besides those of the UEs: before and after, and work space.
 _MODELS_BESIDE = 6
@@ -78,13 +89,19 @@ def kept_memories(scenario: Scenario) -> list[KeptMemory]:
     return kept
 
 
-def expected_seconds(scenario: Scenario) -> float:
+def expected_seconds(scenario: Scenario, policy: Policy | None = None) -> float:
     """Roughly how long a run takes one core: the right power of ten, on a machine of today."""
-    cell, learning = scenario.cell, scenario.learn
+    cell, learning, run = scenario.cell, scenario.learn, scenario.run
     scheduled = min(cell.ues, cell.subchannels) / 2
     samples = scheduled * learning.local_steps * learning.batch_size
     learned = _seconds_of_sample(learning) * samples
-    return scenario.run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + learned)
+    seconds = run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + learned)
+    solve_s = 1e-4 * cell.ues * cell.subchannels  # 0.2 s for the paper's cell
+    if isinstance(policy, Optimal):
+        seconds += run.rounds * solve_s
+    if isinstance(run.optimum, SampledOptimum):  # whose search takes a million steps a second
+        seconds += run.rounds / run.optimum.every * min(solve_s, 1e-6 * run.optimum.work_limit)
+    return seconds
 
 
 def _model_length(scenario: Scenario) -> int:

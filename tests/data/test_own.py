@@ -1,10 +1,9 @@
-"""Data of a user's own: scaling, test rows, shuffling, paths beside the TOML file."""
+"""Data of a user's own: scaling, test rows and shuffling."""
 
 import numpy as np
 import pytest
 
 from agewise.data import load
-from agewise.scenario import Scenario
 from tests.scenarios import tiny
 
 ROWS = 20
@@ -53,13 +52,3 @@ def test_npz_in_pixels(tmp_path):
     for scaling, most in (("as-is", 255.0), ("pixels", 1.0)):
         read = load(tiny(**{"data.dataset": section | {"scaling": scaling}}).data)
         assert read.train.values().max() == pytest.approx(most)
-
-
-def test_a_path_may_start_where_the_scenario_is(table, monkeypatch):
-    section = {"kind": "table", "path": "own.csv", "label_column": "label", "test_fraction": 0.25,
-               "relative_to": "scenario-file"}  # fmt: skip
-    file = table.parent / "own.toml"
-    file.write_text(tiny(**{"data.dataset": section}).to_toml(), encoding="utf-8-sig")
-    monkeypatch.chdir("/")
-    assert Scenario.load(file).data.dataset.path == str(table.resolve())
-    assert len(load(Scenario.load(file).data).train) == 15

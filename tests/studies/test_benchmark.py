@@ -10,7 +10,13 @@ from agewise import PolicyKey, Scenario, benchmark, statistics
 from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
-from agewise.studies import aggregations, benchmark_page, benchmark_scenarios, ranking
+from agewise.studies import (
+    aggregations,
+    benchmark_page,
+    benchmark_plans,
+    benchmark_scenarios,
+    ranking,
+)
 from benchmarks import tune
 from tests.scenarios import tiny
 
@@ -40,10 +46,23 @@ FEW = {
 def made(tmp_path_factory):
     """A benchmark of two small scenarios in place of the usual ones."""
     with pytest.MonkeyPatch.context() as patched:
-        for module in (ranking, benchmark_page, aggregations):
+        for module in (ranking, benchmark_page, benchmark_plans, aggregations):
             patched.setattr(module, "SCENARIOS", FEW)
         out = tmp_path_factory.mktemp("benchmark")
         yield benchmark(POLICIES, seeds=3, out=out, engine="inline", quiet=True)
+
+
+def test_what_is_planned_is_what_was_run(made):
+    """A dry run counts the runs that the benchmark makes, in the folders that it fills."""
+    out = made.results["plain"].path.parent
+    planned = benchmark_plans.BenchmarkPlan.of(POLICIES, None, 3, 30).by_folder(out)
+    assert {folder.name: len(plan.runs()) for folder, plan in planned.items()} == {
+        "plain-optimum": 9, "late-optimum": 9, "plain": 9, "late": 9,
+    }  # fmt: skip
+    there = agewise.experiment.forecast_all(planned, out, make_engine("inline"))
+    assert (there.runs, there.finished, there.rounds) == (36, 36, 0)
+    more = benchmark_plans.BenchmarkPlan.of(None, ["late"], 3, 30).by_folder(out)
+    assert list(more)[-1] == out / "late-aggregations"
 
 
 def test_the_scenarios_cover_the_regimes():
@@ -181,9 +200,8 @@ def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
 
 
 def test_aggregations_are_compared_with_the_average(made, tmp_path):
-    table = aggregations.compare_aggregations(
-        ["plain"], [0, 1], tmp_path, make_engine("inline", None, None), quiet=True
-    )
+    options = {"engine": "inline", "quiet": True}
+    table = aggregations.compare_aggregations(["plain"], [0, 1], tmp_path, options)
     rows = table.table("plain").to_dicts()
     assert len(rows) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
     scores = table.scores["plain"]

@@ -1,6 +1,7 @@
 """The command line's frame: the application, its version, and how mistakes are told."""
 
 import difflib
+import os
 import sys
 from collections import Counter
 from functools import partial
@@ -16,6 +17,9 @@ from agewise.checks import visible
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 #: The exit code of a command that Ctrl-C ended.
 _INTERRUPTED = 130
+#: Typer finds out the shell that asks for its script, unless this is set: then it takes a name.
+_NAMED_SHELL = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
+_SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 _NOTHING_KEPT = "nothing was finished; the same command starts anew"
 
 
@@ -113,6 +117,10 @@ def main() -> None:
     """Run the command line; a user's mistake ends with one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):  # a locale without a letter must not end a command
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.argv[1:2] in (["--show-completion"], ["--install-completion"]) and (
+        sys.argv[2:3] and sys.argv[2] in _SHELLS
+    ):
+        os.environ[_NAMED_SHELL] = "1"
     try:
         code = app(prog_name="agewise", standalone_mode=False)
         if code == _INTERRUPTED:  # while the arguments were read, where typer hears it first

@@ -10,6 +10,14 @@ import typer
 import agewise
 from agewise.cli import printing
 from agewise.cli.app import command, end_if_failed
+from agewise.cli.completion import (
+    ENGINES,
+    FIGURES,
+    complete_one_of,
+    complete_policy,
+    complete_preset,
+    listed,
+)
 from agewise.cli.live import Live
 from agewise.cli.options import (
     Address,
@@ -52,7 +60,11 @@ from agewise.cli.options import (
 @command("scenario")
 def scenario_command(
     source: Annotated[
-        str | None, typer.Argument(help="A preset or a TOML file; without one, the presets.")
+        str | None,
+        typer.Argument(
+            help="A preset or a TOML file; without one, the presets.",
+            autocompletion=complete_preset,
+        ),
     ] = None,
     changes: Changes = None,
 ) -> None:
@@ -73,7 +85,10 @@ def scenario_command(
 def policies_command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A policy, or one in a file of yours; without one, all are listed."),
+        typer.Argument(
+            help="A policy, or one in a file of yours; without one, all are listed.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,7 +121,8 @@ def run_command(
         str | None,
         typer.Option(
             help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]); local by "
-            "default, inline with --live."
+            "default, inline with --live.",
+            autocompletion=complete_one_of(ENGINES),
         ),
     ] = None,
     workers: Workers = None,
@@ -134,7 +150,7 @@ def run_command(
     folder = out or default_out("run", source, scenario)
     if dry_run:
         plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
-        say_forecast(plan, folder, engine or ("inline" if live else "local"), workers)
+        say_forecast({folder: plan}, folder, engine or ("inline" if live else "local"), workers)
         return
     with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
         result = agewise.run(
@@ -208,7 +224,7 @@ def compare_command(
     folder = out or default_out("compare", name, scenario)
     if dry_run:
         plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
-        say_forecast(plan, folder, engine, workers)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     result = agewise.compare(
         scenario,
@@ -265,7 +281,7 @@ def sweep_command(
     if dry_run:
         combinations = agewise.experiment.product(varied)
         plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
-        say_forecast(plan, folder, engine, workers)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     result = agewise.sweep(
         scenario,
@@ -330,10 +346,7 @@ def figure_command(
     folder: Folder,
     kind: Annotated[
         str,
-        typer.Argument(
-            help="accuracy, gain, costs, heat, forest, trade-off, reached, ages, distribution, "
-            "distance, classes, diversity, labels or map."
-        ),
+        typer.Argument(help=f"{listed(FIGURES)}.", autocompletion=complete_one_of(FIGURES)),
     ],
     output: Annotated[
         Path,
@@ -350,7 +363,12 @@ def figure_command(
     baseline: Baseline = None,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policies", "--policy", help="Which to show, once for each; all if none."),
+        typer.Option(
+            "--policies",
+            "--policy",
+            help="Which to show, once for each; all if none.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     width: Annotated[
         str | None,
@@ -401,10 +419,10 @@ def traffic_command(
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
     scenario = scenario_of(source, changes)
-    with agewise.experiment.progress.progress(rounds, quiet=quiet, what="slots") as shown:
+    with agewise.experiment.progress.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
 
         def count(done: int) -> None:
-            shown.rounds = shown.done = done
+            shown.reach(done, done)
 
         traffic = agewise.schedule_traffic(
             scenario, policy, rounds, arrivals=arrivals, seed=seed, progress=count

@@ -8,6 +8,7 @@ import typer
 import agewise
 from agewise.cli import printing
 from agewise.cli.app import command
+from agewise.cli.completion import BENCHMARKS, complete_one_of, complete_preset, listed
 from agewise.cli.options import (
     Address,
     AsJson,
@@ -16,6 +17,8 @@ from agewise.cli.options import (
     DryRun,
     EngineName,
     Every,
+    Force,
+    Log,
     Out,
     Over,
     Points,
@@ -43,7 +46,8 @@ def reproduce_command(
         str | None,
         typer.Argument(
             help="A preset or a TOML file; the paper's by default, with 40 rounds for the map, and "
-            "physical-timed over seconds or joules."
+            "physical-timed over seconds or joules.",
+            autocompletion=complete_preset,
         ),
     ] = None,
     seeds: Seeds = 20,
@@ -69,6 +73,8 @@ def reproduce_command(
     address: Address = None,
     quiet: Quiet = False,
     dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the paper's figure and say which of its claims hold.
@@ -86,12 +92,8 @@ def reproduce_command(
         else default_out(kind, source or usual, scenario)
     )
     if dry_run:
-        say_forecast(
-            agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map),
-            folder,
-            engine,
-            workers,
-        )
+        plan = agewise.studies.reproduction_plan(scenario, seeds, whole_map=whole_map)
+        say_forecast({folder: plan}, folder, engine, workers)
         return
     if whole_map:
         if explain or shown != printing.Shown():
@@ -105,6 +107,8 @@ def reproduce_command(
             workers=workers,
             address=address,
             quiet=quiet,
+            force=force,
+            loggers=log or (),
         )
         printing.print_map(gains, as_json=as_json)
         result = gains.result
@@ -119,6 +123,8 @@ def reproduce_command(
             workers=workers,
             address=address,
             quiet=quiet,
+            force=force,
+            loggers=log or (),
         )
         printing.print_reproduction(study, as_json=as_json, shown=shown)
         result = study.result
@@ -142,7 +148,10 @@ def advise_command(
 def gap_command(
     source: Annotated[
         str | None,
-        typer.Argument(help="A preset or a TOML file; the paper's with 50 rounds by default."),
+        typer.Argument(
+            help="A preset or a TOML file; the paper's with 50 rounds by default.",
+            autocompletion=complete_preset,
+        ),
     ] = None,
     policies: Policies = [],  # noqa: B006 (typer copies it)
     vary: Annotated[
@@ -163,6 +172,9 @@ def gap_command(
     workers: Workers = None,
     address: Address = None,
     quiet: Quiet = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
@@ -179,9 +191,15 @@ def gap_command(
         if scenario == default
         else default_out("gap", source or "paper", scenario)
     )
+    chosen = policies or agewise.studies.GAP_POLICIES
+    if dry_run:
+        solved = agewise.studies.with_optimum(scenario, every, work_limit)
+        plan = agewise.studies.gap_plan(solved, chosen, varied or None, seeds)
+        say_forecast({folder: plan}, folder, engine, workers)
+        return
     study = agewise.gap(
         scenario,
-        policies or agewise.studies.GAP_POLICIES,
+        chosen,
         varied or None,
         seeds,
         folder,
@@ -191,6 +209,8 @@ def gap_command(
         workers=workers,
         address=address,
         quiet=quiet,
+        force=force,
+        loggers=log or (),
     )
     printing.print_gap(study, as_json=as_json)
 
@@ -202,8 +222,8 @@ def benchmark_command(
         list[str] | None,
         typer.Option(
             "--scenario",
-            help="paper, low-rate, one-digit, weak-uneven, large or deadline; may be repeated. All "
-            "by default.",
+            help=f"{listed(BENCHMARKS)}; may be repeated. All by default.",
+            autocompletion=complete_one_of(BENCHMARKS),
         ),
     ] = None,
     seeds: Seeds = 30,
@@ -224,6 +244,9 @@ def benchmark_command(
     address: Address = None,
     quiet: Quiet = False,
     baseline: Baseline = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    log: Log = None,
     as_json: AsJson = False,
 ) -> None:
     """Run every policy on the benchmark's fixed scenarios, and say what each gains.
@@ -233,6 +256,12 @@ def benchmark_command(
 
     Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
     """
+    if dry_run:
+        planned = agewise.studies.BenchmarkPlan.of(
+            policies or None, scenarios or None, seeds, every, baseline
+        )
+        say_forecast(planned.by_folder(out), out, engine, workers)
+        return
     study = agewise.benchmark(
         policies or None,
         scenarios or None,
@@ -245,6 +274,8 @@ def benchmark_command(
         address=address,
         quiet=quiet,
         baseline=baseline,
+        force=force,
+        loggers=log or (),
     )
     printing.print_benchmark(study, as_json=as_json)
     if write is not None:

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they mean."""
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,15 @@ import typer
 
 import agewise
 from agewise.cli import printing
+from agewise.cli.completion import (
+    AXES,
+    ENGINES,
+    LOGGERS,
+    complete_one_of,
+    complete_policy,
+    complete_preset,
+    listed,
+)
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
 _RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
@@ -16,13 +26,18 @@ _RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
 _MOST_VALUES = 10_000
 
 Source = Annotated[
-    str, typer.Argument(help="A preset ('agewise scenario' lists them) or a TOML file.")
+    str,
+    typer.Argument(
+        help="A preset ('agewise scenario' lists them) or a TOML file.",
+        autocompletion=complete_preset,
+    ),
 ]
 OptionalSource = Annotated[
     str | None,
     typer.Argument(
         help="A preset ('agewise scenario' lists them) or a TOML file; paper if not given.",
         show_default=False,
+        autocompletion=complete_preset,
     ),
 ]
 Trace = Annotated[
@@ -81,6 +96,7 @@ OnePolicy = Annotated[
         "-p",
         help="Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
         "yours: my_policy.py:MyPolicy.",
+        autocompletion=complete_policy,
     ),
 ]
 Policies = Annotated[
@@ -90,16 +106,22 @@ Policies = Annotated[
         "-p",
         help="Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a "
         "file of yours: my_policy.py:MyPolicy. May be repeated.",
+        autocompletion=complete_policy,
     ),
 ]
 Baseline = Annotated[
     str | None,
     typer.Option(
-        help="The policy that the others are compared with; max-pack by default, else the first."
+        help="The policy that the others are compared with; max-pack by default, else the first.",
+        autocompletion=complete_policy,
     ),
 ]
 EngineName = Annotated[
-    str, typer.Option(help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]).")
+    str,
+    typer.Option(
+        help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]).",
+        autocompletion=complete_one_of(ENGINES),
+    ),
 ]
 Workers = Annotated[
     int | None, typer.Option(help="Processes of the local engine; one per core by default.")
@@ -119,7 +141,9 @@ Force = Annotated[
 Log = Annotated[
     list[str] | None,
     typer.Option(
-        "--log", help="Also hand every run to csv, tensorboard, wandb or trackio. May be repeated."
+        "--log",
+        help=f"Also hand every run to {listed(LOGGERS)}. May be repeated.",
+        autocompletion=complete_one_of(LOGGERS),
     ),
 ]
 Every = Annotated[int, typer.Option(min=1, help="Solve every N-th round to optimality.")]
@@ -127,7 +151,8 @@ Over = Annotated[
     str,
     typer.Option(
         help="What accuracies are shown over: rounds, seconds, joules, uses (of the channel) or "
-        "bits."
+        "bits.",
+        autocompletion=complete_one_of(AXES),
     ),
 ]
 Points = Annotated[
@@ -223,11 +248,11 @@ def with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | No
 
 
 def say_forecast(
-    plan: "agewise.experiment.Plan", out: Path, engine: str, workers: int | None
+    plans: "Mapping[Path, agewise.experiment.Plan]", out: Path, engine: str, workers: int | None
 ) -> None:
-    """What the command would do, for --dry-run."""
+    """What the command would do, for --dry-run: these plans, each in its folder."""
     runner = agewise.engines.make_engine(engine, workers)
-    printing.say(str(agewise.experiment.forecast(plan, out, runner)))
+    printing.say(str(agewise.experiment.forecast_all(plans, out, runner)))
 
 
 def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:

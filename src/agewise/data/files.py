@@ -53,7 +53,9 @@ def idx_files(folder: Path) -> dict[tuple[str, str], Path]:
 def read_idx_folder(folder: Path) -> Dataset:
     """A folder with the four IDX files of MNIST's format, gzipped or not."""
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; the four IDX files are expected in one")
+        raise ValueError(
+            f"{folder.absolute()}: no such folder; the four IDX files are expected in one"
+        )
     there, arrays = idx_files(folder), dict[tuple[str, str], NDArray[Any]]()
     for part, names in IDX_PARTS.items():
         found = there.get(part)

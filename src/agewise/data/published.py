@@ -44,8 +44,8 @@ def read_fashion_mnist(folder: Path) -> Dataset:
     """Fashion-MNIST (Xiao, Rasul, Vollgraf 2017): four IDX files, gzipped or not."""
     if not folder.is_dir():
         raise ValueError(
-            f"{folder}: no such folder; Debian's package dataset-fashion-mnist makes it, or give "
-            "the folder of the four IDX files as data.dataset.path"
+            f"{folder.absolute()}: no such folder; Debian's package dataset-fashion-mnist makes "
+            "it, or give the folder of the four IDX files as data.dataset.path"
         )
     read = read_idx_folder(folder)
     if read.class_count != len(FASHION_NAMES):
@@ -66,8 +66,8 @@ def read_cifar_10(folder: Path) -> Dataset:
     for name in (name for part in CIFAR_PARTS.values() for name in part):
         if name not in there:
             raise ValueError(
-                f"{folder}: there is no {name}; give the unpacked folder cifar-10-batches-py as "
-                "data.dataset.path"
+                f"{folder.absolute()}: there is no {name}; give the unpacked folder "
+                "cifar-10-batches-py as data.dataset.path"
             )
     parts = {}
     for part, names in CIFAR_PARTS.items():
@@ -197,8 +197,8 @@ def _read_part(folder: Path) -> dict[str, _Written]:
             found[writer] = written
     if not found:
         raise ValueError(
-            f"{folder}: there are no samples in JSON files here; give the folder in which LEAF's "
-            "preprocess.sh makes train and test as data.dataset.path"
+            f"{folder.absolute()}: there are no samples in JSON files here; give the folder in "
+            "which LEAF's preprocess.sh makes train and test as data.dataset.path"
         )
     return dict(sorted(found.items()))
 

@@ -1,9 +1,19 @@
 """Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
 
 from agewise.experiment.description import Description, FolderError
-from agewise.experiment.execute import AllFailed, Options, compare, execute, run, sweep
+from agewise.experiment.execute import (
+    AllFailed,
+    Options,
+    StudyOptions,
+    compare,
+    engine_of,
+    execute,
+    execute_study,
+    run,
+    sweep,
+)
 from agewise.experiment.folder import Folder
-from agewise.experiment.forecast import Forecast, forecast
+from agewise.experiment.forecast import Forecast, forecast, forecast_all
 from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
 from agewise.experiment.replay import replay_scenario
 from agewise.experiment.result import Entry, FailedRun, Result
@@ -34,14 +44,18 @@ __all__ = [
     "Plan",
     "Result",
     "Run",
+    "StudyOptions",
     "TensorBoardLogger",
     "as_columns",
     "checkpoints",
     "compare",
     "default_baseline",
+    "engine_of",
     "execute",
+    "execute_study",
     "find_policy",
     "forecast",
+    "forecast_all",
     "point_name",
     "product",
     "replay_scenario",

@@ -5,23 +5,23 @@ import functools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from agewise.engines import Engine, Inline, Local, make_engine
+from agewise.experiment.counting import Counts, compute_group, shared_counts
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
 from agewise.experiment.forecast import expected_of
 from agewise.experiment.loggers import Logged, Logger, make_loggers
-from agewise.experiment.progress import progress, say
+from agewise.experiment.progress import Progress, progress, say
 from agewise.experiment.result import Result
 from agewise.experiment.runs import (
     Failure,
     OnRound,
     Plan,
     Run,
-    compute_all,
     product,
     with_same_samples,
 )
@@ -48,23 +48,30 @@ class _Work(NamedTuple):
     logged: Logged
 
 
-class Options(TypedDict, total=False):
-    """How an experiment is carried out; what is left out has the default in brackets.
+class StudyOptions(TypedDict, total=False):
+    """How a study is carried out, which needs all its runs; defaults are in brackets.
 
     ``engine`` says where the runs happen ("local"), with so many ``workers`` if it is local (one
     per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
-    ``fail_fast`` stops at the first run that fails (False); ``force`` begins a folder anew that
-    holds another experiment (False); ``loggers`` get every finished run: csv, tensorboard, wandb,
-    trackio or objects of your own (none).
+    ``force`` begins a folder anew that holds another experiment (False); ``loggers`` get every
+    finished run: csv, tensorboard, wandb, trackio or objects of your own (none).
     """
 
     engine: str | Engine
     workers: int | None
     address: str | None
     quiet: bool
-    fail_fast: bool
     force: bool
     loggers: Sequence[Logger | str]
+
+
+class Options(StudyOptions, total=False):
+    """How an experiment is carried out: as a study, and whether it goes on without failed runs.
+
+    ``fail_fast`` stops at the first run that fails (False).
+    """
+
+    fail_fast: bool
 
 
 def run(
@@ -130,16 +137,8 @@ def sweep(
 def _carry_out(
     plan: Plan, out: Path | str | None, options: Options, on_round: OnRound | None = None
 ) -> Result:
-    unknown = [name for name in options if name not in Options.__annotations__]
-    if unknown:
-        raise TypeError(
-            f"there is no option {unknown[0]!r}; there are {', '.join(Options.__annotations__)}"
-        )
-    usual = "local" if on_round is None else "inline"
-    given = options.get("engine")  # an engine object may be empty, and false
-    engine = make_engine(
-        usual if given is None else given, options.get("workers"), options.get("address")
-    )
+    _require_known(options, Options.__optional_keys__)
+    engine = engine_of(options, "local" if on_round is None else "inline")
     if on_round is not None and not isinstance(engine, Inline):
         raise ValueError(
             "on_round needs the runs in this process: leave out engine, or give inline"
@@ -154,6 +153,26 @@ def _carry_out(
         force=options.get("force", False),
         loggers=options.get("loggers") or (),
     )
+
+
+def execute_study(plan: Plan, out: Path | str, options: StudyOptions) -> Result:
+    """The result of all runs of a plan; the first that fails ends it."""
+    _require_known(options, StudyOptions.__optional_keys__)
+    return _carry_out(plan, out, {**options, "fail_fast": True})
+
+
+def engine_of(options: StudyOptions, usual: str = "local") -> Engine:
+    """The engine that the options name."""
+    given = options.get("engine")  # an engine object may be empty, and false
+    return make_engine(
+        usual if given is None else given, options.get("workers"), options.get("address")
+    )
+
+
+def _require_known(options: StudyOptions, known: Iterable[str]) -> None:
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
 
 
 def execute(
@@ -223,7 +242,7 @@ def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
 
 def _warn_of_length(runs: list[Run]) -> None:
     """Say so if the runs will take days: nobody should wait for years without knowing."""
-    days = sum(expected_seconds(run.scenario) for run in runs) / 86_400
+    days = sum(expected_seconds(run.scenario, run.policy) for run in runs) / 86_400
     if days > 1:
         length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
         say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
@@ -254,12 +273,19 @@ def _require_any(failures: list[Failure], count: int) -> None:
 def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failure]:
     """Compute these runs and keep what comes of them; those that failed."""
     failures = []
-    compute = functools.partial(compute_all, on_round=work.on_round, fail_fast=work.fail_fast)
-    expected_s, _ = expected_of(missing, work.engine)
-    with progress(len(missing), quiet=work.quiet, expected_s=expected_s) as counted:
+    groups = list(enumerate(with_same_samples(missing)))
+    with _progress_of(missing, len(groups), work) as (counted, counts):
+        compute = functools.partial(
+            compute_group,
+            on_round=work.on_round,
+            fail_fast=work.fail_fast,
+            place=None if counts is None else counts.place,
+        )
         try:
-            for group, outcomes in work.engine.run(compute, with_same_samples(missing)):
-                for one, outcome in zip(group, outcomes, strict=False):
+            for (number, runs), outcomes in work.engine.run(compute, groups):
+                if counts is not None:
+                    counts.forget(number)
+                for one, outcome in zip(runs, outcomes, strict=False):
                     counted.advance(one.scenario.run.rounds)
                     if isinstance(outcome, bytes):
                         folder.keep(one, outcome)
@@ -275,3 +301,24 @@ def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failur
                 folder.log(why)
             raise
     return failures
+
+
+@contextlib.contextmanager
+def _progress_of(
+    missing: list[Run], groups: int, work: _Work
+) -> Iterator[tuple[Progress, Counts | None]]:
+    """Progress over these runs, and where the engine's processes count rounds, if they can."""
+    expected_s, _ = expected_of(missing, work.engine)
+    rounds = sum(run.scenario.run.rounds for run in missing)
+    with contextlib.ExitStack() as stack:
+        counts = None
+        if not work.quiet and isinstance(work.engine, Inline | Local):  # on this very machine
+            counts = stack.enter_context(shared_counts(groups))
+        shown = progress(
+            len(missing),
+            rounds,
+            quiet=work.quiet,
+            expected_s=expected_s,
+            underway=None if counts is None else counts.total,
+        )
+        yield stack.enter_context(shown), counts

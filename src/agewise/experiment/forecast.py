@@ -1,5 +1,6 @@
 """What an experiment would take, said before it runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +41,21 @@ def forecast(plan: Plan, out: Path | str, engine: Engine) -> Forecast:
     return Forecast(len(runs), len(runs) - len(missing), rounds, seconds, processes, Path(out))
 
 
+def forecast_all(plans: Mapping[Path, Plan], out: Path | str, engine: Engine) -> Forecast:
+    """What carrying out the plans one after the other takes, each in its folder below ``out``."""
+    parts = [forecast(plan, folder, engine) for folder, plan in plans.items()]
+    return Forecast(
+        runs=sum(part.runs for part in parts),
+        finished=sum(part.finished for part in parts),
+        rounds=sum(part.rounds for part in parts),
+        seconds=sum(part.seconds for part in parts),
+        processes=max(part.processes for part in parts),
+        out=Path(out),
+    )
+
+
 def expected_of(runs: list[Run], engine: Engine) -> tuple[float, int]:
     """Roughly how many seconds these runs take, and the processes that they are divided among."""
     groups = len(with_same_samples(runs))
     processes = max(engine.processes(groups), 1) if isinstance(engine, Local) else 1
-    return sum(expected_seconds(run.scenario) for run in runs) / processes, processes
+    return sum(expected_seconds(run.scenario, run.policy) for run in runs) / processes, processes

@@ -4,7 +4,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich import progress as rich_progress
 from rich.console import Console
@@ -15,6 +15,8 @@ from agewise.checks import visible
 _PATIENCE_S = 1.0
 #: Between two lines where there is no terminal.
 _INTERVAL_S = 10.0
+#: Between two looks at how far the work is.
+_LOOK_S = 0.2
 
 
 def say(sentence: str, *, quiet: bool) -> None:
@@ -24,38 +26,72 @@ def say(sentence: str, *, quiet: bool) -> None:
 
 
 class Progress:
-    """Counts finished runs and rounds.
+    """Counts runs and rounds that are done.
 
-    ``expected_s`` is how long all is expected to take, where somebody knows: it is what the time
-    left goes by until the first run is done. Until then kernels are loaded or compiled.
+    ``underway`` says how many rounds runs have done that are not finished yet, where somebody
+    counts them. ``expected_s`` is how long all is expected to take, where somebody knows: the time
+    left goes by it until rounds are counted. Until then kernels are loaded or compiled.
     """
 
-    def __init__(self, total: int, what: str = "runs", expected_s: float | None = None) -> None:
-        self.total, self.what, self.done, self.rounds = total, what, 0, 0
-        self.expected_s = expected_s
+    def __init__(
+        self,
+        runs: int,
+        rounds: int,
+        what: str = "runs",
+        expected_s: float | None = None,
+        underway: Callable[[], int] | None = None,
+    ) -> None:
+        self.total, self.all_rounds, self.what = runs, rounds, what
+        self.expected_s, self._underway = expected_s, underway
+        self.done = self.rounds = self._finished = 0
         self.start = time.monotonic()
+        self._first: tuple[float, int] | None = None
 
     def advance(self, rounds: int) -> None:
         """One more run is done, which had so many rounds."""
-        self.done += 1
-        self.rounds += rounds
+        self.reach(self.done + 1, self._finished + rounds)
+
+    def reach(self, done: int, rounds: int) -> None:
+        """So many runs are done, which had so many rounds."""
+        self.done, self._finished = done, rounds
+        self.look()
+
+    def look(self) -> None:
+        """See how many rounds are done by now."""
+        underway = self._underway() if self._underway else 0
+        self.rounds = max(self.rounds, min(self._finished + underway, self.all_rounds))
+        if self.rounds and self._first is None:
+            # Rounds that are counted as they happen tell the pace without what was compiled.
+            self._first = (time.monotonic(), self.rounds) if underway else (self.start, 0)
 
     @property
     def speed(self) -> str:
-        """Rounds done and rounds a second so far; before the first, what goes on."""
-        if not self.done:
+        """Rounds done and rounds a second; before the first, what goes on."""
+        if not self.rounds:
             return "compiling"
-        speed = self.rounds / (time.monotonic() - self.start)
-        each = f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}"
-        return f"{self.rounds:,} rounds, {each} a second"
+        done = f"{self.rounds:,} of {self.all_rounds:,} rounds"
+        pace = self._pace
+        if pace is None:
+            return done
+        return f"{done}, {f'{pace:,.0f}' if pace >= 10 else f'{pace:.2g}'} a second"
 
     @property
     def left_s(self) -> float | None:
         """Seconds to the end, by the pace so far or as expected; ``None`` if nobody knows."""
-        elapsed = time.monotonic() - self.start
-        if self.done:
-            return elapsed / self.done * (self.total - self.done)
-        return None if self.expected_s is None else max(self.expected_s - elapsed, 1.0)
+        if pace := self._pace:
+            return (self.all_rounds - self.rounds) / pace
+        if self.expected_s is None:
+            return None
+        return max(self.expected_s - (time.monotonic() - self.start), 1.0)
+
+    @property
+    def _pace(self) -> float | None:
+        """Rounds a second, once there are enough to tell."""
+        if self._first is None:
+            return None
+        since, before = self._first
+        seconds = time.monotonic() - since
+        return (self.rounds - before) / seconds if self.rounds > before and seconds > 0 else None
 
     @property
     def line(self) -> str:
@@ -83,11 +119,17 @@ def duration_text(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(
-    total: int, *, quiet: bool, what: str = "runs", expected_s: float | None = None
+    runs: int,
+    rounds: int,
+    *,
+    quiet: bool,
+    what: str = "runs",
+    expected_s: float | None = None,
+    underway: Callable[[], int] | None = None,
 ) -> Iterator[Progress]:
-    """Progress over this many runs, shown by a thread of its own while the work goes on."""
-    counted = Progress(total, what, expected_s)
-    if quiet or total == 0:
+    """Progress over these runs, shown by a thread of its own while the work goes on."""
+    counted = Progress(runs, rounds, what, expected_s, underway)
+    if quiet or runs == 0:
         yield counted
         return
     over = threading.Event()
@@ -102,19 +144,22 @@ def progress(
 
 
 def _print_lines(counted: Progress, over: threading.Event) -> None:
-    wait_s = _PATIENCE_S
-    while not over.wait(wait_s):
-        print(counted.line, file=sys.stderr, flush=True)  # noqa: T201
-        wait_s = _INTERVAL_S
+    due = counted.start + _PATIENCE_S
+    while not over.wait(_LOOK_S):
+        counted.look()
+        if time.monotonic() >= due:
+            print(counted.line, file=sys.stderr, flush=True)  # noqa: T201
+            due = time.monotonic() + _INTERVAL_S
 
 
 def _show_bar(counted: Progress, over: threading.Event) -> None:
     if over.wait(_PATIENCE_S):
         return
     with _bar() as bar:
-        task = bar.add_task("", total=counted.total, said="")
-        while not over.wait(0.2):
-            bar.update(task, completed=counted.done, said=counted.line)
+        task = bar.add_task("", total=counted.all_rounds, said="")
+        while not over.wait(_LOOK_S):
+            counted.look()
+            bar.update(task, completed=counted.rounds, said=counted.line)
 
 
 def _bar() -> rich_progress.Progress:

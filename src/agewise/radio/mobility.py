@@ -156,7 +156,8 @@ def _given(path: str, rounds: int, ues: int, round_s: float, placement: Placemen
     try:
         state = stamp(path)
     except OSError as error:
-        raise ValueError(f"{path}: the tracks cannot be read: {error.strerror}") from error
+        where = Path(path).absolute()
+        raise ValueError(f"{where}: the tracks cannot be read: {error.strerror}") from error
     times_s, positions_m = _read(path, *state)
     if positions_m.shape[1] != ues:
         raise ValueError(

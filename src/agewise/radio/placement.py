@@ -119,7 +119,8 @@ def _stamp(path: str) -> tuple[int, ...]:
     try:
         return stamp(path)
     except OSError as error:
-        raise ValueError(f"{path}: the positions cannot be read: {error.strerror}") from error
+        where = Path(path).absolute()
+        raise ValueError(f"{where}: the positions cannot be read: {error.strerror}") from error
 
 
 @functools.lru_cache(maxsize=2)

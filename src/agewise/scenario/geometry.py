@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agewise.scenario.section import LARGE, ByName, Section
+from agewise.scenario.section import LARGE, ByName, RelativeTo, Section
 
 _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
 
@@ -94,6 +94,7 @@ class PlacementFile(Section):
 
     kind: Literal["file"] = "file"
     path: str = Field(description="a .csv, or an .npz with an array positions_m[ue, (x, y)]")
+    relative_to: RelativeTo = "working-folder"
     radius_m: float = Field(
         ge=1e-3, le=1e7, description="radius of the cell in metres, beyond which no UE may be"
     )
@@ -169,6 +170,7 @@ class MobilityFile(Section):
         description="an .npz with times_s[time] and positions_m[time, ue, (x, y)], or a .csv with "
         "rows time in s, UE from 0, x and y in m"
     )
+    relative_to: RelativeTo = "working-folder"
 
 
 def _require_room(least_m: float, most_m: float, name: str) -> None:

@@ -5,7 +5,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from agewise.scenario.section import LARGE, MOST, MOST_STEPS, ByName, Options, Section
+from agewise.scenario.section import (
+    LARGE,
+    MOST,
+    MOST_STEPS,
+    ByName,
+    Options,
+    RelativeTo,
+    Section,
+)
 from agewise.scenario.timing import Compression, NoCompression
 
 #: Units of a layer, and hidden layers, at most.
@@ -27,8 +35,6 @@ class Synthetic(Section):
 
 #: What stands in the file for a feature: the number itself, or a pixel of 0 to 255.
 Scaling = Literal["as-is", "pixels"]
-RelativeTo = Literal["working-folder", "scenario-file"]
-_RELATIVE_TO = "where a relative path starts: this folder, or that of the scenario's TOML file"
 
 
 class IdxFolder(Section):
@@ -36,7 +42,7 @@ class IdxFolder(Section):
 
     kind: Literal["idx"] = "idx"
     path: str = Field(description="the folder")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
 
 
 class NpzFile(Section):
@@ -44,7 +50,7 @@ class NpzFile(Section):
 
     kind: Literal["npz"] = "npz"
     path: str = Field(description="the file")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
     scaling: Scaling = Field(
         default="as-is",
         description="pixels divides features by 255, as is always done with arrays of bytes",
@@ -56,7 +62,7 @@ class Table(Section):
 
     kind: Literal["table"] = "table"
     path: str = Field(description="the file")
-    relative_to: RelativeTo = Field(default="working-folder", description=_RELATIVE_TO)
+    relative_to: RelativeTo = "working-folder"
     label_column: str = Field(description="the column to predict")
     test_fraction: float = Field(gt=0, lt=1, description="the share of rows kept for testing")
     test_rows: Literal["last", "first"] = Field(
@@ -79,6 +85,7 @@ class FashionMnist(Section):
         default="/usr/share/datasets/fashion-mnist",
         description="the folder of the four IDX files, as Debian's package has it",
     )
+    relative_to: RelativeTo = "working-folder"
 
 
 class Cifar10(Section):
@@ -86,6 +93,7 @@ class Cifar10(Section):
 
     kind: Literal["cifar-10"] = "cifar-10"
     path: str = Field(description="the unpacked folder, cifar-10-batches-py")
+    relative_to: RelativeTo = "working-folder"
 
 
 class Femnist(Section):
@@ -93,6 +101,7 @@ class Femnist(Section):
 
     kind: Literal["femnist"] = "femnist"
     path: str = Field(description="the folder with LEAF's folders train and test")
+    relative_to: RelativeTo = "working-folder"
 
 
 class Clients(Section):
@@ -270,6 +279,7 @@ class Torch(Section):
     source: str | None = Field(
         default=None, description="your own: file.py:function, which makes the module"
     )
+    relative_to: RelativeTo = "working-folder"
     arguments: Options = Field(
         default=Options.model_validate({}),
         description="what the function that makes the module is called with",

@@ -21,7 +21,8 @@ from agewise.scenario.errors import (
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
-from agewise.scenario.learning import Data, IdxFolder, Learn, Measurement, NpzFile, Table
+from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.paths import located
 from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
 from agewise.scenario.radio_checks import require_consistent
 from agewise.scenario.section import Section, kind_of
@@ -62,25 +63,18 @@ class Scenario(Section):
             text = Path(path).read_text(encoding="utf-8-sig")  # a byte-order mark is fine
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
-        read = cls.read(toml.parse(text, str(path)), str(path))
-        dataset = read.data.dataset
-        if not isinstance(dataset, IdxFolder | NpzFile | Table):
-            return read
-        if dataset.relative_to != "scenario-file":
-            return read
-        return read.with_(
-            **{
-                "data.dataset.path": str(Path(path).resolve().parent / dataset.path),
-                "data.dataset.relative_to": "working-folder",
-            }
-        )
+        return cls.read(toml.parse(text, str(path)), str(path), Path(path).resolve().parent)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any], source: str = "") -> Self:
-        """The scenario of these values; `ScenarioError` begins with the ``source``."""
+    def read(cls, values: Mapping[str, Any], source: str = "", folder: Path | None = None) -> Self:
+        """The scenario of these values; `ScenarioError` begins with the ``source``.
+
+        Paths that are relative to the scenario's file are below ``folder``, which is that of the
+        file; without one they are refused.
+        """
         try:
             require_present(values)
-            return cls.model_validate(values)
+            return located(cls.model_validate(values), folder)
         except ValidationError as error:
             problem = explain(error, cls)
         except ScenarioError as error:

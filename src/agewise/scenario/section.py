@@ -1,9 +1,9 @@
 """What sections of a scenario are made of, and how unions of kinds are found in them."""
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 #: The largest whole number of a field: indices in the kernels have 32 bits.
@@ -14,6 +14,16 @@ MOST_DB = 300.0
 LARGE = 1e9
 #: Steps of a search, some thirty years of them.
 MOST_STEPS = 10**15
+#: Where the path of a section starts if it is relative. A scenario that was read has paths that
+#: start at the working folder, or absolute ones: the field says nothing more then, and is not kept.
+RelativeTo = Annotated[
+    Literal["working-folder", "scenario-file"],
+    Field(
+        description="where a relative path starts: this folder, or that of the scenario's TOML "
+        "file",
+        exclude=True,
+    ),
+]
 
 
 class Section(BaseModel):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.section import LARGE, ByName, Section
+from agewise.scenario.section import LARGE, ByName, RelativeTo, Section
 
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
 MOST_RATE = 1000.0
@@ -111,6 +111,7 @@ class DeviceProfiles(Section):
 
     kind: Literal["profiles"] = "profiles"
     path: str = Field(description="the file")
+    relative_to: RelativeTo = "working-folder"
     assignment: Literal["in-order", "random"] = Field(
         description="which UE has which row: UE k row k, again from the first where there are more "
         "UEs than rows; or any, by the seed"

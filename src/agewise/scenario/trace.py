@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agewise.scenario.channel import LinkBudget, ModelledChannel
 from agewise.scenario.fading import Fading
-from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
+from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, RelativeTo, Section
 
 
 class AsSnr(Section):
@@ -107,6 +107,7 @@ class TraceChannel(Section):
     path: str = Field(
         description="an .npz with an array gains[round, ue, subchannel], or another format"
     )
+    relative_to: RelativeTo = "working-folder"
     format: TraceFormat = Field(default=AutoFormat(), description="what the file holds")
     power_budget: float | None = Field(
         default=None,

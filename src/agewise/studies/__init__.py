@@ -1,12 +1,21 @@
 """The paper's figure and claims, where they hold, the optimum, the benchmark, the channel."""
 
 from agewise.studies.advice import Advice, advise
+from agewise.studies.benchmark_plans import BenchmarkPlan
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
-from agewise.studies.optimality import Gap, Losses, gap, gap_scenario, losses_of
+from agewise.studies.optimality import (
+    Gap,
+    Losses,
+    gap,
+    gap_plan,
+    gap_scenario,
+    losses_of,
+    with_optimum,
+)
 from agewise.studies.paper import Reproduction, reproduce, usual_scenario
 from agewise.studies.ranking import Benchmark, benchmark
 
@@ -14,6 +23,7 @@ __all__ = [
     "GAP_POLICIES",
     "Advice",
     "Benchmark",
+    "BenchmarkPlan",
     "ChannelView",
     "Explanation",
     "Gap",
@@ -26,6 +36,7 @@ __all__ = [
     "draw_channel_of",
     "explain",
     "gap",
+    "gap_plan",
     "gap_scenario",
     "losses_of",
     "map_scenario",
@@ -35,4 +46,5 @@ __all__ = [
     "usual_scenario",
     "view_channel",
     "view_trace",
+    "with_optimum",
 ]

@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import Engine
-from agewise.experiment import Measured, Plan, Result, execute
+from agewise.experiment import Measured, Plan, Result, StudyOptions, execute_study
 from agewise.experiment.summary import corrected_together
 from agewise.policies import make_policy
 from agewise.studies.benchmark_scenarios import CHECKPOINTS, SCENARIOS
@@ -27,6 +26,7 @@ AGGREGATIONS: Final[dict[str, dict[str, Any]]] = {
     "variance-reduced": {"kind": "variance-reduced"},
 }
 AVERAGE: Final = "average"
+_VARIATIONS: Final = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,27 +56,30 @@ class AggregationTable:
         return corrected_together(pl.DataFrame(rows, infer_schema_length=None), ["p"])
 
 
+def aggregation_plan(scenario: str, seeds: Sequence[int]) -> Plan:
+    """Four policies with every aggregation on this scenario of the benchmark."""
+    return Plan.of(SCENARIOS[scenario].scenario, POLICIES, seeds, _VARIATIONS.values())
+
+
+def aggregation_folder(scenario: str) -> str:
+    """The name of the folder of these runs."""
+    return f"{scenario}-aggregations"
+
+
 def compare_aggregations(
-    scenarios: Sequence[str],
-    seeds: Sequence[int],
-    folder: Path,
-    engine: Engine,
-    *,
-    quiet: bool = False,
+    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: StudyOptions
 ) -> AggregationTable:
     """Four policies with every aggregation on these scenarios."""
-    used, scores = list(seeds), {}
-    variations = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
+    scores = {}
     for scenario in scenarios:
-        plan = Plan.of(SCENARIOS[scenario].scenario, POLICIES, used, variations.values())
-        name = f"{scenario}-aggregations"
-        result = execute(plan, folder / name, engine, quiet=quiet, fail_fast=True)
+        plan = aggregation_plan(scenario, seeds)
+        result = execute_study(plan, folder / aggregation_folder(scenario), options)
         scores[scenario] = {
-            (policy, name): _scores(result, policy, variation, used)
-            for name, variation in variations.items()
+            (policy, name): _scores(result, policy, variation, plan.seeds)
+            for name, variation in _VARIATIONS.items()
             for policy in POLICIES
         }
-    return AggregationTable(scores, len(used))
+    return AggregationTable(scores, len(seeds))
 
 
 def _scores(

@@ -296,7 +296,8 @@ def _measured(
     files = {task.seed: folder / f"seed-{task.seed:04d}.json" for task in tasks}
     found = {task.seed: _stored(files[task.seed], task) for task in tasks}
     missing = [task for task in tasks if found[task.seed] is None]
-    with progress(len(missing), quiet=quiet, what="seeds explained") as counted:
+    rounds = sum(2 * task.scenario.run.rounds for task in missing)
+    with progress(len(missing), rounds, quiet=quiet, what="seeds explained") as counted:
         for task, blocks in engine.run(follow, missing):
             content = task.identity | {
                 "starts": blocks.starts.tolist(),

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Plan, Result, execute
+from agewise.experiment import Plan, Result, StudyOptions, execute_study
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
 from agewise.report.numbers import count_squares
@@ -89,20 +88,16 @@ def reproduce_map(
     scenario: Scenario | None = None,
     seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/map-paper",
-    *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Unpack[StudyOptions],
 ) -> MapResult:
     """Sweep threshold, likeness and alpha, and draw the gain of age-based over max-pack.
 
     The scenario is that of `map_scenario` by default; the other options are those of
-    `agewise.compare`.
+    `agewise.compare`, but the first run that fails always ends it.
     """
     plan = map_plan(map_scenario() if scenario is None else scenario, seeds)
     variations, age_based = plan.variations, plan.policies[1:]
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
+    result = execute_study(plan, out, options)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     paired = [
         statistics.paired_difference(

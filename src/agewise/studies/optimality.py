@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.checks import whole_number
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Plan, Result, as_columns, execute, product
+from agewise.experiment import Plan, Result, StudyOptions, as_columns, execute_study, product
 from agewise.records import History
 from agewise.report import loss_map
 from agewise.report.text import last_part, short_names, value_text, with_interval
@@ -116,24 +115,32 @@ def gap(
     *,
     every: int = 10,
     work_limit: int = WORK_LIMIT,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Unpack[StudyOptions],
 ) -> Gap:
     """Run the policies over regimes, with one in ``every`` rounds also solved to optimality.
 
     The scenario is that of `gap_scenario` by default; its ``run.optimum`` becomes ``every`` and
     ``work_limit``. ``vary`` holds the regimes: edge SNRs of -10 to 20 dB with thresholds of 1 to
-    6 bit by default. The other options are those of `agewise.sweep`.
+    6 bit by default. The other options are those of `agewise.sweep`, but the first run that fails
+    always ends it.
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
-    plan = Plan.of(base, policies, seeds, product(REGIMES if vary is None else vary))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
+    plan = gap_plan(base, policies, vary, seeds)
+    result = execute_study(plan, out, options)
     table = _table(result, plan)
     made = Gap(result, table, _draw(result, plan, table))
     write_part(result.path, "gap.md", gap_markdown(made, plan))
     return made
+
+
+def gap_plan(
+    scenario: Scenario,
+    policies: Sequence[Policy | str] = POLICIES,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    seeds: int | Iterable[int] = 5,
+) -> Plan:
+    """The runs behind `gap`, of a scenario with the optimum worked out (`with_optimum`)."""
+    return Plan.of(scenario, policies, seeds, product(REGIMES if vary is None else vary))
 
 
 def gap_markdown(study: Gap, plan: Plan) -> str:

@@ -6,13 +6,12 @@ Both run with either rule for ties, beside two policies that know neither ages n
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Result, compare
+from agewise.experiment import Plan, Result, StudyOptions, engine_of, execute_study
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
@@ -83,38 +82,26 @@ def reproduce(
     *,
     explain: bool = False,
     over: str | Axis = "rounds",
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Unpack[StudyOptions],
 ) -> Reproduction:
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
     The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
     the gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table,
     the figure and the claim of a higher accuracy are at equal costs, where the scenario has them;
-    the other claims are about rounds. The other options are those of `agewise.compare`.
+    the other claims are about rounds. The other options are those of `agewise.compare`, but
+    the first run that fails always ends it.
     """
     axis = axis_of(over)
     scenario = Scenario.preset(usual_scenario(axis)) if scenario is None else scenario
     require_scenario(scenario)
     axis.require(scenario.resolved())
-    result = compare(
-        scenario,
-        POLICIES,
-        seeds,
-        out,
-        baseline=MAX_PACK,
-        engine=engine,
-        workers=workers,
-        address=address,
-        quiet=quiet,
-        fail_fast=True,
-    )
+    plan = Plan.of(scenario, POLICIES, seeds, baseline=MAX_PACK)
+    result = execute_study(plan, out, options)
     explanation = None
     if explain:
-        runner = make_engine(engine, workers, address)
-        explanation = explain_gain(result, runner, quiet=quiet)
+        quiet = options.get("quiet", False)
+        explanation = explain_gain(result, engine_of(options), quiet=quiet)
     made = Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
     write_part(result.path, "claims.md", claims_markdown(made))
     return made

@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
 from agewise.experiment import (
     Measured,
     Plan,
     Result,
+    StudyOptions,
     default_baseline,
-    execute,
+    execute_study,
     find_policy,
 )
 from agewise.experiment.summary import corrected_together
@@ -25,19 +25,11 @@ from agewise.report.text import FEWEST_SEEDS, is_sure, short_names
 from agewise.scheduling import Policy
 from agewise.studies.aggregations import AggregationTable, compare_aggregations
 from agewise.studies.benchmark_page import headline, write_benchmark_page
-from agewise.studies.benchmark_scenarios import (
-    CHECKPOINTS,
-    EXACT,
-    EXACT_SEEDS,
-    ROUNDS,
-    SCENARIOS,
-    benchmark_policies,
-)
+from agewise.studies.benchmark_plans import BenchmarkPlan, solved_folder
+from agewise.studies.benchmark_scenarios import CHECKPOINTS, EXACT, ROUNDS, SCENARIOS
 from agewise.studies.documents import write_part
-from agewise.studies.optimality import losses_of, with_optimum
+from agewise.studies.optimality import losses_of
 
-#: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
-WORK_LIMIT = 1_000_000
 Scores = Mapping[PolicyKey, Mapping[int, float]]
 
 
@@ -199,10 +191,7 @@ def benchmark(
     every: int = 30,
     baseline: Policy | str | None = None,
     write: Path | str | None = None,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Unpack[StudyOptions],
 ) -> Benchmark:
     """All registered policies in their tuned forms on all scenarios of the benchmark, or these.
 
@@ -210,39 +199,27 @@ def benchmark(
     rounds, take the first five of the seeds. Without ``policies`` there is also the table of
     policies by aggregations. A Markdown page is written to ``write``, if given. Everything is
     kept in the folder ``out``: a benchmark that was stopped goes on where it was, and policies
-    and seeds may be added later. The other options are those of `agewise.compare`.
+    and seeds may be added later. The other options are those of `agewise.compare`, but the first
+    run that fails always ends it.
     """
-    chosen, runner = list(scenarios or SCENARIOS), make_engine(engine, workers, address)
-    unknown = [name for name in chosen if name not in SCENARIOS]
-    if unknown:
-        raise ValueError(
-            f"the benchmark has no scenario {unknown[0]!r}; there are {', '.join(SCENARIOS)}"
-        )
-    asked = Plan.of(
-        SCENARIOS[chosen[0]].scenario, policies or benchmark_policies(), seeds, baseline=baseline
-    )
+    planned = BenchmarkPlan.of(policies, scenarios, seeds, every, baseline)
+    asked = planned.asked
     compared = (
         default_baseline(asked.keys) if baseline is None else find_policy(baseline, asked.keys)
     )
     folder, results = Path(out), dict[str, Result]()
     measures: dict[str, dict[PolicyKey, Measures]] = {}
     losses: dict[str, dict[PolicyKey, OptimumLoss]] = {}
-    for name in chosen:
-        scenario = SCENARIOS[name].scenario
-        fast = [policy for policy in asked.policies if policy.name not in EXACT]
-        solved = Plan.of(
-            with_optimum(scenario, every, WORK_LIMIT), asked.policies, asked.seeds[:EXACT_SEEDS]
-        )
-        results[name], histories = _histories(solved, folder / f"{name}-optimum", runner, quiet)
+    for name, solved in planned.solved.items():
+        results[name], histories = _histories(solved, folder / solved_folder(name), options)
         losses[name] = {policy: _loss(runs) for policy, runs in histories.items()}
-        if fast:
-            plan = Plan.of(scenario, fast, asked.seeds)
-            results[name], many = _histories(plan, folder / name, runner, quiet)
+        if name in planned.fast:
+            results[name], many = _histories(planned.fast[name], folder / name, options)
             histories |= many
         measures[name] = {policy: Measures.of(histories[policy]) for policy in asked.keys}
     second = None
-    if policies is None:
-        second = compare_aggregations(chosen, asked.seeds, folder, runner, quiet=quiet)
+    if planned.aggregations:
+        second = compare_aggregations(list(measures), asked.seeds, folder, options)
     made = Benchmark(results, measures, losses, compared, second)
     write_part(folder, "headline.md", headline(made))
     if write is not None:
@@ -251,10 +228,10 @@ def benchmark(
 
 
 def _histories(
-    plan: Plan, folder: Path, engine: Engine, quiet: bool
+    plan: Plan, folder: Path, options: StudyOptions
 ) -> tuple[Result, dict[PolicyKey, dict[int, History]]]:
     """The runs of a plan; the folder may hold more policies and seeds from before."""
-    result = execute(plan, folder, engine, quiet=quiet, fail_fast=True)
+    result = execute_study(plan, folder, options)
     histories = {}
     for policy in plan.keys:
         finished = result.histories(policy)

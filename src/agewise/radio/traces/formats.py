@@ -57,7 +57,8 @@ def _state(path: Path) -> tuple[int, ...]:
     try:
         return stamp(path)
     except OSError as error:
-        raise ValueError(f"{path}: the trace cannot be read: {error.strerror}") from error
+        where = Path(path).absolute()
+        raise ValueError(f"{where}: the trace cannot be read: {error.strerror}") from error
 
 
 @functools.lru_cache(maxsize=2)
