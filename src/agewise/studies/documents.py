@@ -21,6 +21,7 @@ PARTS: dict[str, str] = {
     "radio-paper/radio.md": "make radio",
     "benchmark/headline.md": "agewise benchmark",
     "neural-mlp-mnist/neural.md": "make neural",
+    "neural-lenet-fashion/neural.md": "make neural NEURAL=lenet-fashion NEURAL_SEEDS=6",
 }
 
 
