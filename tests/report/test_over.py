@@ -25,7 +25,7 @@ from agewise.report.verdict import checkpoints_of, verdict
 from agewise.statistics import AXES, Paired
 from agewise.studies import usual_scenario
 from tests.experiment.test_over import SECONDS
-from tests.report.test_page import pictures
+from tests.report.test_page import pictures, question
 from tests.scenarios import tiny
 
 SEEDS = 5
@@ -88,7 +88,7 @@ def test_words_and_tables_are_of_the_axis(name, costly, pages):
     assert f"{at_text(last, axis)} age-based reaches {reached} and max-pack" in answer
     known = [point for point in earlier if not np.isnan(row[f"gain@{point:.12g}"])]
     assert [amount_text(point, axis) in answer for point in known] == [True] * len(known)
-    assert f"than max-pack {axis.equal} when 12 phones" in page
+    assert f"than max-pack {axis.equal} when 12 phones" in question(page)
     for point in (*earlier, last):
         assert f">{at_text(point, axis)}</th>" in page
     p = p_text(row[f"p@{label}"])
@@ -278,7 +278,7 @@ def test_the_map_of_a_sweep_is_at_equal_costs(swept):
     expected = np.nanmean(first - second, axis=1).mean()
     assert drawn.gains[0, drawn.rows.index("partition=shards"), 0] == pytest.approx(expected)
     page = make_page(swept, "uses")
-    assert "learn better than max-pack with as many channel uses?" in page
+    assert "learn better than max-pack with as many channel uses?" in question(page)
     assert "the mean over channel uses up to what the cheapest run of the setting spent" in page
     assert "could not be made" not in page
 
