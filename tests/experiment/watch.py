@@ -48,7 +48,7 @@ class Counting(list):
 
     def run(self, work, items):
         for group in items:
-            self.extend((run.policy.name, run.seed) for run in group)
+            self.extend((run.policy.name, run.seed) for run in group[1])  # behind its number
             yield group, work(group)
 
 
