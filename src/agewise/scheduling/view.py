@@ -3,7 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,8 @@ class State:
     scalars: dict[str, float]
 
 
-class RoundView(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RoundView:
     """What the access point knows before round ``t``; no policy sees the future or the data.
 
     ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;
