@@ -91,12 +91,12 @@ class Books:
         """
         if true_gains is not None:
             allocation = allocation.meeting(true_gains)
-        scheduled, short, numbers = uploads_of(
+        scheduled, short, uses, numbers = uploads_of(
             allocation.owner, allocation.power, allocation.gain,
             allocation.ue_count, self.threshold, self.payload_bits,
         )  # fmt: skip
-        rates, sent, uses, power = numbers
-        spent = self._spent(scheduled, sent, uses, power)
+        rates, sent, power = numbers
+        spent = self._spent(scheduled, sent, power, uses)
         if batteries is None and not short and self.deadline_slots == math.inf:
             received = _all_received(scheduled.size)
             return Delivery(allocation, scheduled, rates, received, scheduled, spent, None)
@@ -114,12 +114,12 @@ class Books:
         return Delivery(allocation, scheduled, rates, outcome, received, spent, batteries)
 
     def _spent(
-        self, scheduled: NDArray[np.int64], rates: Numbers, uses: Numbers, power: Numbers
+        self, scheduled: NDArray[np.int64], rates: Numbers, power: Numbers, uses: float
     ) -> Spent:
         """What a round takes in which these UEs upload at these rates, without batteries."""
-        all_uses, bits = float(np.add.reduce(uses)), self.payload_bits * scheduled.size
+        bits = self.payload_bits * scheduled.size
         if self.clock is None:
-            return Spent(None, None, all_uses, bits, _NOBODY)
+            return Spent(None, None, uses, bits, _NOBODY)
         clock, slots = self.clock, np.zeros_like(rates)
         np.divide(self.threshold, rates, out=slots, where=rates > 0)
         upload_s, devices = clock.slot_s * slots, clock.devices
@@ -128,7 +128,7 @@ class Books:
         busy_s = (devices.compute_s[scheduled] + upload_s).max(initial=0.0)
         waited_s = busy_s if scheduled.size else clock.slot_s
         seconds = min(clock.downlink_s + float(waited_s), clock.deadline_s)
-        return Spent(seconds, energy_j, all_uses, bits, _NOBODY)
+        return Spent(seconds, energy_j, uses, bits, _NOBODY)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from agewise.core.proof import ROUNDING, rates_of
 
 @kernel
 def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
-    """Who uploads, in rising order, how many of them fall short, and four numbers of each.
+    """Who uploads, in rising order, how many fall short, all channel uses, and numbers of each.
 
     The rows of the numbers are the rate, the rate at which it is sent (the threshold's where the
-    rate falls short, so that an upload in vain takes the whole slot), the channel uses, and the
-    power. Each subchannel of a UE is used as often as it takes to carry the payload at its rate.
+    rate falls short, so that an upload in vain takes the whole slot) and the power. Each subchannel
+    of a UE is used as often as it takes to carry the payload at its rate.
     """
     rate = rates_of(owner, power, gain, ues)
     held, spent = np.zeros(ues, np.int64), np.zeros(ues)
@@ -21,8 +21,8 @@ def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
             held[owner[n]] += 1
             spent[owner[n]] += power[n]
     scheduled = np.flatnonzero(held)
-    numbers = np.zeros((4, scheduled.size))
-    short = 0
+    numbers = np.empty((3, scheduled.size))
+    short, uses = 0, 0.0
     for i in range(scheduled.size):
         ue = scheduled[i]
         sent = rate[ue]
@@ -31,6 +31,7 @@ def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
             short += 1
         numbers[0, i] = rate[ue]
         numbers[1, i] = sent
-        numbers[2, i] = held[ue] * (payload_bits / sent) if sent > 0.0 else 0.0
-        numbers[3, i] = spent[ue]
-    return scheduled, short, numbers
+        numbers[2, i] = spent[ue]
+        if sent > 0.0:
+            uses += held[ue] * (payload_bits / sent)
+    return scheduled, short, uses, numbers

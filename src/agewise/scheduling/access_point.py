@@ -194,13 +194,13 @@ class AccessPoint:
             )
 
     def _view(self, uplink: Uplink) -> RoundView:
-        present = self._roster.present
-        # Copies: a plan that fails leaves the state as it was.
-        per_ue = {name: present(_STATE + name).copy() for name in self.policy.state_per_ue}
+        present, per_ue = self._roster.present, {}
+        for name in self.policy.state_per_ue:
+            per_ue[name] = present(_STATE + name).copy()  # a plan that fails changes nothing
         return RoundView(
             t=self.t,
             uplink=uplink,
-            ages=self.ages,
+            ages=present("ages"),
             data_sizes=present("data_sizes"),
             compute_slots=present("compute_slots"),
             deadline_slots=self.deadline_slots,

@@ -46,7 +46,7 @@ class State:
     scalars: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class RoundView:
     """What the access point knows before round ``t``; no policy sees the future or the data.
 
