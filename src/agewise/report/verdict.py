@@ -152,7 +152,7 @@ def _no_gain(row: Row, names: tuple[str, str], axis: statistics.Axis) -> str:
     name, baseline = names
     points = checkpoints_of(row)
     if row[f"gain@{point_name(points[-1])}"] is None or axis.column is None:
-        return f"{name} and {baseline} have no finished seed in common yet."
+        return f"There is no seed in which the accuracies of both {name} and {baseline} are known."
     return f"Some runs of {name} or {baseline} were not measured {at_text(points[-1], axis)}."
 
 
