@@ -134,7 +134,7 @@ AGGREGATIONS: dict[str, str | dict[str, Any]] = {
 
 
 def aggregations(turns: int = 31, count: int = 50) -> Table:
-    """W with each aggregation in one thread, taking turns of so many rounds.
+    """W with each aggregation in one thread, taking turns of ``count`` rounds.
 
     The extra is the median over turns of the difference from averaging in the same turn.
     """

@@ -56,7 +56,7 @@ class Standing(NamedTuple):
 
 
 def run(race: Race, processes: int, threads: int) -> dict[str, Standing]:
-    """So many processes side by side, with so many threads each."""
+    """A number of processes side by side, with a number of threads each."""
     for name in ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = str(threads)  # for the processes that are started below
     context = multiprocessing.get_context("spawn")

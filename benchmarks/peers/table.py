@@ -89,7 +89,7 @@ def legend(rows: Sequence[Row], budget_s: float, passes: int, logs: Path) -> str
         "  rounds. cores: mean number that it kept busy.",
         "first result: from the start of the process to the accuracy of round 10.",
         "memory: the peak; of several processes the sum, with shared pages counted once.",
-        f"accuracy: after {common.COMPARED_ROUND} rounds, and at the end (after so many rounds).",
+        f"accuracy: after {common.COMPARED_ROUND} rounds, and at the end (its round in brackets).",
     ]
     for row in rows:
         if row.measured and row.measured["first_run_s"]:

@@ -34,7 +34,7 @@ class Counts:
 
 @contextlib.contextmanager
 def shared_counts(groups: int) -> Iterator[Counts]:
-    """Counts for so many groups, for processes of this machine.
+    """A count for each of the groups, for processes of this machine.
 
     Where the system has files without a name, nothing is left behind however this process ends.
     """

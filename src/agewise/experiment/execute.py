@@ -51,7 +51,7 @@ class _Work(NamedTuple):
 class StudyOptions(TypedDict, total=False):
     """How a study is carried out, which needs all its runs; defaults are in brackets.
 
-    ``engine`` says where the runs happen ("local"), with so many ``workers`` if it is local (one
+    ``engine`` says where the runs happen ("local"), with how many ``workers`` if it is local (one
     per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
     ``force`` begins a folder anew that holds another experiment (False); ``loggers`` get every
     finished run: csv, tensorboard, wandb, trackio or objects of your own (none).

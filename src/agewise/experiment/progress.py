@@ -48,11 +48,11 @@ class Progress:
         self._first: tuple[float, int] | None = None
 
     def advance(self, rounds: int) -> None:
-        """One more run is done, which had so many rounds."""
+        """One more run is done, with its rounds."""
         self.reach(self.done + 1, self._finished + rounds)
 
     def reach(self, done: int, rounds: int) -> None:
-        """So many runs are done, which had so many rounds."""
+        """This number of runs is done, and their rounds."""
         self.done, self._finished = done, rounds
         self.look()
 
