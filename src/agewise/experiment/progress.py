@@ -52,7 +52,7 @@ class Progress:
         self.reach(self.done + 1, self._finished + rounds)
 
     def reach(self, done: int, rounds: int) -> None:
-        """This number of runs is done, and their rounds."""
+        """All runs that are done, and their rounds together."""
         self.done, self._finished = done, rounds
         self.look()
 
