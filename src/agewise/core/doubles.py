@@ -19,6 +19,7 @@ WIDTH = 8
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _INT32 = ir.IntType(32)
+_ORDER = ir.VectorType(_INT32, WIDTH)
 
 
 class _Doubles(types.Type):
@@ -42,13 +43,15 @@ def _pointer(context, builder, signature, arguments):
     return builder.bitcast(builder.gep(array.data, [index]), _VECTOR.as_pointer())
 
 
+def _in_every_lane(builder, value):
+    undefined = ir.Constant(ir.VectorType(value.type, WIDTH), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(_ORDER, [0] * WIDTH))
+
+
 def _spread(context, builder, type_, value):
     """One number in every lane."""
-    value = context.cast(builder, value, type_, types.float64)
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
-    zeros = ir.Constant(ir.VectorType(_INT32, WIDTH), [0] * WIDTH)
-    return builder.shuffle_vector(first, undefined, zeros)
+    return _in_every_lane(builder, context.cast(builder, value, type_, types.float64))
 
 
 @intrinsic
@@ -94,6 +97,39 @@ def store(typing_context, array, index, doubles):  # noqa: ARG001
         return context.get_dummy_value()
 
     return types.void(array, index, doubles), generate
+
+
+@intrinsic
+def store_part(typing_context, array, index, doubles, start, end):  # noqa: ARG001
+    """Set ``array[index + start : index + end]`` to the lanes of these numbers."""
+
+    def generate(context, builder, signature, arguments):
+        start, end = (
+            _in_every_lane(builder, context.cast(builder, value, type_, types.int32))
+            for type_, value in zip(signature.args[3:], arguments[3:], strict=True)
+        )
+        lanes = ir.Constant(_ORDER, list(range(WIDTH)))
+        from_start = builder.icmp_signed("<=", start, lanes)
+        chosen = builder.and_(from_start, builder.icmp_signed("<", lanes, end))
+        pointer = _pointer(context, builder, signature, arguments)
+        kind = ir.FunctionType(ir.VoidType(), [_VECTOR, pointer.type, _INT32, chosen.type])
+        name = f"llvm.masked.store.v{WIDTH}f64.p0"
+        masked = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(masked, [arguments[2], pointer, ir.Constant(_INT32, 8), chosen])
+        return context.get_dummy_value()
+
+    return types.void(array, index, doubles, start, end), generate
+
+
+@intrinsic
+def turned_round(typing_context, doubles):  # noqa: ARG001
+    """The lanes in reverse order."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        order = ir.Constant(_ORDER, list(reversed(range(WIDTH))))
+        return builder.shuffle_vector(arguments[0], arguments[0], order)
+
+    return _doubles(doubles), generate
 
 
 @intrinsic

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.doubles import WIDTH, load, spread, spread_at, store
+from agewise.core.doubles import WIDTH, load, spread, spread_at, store_part, turned_round
 from agewise.core.elementary import circle
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.normal import normal
@@ -180,38 +180,37 @@ def _over_taps(phases, at, re, im):
 
 
 @njit
-def _spread(paths, re, im, direct, mean, sides, gains):
+def _spread(phases, re, im, direct, mean, ue, gains):
     """Gains of the subchannels from the taps.
 
     The band is symmetric about its middle, so each product serves a subchannel above and one
     below it.
     """
-    half, reach, rest = (gains.size + 1) // 2, paths.phases.shape[1] // 2, direct[2]
+    count, reach, rest = gains.shape[1], phases.shape[1] // 2, direct[2]
+    half = (count + 1) // 2
+    above, below = ue * count + count // 2, ue * count + half - WIDTH
     for i in range(0, half, WIDTH):
-        re_cosine, im_cosine = _over_taps(paths.phases, i, re, im)
-        re_sine, im_sine = _over_taps(paths.phases, reach + i, re, im)
+        lanes = min(half - i, WIDTH)
+        re_cosine, im_cosine = _over_taps(phases, i, re, im)
+        re_sine, im_sine = _over_taps(phases, reach + i, re, im)
         x = direct[0] + rest * (re_cosine + im_sine)
         y = direct[1] + rest * (im_cosine - re_sine)
-        store(sides, i, mean * (x * x + y * y))
+        store_part(gains, above + i, mean * (x * x + y * y), 0, lanes)
         x = direct[0] + rest * (re_cosine - im_sine)
         y = direct[1] + rest * (im_cosine + re_sine)
-        store(sides, reach + i, mean * (x * x + y * y))
-    upper, lower = gains.size // 2, (gains.size - 1) // 2
-    for i in range(half):
-        gains[upper + i] = sides[i]
-    for i in range(half):
-        gains[lower - i] = sides[reach + i]
+        down = turned_round(mean * (x * x + y * y))
+        store_part(gains, below - i, down, WIDTH - lanes, WIDTH)
 
 
 @njit
-def _combine(paths, re, im, direct, mean, sides, gains):
+def _combine(phases, re, im, direct, mean, ue, gains):
     """Gains ``mean |direct + scattered|²`` of the subchannels of one UE from its coefficients."""
-    if paths.phases.size:
-        _spread(paths, re, im, direct, mean, sides, gains)
+    if phases.size:
+        _spread(phases, re, im, direct, mean, ue, gains)
         return
-    for n in range(gains.size):
+    for n in range(gains.shape[1]):
         x, y = direct[0] + direct[2] * re[n], direct[1] + direct[2] * im[n]
-        gains[n] = mean * (x * x + y * y)
+        gains[ue, n] = mean * (x * x + y * y)
 
 
 @kernel(nogil=True)
@@ -222,7 +221,7 @@ def fade_paths(paths, t, scene, error, gains, seen):
     """
     count = paths.phases.shape[0] or gains.shape[1]
     re, im, words = np.empty(count), np.empty(count), np.empty(2 * count, np.uint64)
-    sides, work = np.empty(paths.phases.shape[1]), np.empty(2 * WAVES)
+    work = np.empty(2 * WAVES)
     round_key, error_key = subkey(paths.key, t), subkey(error.key, t)
     over_time = scene.moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
@@ -235,7 +234,7 @@ def fade_paths(paths, t, scene, error, gains, seen):
             _draw_waves(ue_key, x, y, re, im, work)
         else:
             _draw_anew(round_key, ue, words, re, im)
-        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sides, gains[ue])
+        _combine(paths.phases, re, im, _direct(ue_key, share, x, y), mean, ue, gains)
         if seen.shape[0] == 0:
             continue
         if over_time and error.behind.size:
@@ -243,4 +242,4 @@ def fade_paths(paths, t, scene, error, gains, seen):
             _draw_waves(ue_key, x, y, re, im, work)
         if error.correlation != 1.0:
             _mix_in(error_key, ue, error.correlation, words, re, im)
-        _combine(paths, re, im, _direct(ue_key, share, x, y), mean, sides, seen[ue])
+        _combine(paths.phases, re, im, _direct(ue_key, share, x, y), mean, ue, seen)
