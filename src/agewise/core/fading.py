@@ -1,54 +1,35 @@
-"""Block fading.
-
-Exponential numbers by the ziggurat of Marsaglia and Tsang (2000): the area under exp(-x) is cut
-into 256 horizontal layers of equal area; in 98 of 100 cases a draw lies in the part of its layer
-that is surely below the curve, and costs one table look-up and one multiplication.
-"""
-
-from decimal import Decimal, localcontext
+"""Block fading."""
 
 import numpy as np
 
 from agewise.core.elementary import exp, log1p
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
+from agewise.core.ziggurat import LAYERS, layers
 
-_LAYERS = 256
-_TAIL = 7.69711747013104972  # where the lowest layer's rectangle ends
-_AREA = 3.949659822581572e-3  # of each layer
-_SPAN = 2.0**53
-
-
-def _tables():
-    """Right ends of the layers, heights of the curve there, and shares that are surely inside.
-
-    In decimal numbers, which are the same on every machine.
-    """
-    with localcontext(prec=25):
-        area, end = Decimal(_AREA), Decimal(_TAIL)
-        height = (-end).exp()
-        # The lowest layer is as wide as if it were a rectangle.
-        ends, heights = [area / height, end], [(-area / height).exp(), height]
-        for _ in range(2, _LAYERS):
-            height += area / end
-            end = -height.ln()
-            ends.append(end)
-            heights.append(height)
-    ends, heights = np.array([*ends, 0], float), np.array([*heights, 1], float)
-    inside = np.ceil(ends[1:] / ends[:-1] * _SPAN).astype(np.uint64)
-    return ends, heights, inside
-
-
-_ENDS, _HEIGHTS, _INSIDE = _tables()
-_STEPS = _ENDS / _SPAN  # of a draw's 53 bits
+_TAIL = 7.69711747013104972
+_ENDS, _HEIGHTS, _STEPS, _INSIDE, _CHORDS, _BULGES = layers(
+    _TAIL, 3.949659822581572e-3, height=lambda x: (-x).exp(), inverse=lambda y: -y.ln()
+)
 
 
 @inlined
 def _from_layer(word):
     """Where a draw lies in its layer, which layer, and whether that is surely below the curve."""
-    layer = np.int64(word & np.uint64(_LAYERS - 1))
-    share = word >> np.uint64(11)  # 53 bits that the layer's choice does not touch
+    layer = np.int64(word & np.uint64(LAYERS - 1))
+    share = np.int64(word >> np.uint64(11))  # 53 bits that the layer's choice does not touch
     return np.float64(share) * _STEPS[layer], layer, share < _INSIDE[layer]
+
+
+@inlined
+def _is_below(x, layer, share):
+    """Whether a draw at x, at this share of the layer's height, is below the curve."""
+    low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
+    y = low + share * (high - low)
+    over = y - (low + (x - _ENDS[layer]) * _CHORDS[layer])
+    if abs(over) > _BULGES[layer]:
+        return over < 0.0
+    return y < exp(-x)
 
 
 @njit
@@ -61,8 +42,7 @@ def exponential(word):
         word = mix(word + np.uint64(1))
         if layer == 0:
             return _TAIL - log1p(-unit(word))
-        low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
-        if low + unit(word) * (high - low) < exp(-x):
+        if _is_below(x, layer, unit(word)):
             return x
         word = mix(word + np.uint64(1))
 

@@ -1,62 +1,42 @@
-"""Normal and gamma numbers, each from a word of 64 random bits.
-
-Normal numbers by the ziggurat of Marsaglia and Tsang (2000), as the exponential ones of
-`agewise.core.fading`: the area under exp(-x²/2) for x > 0 is cut into 256 horizontal layers of
-equal area, and 99 of 100 draws cost one table look-up and one multiplication.
-"""
-
-from decimal import Decimal, localcontext
+"""Normal and gamma numbers, each from a word of 64 random bits."""
 
 import numpy as np
 
 from agewise.core.elementary import exp, log, log1p, power
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
+from agewise.core.ziggurat import LAYERS, layers
 
-_LAYERS = 256
-_TAIL = 3.6541528853610088  # where the lowest layer's rectangle ends
-_AREA = 4.928673233974658e-3  # of each layer
-_SPAN = 2.0**53
-
-
-def _tables():
-    """Right ends of the layers, heights of the curve there, and shares that are surely inside.
-
-    In decimal numbers, which are the same on every machine.
-    """
-    with localcontext(prec=25):
-        area, end = Decimal(_AREA), Decimal(_TAIL)
-        height = (-end * end / 2).exp()
-        # The lowest layer is as wide as if it were a rectangle.
-        ends, heights = [area / height, end], [Decimal(0), height]
-        for _ in range(2, _LAYERS):
-            height += area / end
-            end = (-2 * height.ln()).sqrt()
-            ends.append(end)
-            heights.append(height)
-    ends, heights = np.array([*ends, 0], float), np.array([*heights, 1], float)
-    inside = np.ceil(ends[1:] / ends[:-1] * _SPAN).astype(np.uint64)
-    return ends, heights, inside
-
-
-_ENDS, _HEIGHTS, _INSIDE = _tables()
-_STEPS = _ENDS / _SPAN  # of a draw's 53 bits
+_TAIL = 3.6541528853610088
+_ENDS, _HEIGHTS, _STEPS, _INSIDE, _CHORDS, _BULGES = layers(
+    _TAIL,
+    4.928673233974658e-3,
+    height=lambda x: (-x * x / 2).exp(),
+    inverse=lambda y: (-2 * y.ln()).sqrt(),
+)
+#: By layer and the bit above it, which is the sign.
+_SIGNED_STEPS = np.concatenate([-_STEPS, _STEPS])
 
 
 @inlined
-def _from_layer(word):
-    """Where a draw lies in its layer, which layer, and whether that is surely below the curve."""
-    layer = np.int64(word & np.uint64(_LAYERS - 1))
-    share = word >> np.uint64(11)  # 53 bits that neither the layer nor the sign touches
-    return np.float64(share) * _STEPS[layer], layer, share < _INSIDE[layer]
+def _is_below(x, layer, share):
+    """Whether a draw at x, at this share of the layer's height, is below the curve."""
+    low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
+    y = low + share * (high - low)
+    over = y - (low + (x - _ENDS[layer]) * _CHORDS[layer])
+    if abs(over) > _BULGES[layer]:
+        return over < 0.0
+    return y < exp(-0.5 * x * x)
 
 
 @njit
 def _beyond(word):
     """The size of a normal number whose first draw is not surely below the curve."""
     while True:
-        x, layer, surely = _from_layer(word)
-        if surely:
+        layer = np.int64(word & np.uint64(LAYERS - 1))
+        share = np.int64(word >> np.uint64(11))
+        x = np.float64(share) * _STEPS[layer]
+        if share < _INSIDE[layer]:
             return x
         word = mix(word + np.uint64(1))
         if layer == 0:
@@ -66,8 +46,7 @@ def _beyond(word):
                 if -2.0 * log1p(-unit(word)) > x * x:
                     return _TAIL + x
                 word = mix(word + np.uint64(1))
-        low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
-        if low + unit(word) * (high - low) < exp(-0.5 * x * x):
+        if _is_below(x, layer, unit(word)):
             return x
         word = mix(word + np.uint64(1))
 
@@ -75,11 +54,12 @@ def _beyond(word):
 @inlined
 def normal(word):
     """A standard normal number from 64 random bits; rarely, more are derived from them."""
-    x, _, surely = _from_layer(word)  # nearly always; the rest is a call, too long to inline
-    if not surely:
-        x = _beyond(word)
-    # The sign is a product: a branch that half of the draws take would cost more than the draw.
-    return x * (np.float64((word >> np.uint64(7)) & np.uint64(2)) - 1.0)
+    layer = np.int64(word & np.uint64(2 * LAYERS - 1))
+    share = np.int64(word >> np.uint64(11))  # 53 bits that neither the layer nor the sign touches
+    if share < _INSIDE[layer % LAYERS]:
+        return np.float64(share) * _SIGNED_STEPS[layer]
+    size = _beyond(word)  # a call, too long to inline
+    return size if layer >= LAYERS else -size
 
 
 @njit
