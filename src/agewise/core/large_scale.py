@@ -162,17 +162,24 @@ def _rough_reach(waves):
 
 @njit
 def _find_seen(terrain, x, y, distances, seen):
-    """Fill ``seen[place]``: by an estimate of the field where that decides, and else by itself."""
+    """Fill ``seen[place]``: by an estimate of the field where that decides, and else by itself.
+
+    Here and below, each loop does one thing, so that it becomes vector instructions.
+    """
     waves, count = terrain.fields[0], seen.size
     estimate, field = np.empty(x.size, np.float32), np.empty(padded(count))
-    chance, doubtful, doubts = np.empty(count), np.empty(count, np.int64), 0
+    chance, surplus = np.empty(count), np.empty(count)
+    doubtful, doubts = np.empty(count, np.int64), 0
     fill_estimate(x, y, waves, estimate)
     reach = _rough_reach(waves)
     for i in range(count):
         chance[i] = _chance(terrain.chance, distances[i])
-        surplus = chance[i] - normal_cdf(np.float64(estimate[i]))
-        seen[i] = surplus > 0.0
-        if not (abs(surplus) > _DOUBT and distances[i] < reach):
+    for i in range(count):
+        surplus[i] = chance[i] - normal_cdf(np.float64(estimate[i]))
+    for i in range(count):
+        seen[i] = surplus[i] > 0.0
+    for i in range(count):
+        if not (abs(surplus[i]) > _DOUBT and distances[i] < reach):
             doubtful[doubts] = i
             doubts += 1
     if doubts:
@@ -183,22 +190,18 @@ def _find_seen(terrain, x, y, distances, seen):
 
 
 @njit
-def _shadow(terrain, x, y, indoor_db, states, gains):
-    """Take from the gains what walls and shadowing do, the places of each state together."""
-    chosen, field = np.empty(gains.size, np.int64), np.empty(padded(gains.size))
+def _find_shadows(terrain, x, y, states, lost_db):
+    """Add to ``lost_db[place]`` what shadowing takes, the places of each state together."""
+    chosen, field = np.empty(states.size, np.int64), np.empty(padded(states.size))
     for state in range(3):
         count = 0
-        for i in range(gains.size):
+        for i in range(states.size):
             chosen[count] = i
             count += states[i] == state
-        if count == 0:
-            continue
-        _field_of(terrain.fields[1 + state], x, y, chosen[:count], field)
-        for k in range(count):
-            i, lost_db = chosen[k], terrain.sigma_db[state] * field[k]
-            if indoor_db.size:
-                lost_db += indoor_db[i]
-            gains[i] *= ratio_of(-lost_db)
+        if count:
+            _field_of(terrain.fields[1 + state], x, y, chosen[:count], field)
+            for k in range(count):
+                lost_db[chosen[k]] = terrain.sigma_db[state] * field[k] + lost_db[chosen[k]]
 
 
 @kernel(nogil=True)
@@ -213,18 +216,21 @@ def mean_gains(numbers, fields, positions, indoor_db):
     x, y, distances = np.zeros((3, (count + LANES - 1) // LANES * LANES))
     for i in range(count):
         x[i], y[i] = positions[i, 0], positions[i, 1]
+    for i in range(count):
         distances[i] = math.sqrt(x[i] * x[i] + y[i] * y[i])
     gains, seen, states = np.empty(count), np.empty(count, np.bool_), np.empty(count, np.int8)
     _find_seen(terrain, x, y, distances, seen)
     for i in range(count):
         gains[i] = ratio_of(-_loss_db(terrain.loss, distances[i], seen[i])) / terrain.noise_w
-        states[i] = SEEN if seen[i] else HIDDEN
-        if indoor_db.size and indoor_db[i] > 0.0:
-            states[i] = INDOOR
+    lost_db = np.zeros(count)
+    if indoor_db.size:
+        lost_db[:] = indoor_db
+    for i in range(count):
+        states[i] = INDOOR if lost_db[i] > 0.0 else (SEEN if seen[i] else HIDDEN)
+    for i in range(count):
         seen[i] = states[i] == SEEN
     if terrain.fields.shape[0] > 1:
-        _shadow(terrain, x, y, indoor_db, states, gains)
-    elif indoor_db.size:
-        for i in range(count):
-            gains[i] *= ratio_of(-indoor_db[i])
+        _find_shadows(terrain, x, y, states, lost_db)
+    for i in range(count):
+        gains[i] *= ratio_of(-lost_db[i])
     return gains, seen

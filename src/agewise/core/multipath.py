@@ -145,14 +145,22 @@ def _mix_in(round_key, ue, correlation, words, re, im):
 
 
 @njit
+def _phase(ue_key, x, y):
+    """Cosine and sine of the direct path's phase at a place."""
+    c, s = circle(unit(bits(ue_key, np.uint64(0xFFFFFFFFFFFF))))
+    return _turned(x * c + y * s)
+
+
+@inlined
 def _direct(ue_key, share, x, y):
     """Amplitudes of the direct path at a place, as (real, imaginary), and of the scattered ones."""
     if share == 0.0:
         return 0.0, 0.0, 1.0
-    c, s = circle(unit(bits(ue_key, np.uint64(0xFFFFFFFFFFFF))))
-    c, s = _turned(x * c + y * s)
-    root = math.sqrt(share)
-    return root * c, root * s, math.sqrt(1.0 - share)
+    root, rest = math.sqrt(share), math.sqrt(1.0 - share)
+    if x == 0.0 and y == 0.0:
+        return root, 0.0, rest
+    c, s = _phase(ue_key, x, y)
+    return root * c, root * s, rest
 
 
 @inlined
@@ -218,28 +226,34 @@ def fade_paths(paths, t, scene, error, gains, seen):
     """Fill ``gains[ue, subchannel]`` of round ``t``, and ``seen`` unless it is empty.
 
     What is seen shares the direct path with the truth, and the scattered ones up to the error.
+    The values of `Paths`, `Scene` and `Error` come as plain tuples: named ones take longer to pass.
     """
-    count = paths.phases.shape[0] or gains.shape[1]
+    key, phases = paths
+    means, shares, line_of_sight, moved = scene
+    other_key, correlation, behind = error
+    count = phases.shape[0] or gains.shape[1]
     re, im, words = np.empty(count), np.empty(count), np.empty(2 * count, np.uint64)
     work = np.empty(2 * WAVES)
-    round_key, error_key = subkey(paths.key, t), subkey(error.key, t)
-    over_time = scene.moved.shape[0] > 0
+    round_key, error_key = subkey(key, t), subkey(other_key, t)
+    over_time = moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
     for ue in range(gains.shape[0]):
-        mean, share = scene.means[ue], scene.direct[ue]
-        if scene.line_of_sight.size and not scene.line_of_sight[ue]:
+        mean, share = means[ue], shares[ue]
+        if line_of_sight.size and not line_of_sight[ue]:
             share = 0.0
         if over_time:
-            ue_key, x, y = subkey(paths.key, ue), scene.moved[ue, 0], scene.moved[ue, 1]
+            ue_key, x, y = subkey(key, ue), moved[ue, 0], moved[ue, 1]
             _draw_waves(ue_key, x, y, re, im, work)
         else:
             _draw_anew(round_key, ue, words, re, im)
-        _combine(paths.phases, re, im, _direct(ue_key, share, x, y), mean, ue, gains)
+        direct = _direct(ue_key, share, x, y)
+        _combine(phases, re, im, direct, mean, ue, gains)
         if seen.shape[0] == 0:
             continue
-        if over_time and error.behind.size:
-            x -= error.behind[ue]
+        if over_time and behind.size:
+            x -= behind[ue]
             _draw_waves(ue_key, x, y, re, im, work)
-        if error.correlation != 1.0:
-            _mix_in(error_key, ue, error.correlation, words, re, im)
-        _combine(paths.phases, re, im, _direct(ue_key, share, x, y), mean, ue, seen)
+            direct = _direct(ue_key, share, x, y)
+        if correlation != 1.0:
+            _mix_in(error_key, ue, correlation, words, re, im)
+        _combine(phases, re, im, direct, mean, ue, seen)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
-from agewise.core.doubles import WIDTH
+from agewise.core.doubles import WIDTH, aligned
 from agewise.core.elementary import circle_each
 from agewise.core.fading import fade
 from agewise.core.multipath import Error, Paths, Scene, fade_paths
@@ -168,7 +168,7 @@ class MultipathFading:
         """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
         gains = np.empty((large.mean_gains.size, subchannels))
         none = Error(self.paths.key, 1.0, _UP_TO_DATE)
-        fade_paths(self.paths, t, self._scene(t, large), none, gains, _NOTHING)
+        self._fade(t, large, none, gains, _NOTHING)
         return gains
 
     def seen_and_true(
@@ -181,13 +181,14 @@ class MultipathFading:
         if self.motion is not None and staleness.delay_s > 0:
             behind = self.motion.behind(staleness.delay_s, large)
         error = Error(staleness.key, staleness.correlation, behind)
-        fade_paths(self.paths, t, self._scene(t, large), error, true, seen)
+        self._fade(t, large, error, true, seen)
         return seen, true
 
-    def _scene(self, t: int, large: LargeScale) -> Scene:
+    def _fade(self, t: int, large: LargeScale, error: Error, true: _Gains, seen: _Gains) -> None:
         sight = large.line_of_sight if self.needs_sight else _ALL
         moved = _STILL if self.motion is None else self.motion.moved(t, large)
-        return Scene(large.mean_gains, self.direct_share, sight, moved)
+        scene = Scene(large.mean_gains, self.direct_share, sight, moved)
+        fade_paths(tuple(self.paths), t, tuple(scene), tuple(error), true, seen)
 
 
 def make_fading(
@@ -238,7 +239,7 @@ def _paths(key: np.uint64, profile: DelayProfile | None, cell: scenario.Cell) ->
     phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
     taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
     taps = np.pad(taps, ((0, 0), (0, -offsets.size % WIDTH), (0, 0)))
-    return Paths(key, np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
+    return Paths(key, aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1)))
 
 
 def _direct_share(
