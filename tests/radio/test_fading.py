@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.core.multipath import Error, Paths, Scene, fade_paths
+from agewise.core.multipath import fade_paths
 from agewise.radio import MultipathFading, make_channel
 from agewise.radio.fading import bessel_j0, make_fading
 from agewise.radio.profiles import delay_profile
@@ -160,13 +160,13 @@ def test_doppler(frequency):
 def test_waves_come_from_all_sides():
     """Places any way apart: the correlation is J0² of the distance, over 40,000 UEs."""
     ues = 40_000
-    paths = Paths(np.uint64(9), np.empty((0, 0)))
-    none = Error(np.uint64(1), 1.0, np.empty(0))
+    paths = (np.uint64(9), np.empty((0, 0)))
+    none = (np.uint64(1), 1.0, np.empty(0))
 
     def gains(x, y, share):
         moved = np.tile([x, y], (ues, 1))
         out = np.empty((ues, 1))
-        scene = Scene(np.ones(ues), np.full(ues, share), np.empty(0, np.bool_), moved)
+        scene = (np.ones(ues), np.full(ues, share), np.empty(0, np.bool_), moved)
         fade_paths(paths, 0, scene, none, out, np.empty((0, 0)))
         return out[:, 0]
 

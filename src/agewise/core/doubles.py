@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
+from numpy.typing import NDArray
 
 from agewise.core.lanes import LANES, lanes_type
 
@@ -23,7 +24,7 @@ _INT32 = ir.IntType(32)
 _ORDER = ir.VectorType(_INT32, WIDTH)
 
 
-def aligned(array):
+def aligned(array: NDArray[np.float64]) -> NDArray[np.float64]:
     """A copy of a float64 array that begins where a cache line does: loading it is a fifth faster.
 
     Each row begins so as well if its length is a multiple of `WIDTH`.

@@ -280,7 +280,7 @@ def power(x, y):
 
 
 # -------------------------------------------------------------------------------------- the circle
-@njit
+@inlined
 def circle(turns):
     """Cosine and sine of ``2 pi turns``, for 0 <= turns <= 1."""
     quarter = (4.0 * turns + _MAGIC) - _MAGIC
@@ -298,13 +298,13 @@ def circle(turns):
     half = 0.5 * z
     whole = 1.0 - half
     cosine = whole + (((1.0 - whole) - half) + (z * z * c - x * low))
-    if quarter == 1.0:
-        return -sine, cosine
-    if quarter == 2.0:
-        return -cosine, -sine
-    if quarter == 3.0:
-        return sine, -cosine
-    return cosine, sine
+    # Choices between two numbers, so that loops over it become vector instructions.
+    odd = quarter == 1.0 or quarter == 3.0
+    x, y = (sine, cosine) if odd else (cosine, sine)
+    return (
+        -x if quarter == 1.0 or quarter == 2.0 else x,
+        -y if quarter == 2.0 or quarter == 3.0 else y,
+    )
 
 
 # ----------------------------------------------------------------------------- what Python calls

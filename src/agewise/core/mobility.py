@@ -42,7 +42,7 @@ def _in_hexagon(x, y, apothem):
     return abs(x) <= apothem and abs(across + up) <= apothem and abs(across - up) <= apothem
 
 
-@njit
+@inlined
 def _is_inside(x, y, area):
     square = x * x + y * y
     if square < area.least_m * area.least_m or square > area.reach_m * area.reach_m:
@@ -149,9 +149,12 @@ def start_walks(key, ues, area, walk):
 
 
 @kernel(nogil=True)
-def go_on(key, time_s, area, walk, legs, counts):
-    """Bring legs on to a later time; ``positions[ue, (x, y)]`` and ``speeds[ue]`` at it."""
-    ues = legs.shape[0]
+def go_on(key, time_s, bounds, law, legs, counts):
+    """Bring legs on to a later time; ``positions[ue, (x, y)]`` and ``speeds[ue]`` at it.
+
+    The values of `Area` and `Walk` come as plain tuples: named ones take longer to pass.
+    """
+    ues, area, walk = legs.shape[0], Area(*bounds), Walk(*law)
     positions, speeds = np.empty((ues, 2)), np.zeros(ues)
     for ue in range(ues):
         leg, ue_key = legs[ue], subkey(key, ue)
@@ -216,7 +219,7 @@ def _bounce_once(state, area):
         _bounce_off(state, -out_x, -out_y, area.least_m - distance)
 
 
-@njit
+@inlined
 def _move(state, step_s, area):
     """One step along the velocity, mirrored at the walls; back where that finds no way."""
     old_x, old_y = state[0], state[1]
@@ -248,11 +251,12 @@ def start_drifts(key, positions, mean_speed, deviation):
 
 
 @kernel(nogil=True)
-def drift(key, steps, step_s, area, law, states):
+def drift(key, steps, step_s, bounds, law, states):
     """Bring states on by the steps ``steps[0] < n <= steps[1]``; law is (memory, deviation).
 
-    Returns ``positions[ue, (x, y)]`` and ``speeds[ue]`` there.
+    Returns ``positions[ue, (x, y)]`` and ``speeds[ue]`` there. The bounds are those of an `Area`.
     """
+    area = Area(*bounds)
     memory, fresh = law[0], law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
     positions, speeds = np.empty((states.shape[0], 2)), np.empty(states.shape[0])
     for ue in range(states.shape[0]):

@@ -6,15 +6,13 @@ correlation, where it has one, is that of scattered waves from all sides (Clarke
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from agewise.core.doubles import WIDTH, load, spread, spread_at, store_part, turned_round
+from agewise.core.doubles import WIDTH, load, spread, spread_at, store, store_part, turned_round
 from agewise.core.elementary import circle
 from agewise.core.jit import inlined, kernel, njit
-from agewise.core.normal import normal
+from agewise.core.normal import fill_normal
 from agewise.core.random import bits, fill_bits, subkey, unit
 
 #: Waves of which a time-correlated coefficient is the sum. Their phases are independent, so the
@@ -36,45 +34,6 @@ def _sixteenths():
 _COSINES, _SINES = _sixteenths()
 
 
-class Paths(NamedTuple):
-    """What the coefficients of a UE are, and how they make up its subchannels.
-
-    ``phases[tap, :]`` are the cosines of the tap's phases at the frequencies above the middle of
-    the band, then their sines, each with zeros up to a multiple of `doubles.WIDTH`, times the root
-    of the tap's power; the powers add up to 1. It is empty if each subchannel has a coefficient of
-    its own.
-    """
-
-    key: np.uint64
-    phases: NDArray[np.float64]
-
-
-class Scene(NamedTuple):
-    """The large scale: ``means[ue]``, and ``direct[ue]``, the share of power in a direct path.
-
-    Only UEs with ``line_of_sight[ue]`` have that path, or all if this is empty.
-    ``moved[ue, (x, y)]`` is where the UEs are, in wavelengths, for coefficients that are
-    correlated over time; empty for those that are drawn anew in every round.
-    """
-
-    means: NDArray[np.float64]
-    direct: NDArray[np.float64]
-    line_of_sight: NDArray[np.bool_]
-    moved: NDArray[np.float64]
-
-
-class Error(NamedTuple):
-    """What separates seen from true: the ``correlation`` of scattered coefficients.
-
-    Where they are correlated over time, ``behind[ue]`` is how far each UE has moved on since it
-    was seen, in wavelengths, and nothing else separates them if the correlation is 1.
-    """
-
-    key: np.uint64
-    correlation: float
-    behind: NDArray[np.float64]
-
-
 @inlined
 def _turned(turns):
     """Cosine and sine of ``2 pi turns``, to 13 digits; without branches, for vector units."""
@@ -93,55 +52,49 @@ def _turned(turns):
 
 
 @njit
-def _sum_of_waves(key, count, x, y, work):
-    """The coefficient number ``count`` at the place (x, y) in wavelengths.
+def _draw_waves(ue_key, waves):
+    """The waves of each coefficient of a UE; ``waves[coefficient]`` in columns.
 
-    Waves come from directions a sixteenth of a turn apart, turned together by a random part of
-    that, with random phases of 16 bits (Xiao, Zheng, Beaulieu 2006).
+    They come from directions a sixteenth of a turn apart, turned together by a random part of that
+    (its cosine and sine are the last rows), with random phases of 16 bits in the other rows (Xiao,
+    Zheng, Beaulieu 2006).
     """
-    first = np.uint64(count) * np.uint64(5)
-    c, s = circle(unit(bits(key, first)) / WAVES)
+    count = waves.shape[1]
+    for i in range(count):
+        turn = unit(bits(ue_key, np.uint64(5 * i))) / WAVES
+        waves[WAVES, i], waves[WAVES + 1, i] = circle(turn)
     for four in range(4):
-        word = bits(key, first + np.uint64(four + 1))
-        for i in range(4):
-            work[4 * four + i] = np.float64(word & np.uint64(0xFFFF)) * 2.0**-16
-            word >>= np.uint64(16)
-    along, across = x * c + y * s, y * c - x * s
-    for i in range(WAVES):
-        phase = work[i] + (along * _COSINES[i] + across * _SINES[i])
-        work[i], work[WAVES + i] = _turned(phase)
-    re, im = 0.0, 0.0
-    for i in range(WAVES):
-        re += work[i]
-        im += work[WAVES + i]
-    return 0.25 * re, 0.25 * im
+        for i in range(count):
+            word = bits(ue_key, np.uint64(5 * i + four + 1))
+            for wave in range(4 * four, 4 * four + 4):
+                waves[wave, i] = np.float64(np.int64(word & np.uint64(0xFFFF))) * 2.0**-16
+                word >>= np.uint64(16)
 
 
 @njit
-def _draw_waves(ue_key, x, y, re, im, work):
-    """Coefficients that follow from the place alone."""
-    for i in range(re.size):
-        re[i], im[i] = _sum_of_waves(ue_key, i, x, y, work)
+def _sum_waves(waves, x, y, sums, parts):
+    """The coefficients of a UE at the place (x, y) in wavelengths; ``sums`` is room for them."""
+    count = waves.shape[1]
+    for i in range(0, count, WIDTH):
+        cosine, sine = load(waves, WAVES * count + i), load(waves, (WAVES + 1) * count + i)
+        along, across = x * cosine + y * sine, y * cosine - x * sine
+        re, im = spread(0.0), spread(0.0)
+        for wave in range(WAVES):
+            phase = load(waves, wave * count + i)
+            phase = phase + (along * _COSINES[wave] + across * _SINES[wave])
+            cosine, sine = _turned(phase)
+            re, im = re + cosine, im + sine
+        store(sums, i, 0.25 * re)
+        store(sums, count + i, 0.25 * im)
+    for i in range(parts.size // 2):
+        parts[2 * i], parts[2 * i + 1] = sums[0, i], sums[1, i]
 
 
-@njit
-def _draw_anew(round_key, ue, words, re, im):
-    """Coefficients of one round, independent of those of any other."""
+@inlined
+def _draw_anew(round_key, ue, scale, words, doubtful, parts):
+    """Coefficients of one round, independent of those of any other; each part has this scale."""
     fill_bits(round_key, np.uint64(ue) * np.uint64(words.size), words)
-    for i in range(re.size):
-        re[i] = _ROOT_HALF * normal(words[2 * i])
-        im[i] = _ROOT_HALF * normal(words[2 * i + 1])
-
-
-@njit
-def _mix_in(round_key, ue, correlation, words, re, im):
-    """Coefficients with an error: ``correlation`` of what they were, the rest drawn anew."""
-    fill_bits(round_key, np.uint64(ue) * np.uint64(words.size), words)
-    rest = math.sqrt(0.5 * (1.0 - correlation * correlation))
-    for i in range(re.size):
-        x, y = normal(words[2 * i]), normal(words[2 * i + 1])
-        re[i] = correlation * re[i] + rest * x
-        im[i] = correlation * im[i] + rest * y
+    fill_normal(words, scale, doubtful, parts)
 
 
 @njit
@@ -164,31 +117,31 @@ def _direct(ue_key, share, x, y):
 
 
 @inlined
-def _three(phases, at, width, tap, parts):
-    """What three taps add to sums over the taps, at these phases."""
-    first = spread_at(parts, tap) * load(phases, at)
-    second = spread_at(parts, tap + 1) * load(phases, at + width)
-    return (first + second) + spread_at(parts, tap + 2) * load(phases, at + 2 * width)
+def _three(phases, at, width, parts, first):
+    """What three taps add to a sum over the taps, at these phases; every other part is of it."""
+    one = spread_at(parts, first) * load(phases, at)
+    two = spread_at(parts, first + 2) * load(phases, at + width)
+    return (one + two) + spread_at(parts, first + 4) * load(phases, at + 2 * width)
 
 
 @inlined
-def _over_taps(phases, at, re, im):
+def _over_taps(phases, at, parts):
     """Sums of real and imaginary parts over the taps; their order is written out."""
     taps, width = phases.shape
     whole = taps - taps % 3
     real, imaginary = spread(0.0), spread(0.0)
     for tap in range(0, whole, 3):
-        real = real + _three(phases, tap * width + at, width, tap, re)
-        imaginary = imaginary + _three(phases, tap * width + at, width, tap, im)
+        real = real + _three(phases, tap * width + at, width, parts, 2 * tap)
+        imaginary = imaginary + _three(phases, tap * width + at, width, parts, 2 * tap + 1)
     for tap in range(whole, taps):
         phase = load(phases, tap * width + at)
-        real = real + spread_at(re, tap) * phase
-        imaginary = imaginary + spread_at(im, tap) * phase
+        real = real + spread_at(parts, 2 * tap) * phase
+        imaginary = imaginary + spread_at(parts, 2 * tap + 1) * phase
     return real, imaginary
 
 
-@njit
-def _spread(phases, re, im, direct, mean, ue, gains):
+@inlined
+def _spread(phases, parts, direct, mean, ue, gains):
     """Gains of the subchannels from the taps.
 
     The band is symmetric about its middle, so each product serves a subchannel above and one
@@ -199,8 +152,8 @@ def _spread(phases, re, im, direct, mean, ue, gains):
     above, below = ue * count + count // 2, ue * count + half - WIDTH
     for i in range(0, half, WIDTH):
         lanes = min(half - i, WIDTH)
-        re_cosine, im_cosine = _over_taps(phases, i, re, im)
-        re_sine, im_sine = _over_taps(phases, reach + i, re, im)
+        re_cosine, im_cosine = _over_taps(phases, i, parts)
+        re_sine, im_sine = _over_taps(phases, reach + i, parts)
         x = direct[0] + rest * (re_cosine + im_sine)
         y = direct[1] + rest * (im_cosine - re_sine)
         store_part(gains, above + i, mean * (x * x + y * y), 0, lanes)
@@ -210,14 +163,14 @@ def _spread(phases, re, im, direct, mean, ue, gains):
         store_part(gains, below - i, down, WIDTH - lanes, WIDTH)
 
 
-@njit
-def _combine(phases, re, im, direct, mean, ue, gains):
+@inlined
+def _combine(phases, parts, direct, mean, ue, gains):
     """Gains ``mean |direct + scattered|²`` of the subchannels of one UE from its coefficients."""
     if phases.size:
-        _spread(phases, re, im, direct, mean, ue, gains)
+        _spread(phases, parts, direct, mean, ue, gains)
         return
     for n in range(gains.shape[1]):
-        x, y = direct[0] + direct[2] * re[n], direct[1] + direct[2] * im[n]
+        x, y = direct[0] + direct[2] * parts[2 * n], direct[1] + direct[2] * parts[2 * n + 1]
         gains[ue, n] = mean * (x * x + y * y)
 
 
@@ -225,15 +178,30 @@ def _combine(phases, re, im, direct, mean, ue, gains):
 def fade_paths(paths, t, scene, error, gains, seen):
     """Fill ``gains[ue, subchannel]`` of round ``t``, and ``seen`` unless it is empty.
 
-    What is seen shares the direct path with the truth, and the scattered ones up to the error.
-    The values of `Paths`, `Scene` and `Error` come as plain tuples: named ones take longer to pass.
+    ``paths`` is (key, phases). ``phases[tap, :]`` are the cosines of the tap's phases at the
+    frequencies above the middle of the band, then their sines, each with zeros up to a multiple of
+    `doubles.WIDTH`, times the root of the tap's power; the powers add up to 1. It is empty if each
+    subchannel has a coefficient of its own.
+
+    ``scene`` is the large scale: (``means[ue]``, ``shares[ue]`` of power in a direct path,
+    ``line_of_sight[ue]``, ``moved[ue, (x, y)]``). Only UEs in line of sight have a direct path, or
+    all if that is empty. ``moved`` is where the UEs are, in wavelengths, for coefficients that are
+    correlated over time; empty for those that are drawn anew in every round.
+
+    ``error`` is what separates seen from true: (key, ``correlation`` of scattered coefficients,
+    ``behind[ue]``). The direct path they share. Where coefficients are correlated over time,
+    ``behind`` is how far each UE has moved on since it was seen, in wavelengths, and nothing else
+    separates them if the correlation is 1.
     """
-    key, phases = paths
+    key, phases = paths  # plain tuples: named ones take longer to pass
     means, shares, line_of_sight, moved = scene
     other_key, correlation, behind = error
     count = phases.shape[0] or gains.shape[1]
-    re, im, words = np.empty(count), np.empty(count), np.empty(2 * count, np.uint64)
-    work = np.empty(2 * WAVES)
+    parts, errors = np.empty(2 * count), np.empty(2 * count)
+    padded = (count + WIDTH - 1) // WIDTH * WIDTH
+    waves, sums = np.empty((WAVES + 2, padded)), np.empty((2, padded))
+    words, doubtful = np.empty(2 * count, np.uint64), np.empty(2 * count, np.int64)
+    rest = math.sqrt(0.5 * (1.0 - correlation * correlation))
     round_key, error_key = subkey(key, t), subkey(other_key, t)
     over_time = moved.shape[0] > 0
     ue_key, x, y = round_key, 0.0, 0.0
@@ -243,17 +211,20 @@ def fade_paths(paths, t, scene, error, gains, seen):
             share = 0.0
         if over_time:
             ue_key, x, y = subkey(key, ue), moved[ue, 0], moved[ue, 1]
-            _draw_waves(ue_key, x, y, re, im, work)
+            _draw_waves(ue_key, waves)
+            _sum_waves(waves, x, y, sums, parts)
         else:
-            _draw_anew(round_key, ue, words, re, im)
+            _draw_anew(round_key, ue, _ROOT_HALF, words, doubtful, parts)
         direct = _direct(ue_key, share, x, y)
-        _combine(phases, re, im, direct, mean, ue, gains)
+        _combine(phases, parts, direct, mean, ue, gains)
         if seen.shape[0] == 0:
             continue
         if over_time and behind.size:
             x -= behind[ue]
-            _draw_waves(ue_key, x, y, re, im, work)
+            _sum_waves(waves, x, y, sums, parts)
             direct = _direct(ue_key, share, x, y)
         if correlation != 1.0:
-            _mix_in(error_key, ue, correlation, words, re, im)
-        _combine(phases, re, im, direct, mean, ue, seen)
+            _draw_anew(error_key, ue, rest, words, doubtful, errors)
+            for i in range(parts.size):
+                parts[i] = correlation * parts[i] + errors[i]
+        _combine(phases, parts, direct, mean, ue, seen)

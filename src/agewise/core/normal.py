@@ -14,7 +14,9 @@ _ENDS, _HEIGHTS, _STEPS, _INSIDE, _CHORDS, _BULGES = layers(
     height=lambda x: (-x * x / 2).exp(),
     inverse=lambda y: (-2 * y.ln()).sqrt(),
 )
-#: By layer and the bit above it, which is the sign.
+_LAYER = np.uint64(LAYERS - 1)
+#: The bit above the layer is the sign, negative if it is 0.
+_SIGN_AND_LAYER = np.uint64(2 * LAYERS - 1)
 _SIGNED_STEPS = np.concatenate([-_STEPS, _STEPS])
 
 
@@ -33,8 +35,7 @@ def _is_below(x, layer, share):
 def _beyond(word):
     """The size of a normal number whose first draw is not surely below the curve."""
     while True:
-        layer = np.int64(word & np.uint64(LAYERS - 1))
-        share = np.int64(word >> np.uint64(11))
+        layer, share = np.int64(word & _LAYER), np.int64(word >> np.uint64(11))
         x = np.float64(share) * _STEPS[layer]
         if share < _INSIDE[layer]:
             return x
@@ -54,12 +55,31 @@ def _beyond(word):
 @inlined
 def normal(word):
     """A standard normal number from 64 random bits; rarely, more are derived from them."""
-    layer = np.int64(word & np.uint64(2 * LAYERS - 1))
     share = np.int64(word >> np.uint64(11))  # 53 bits that neither the layer nor the sign touches
-    if share < _INSIDE[layer % LAYERS]:
-        return np.float64(share) * _SIGNED_STEPS[layer]
-    size = _beyond(word)  # a call, too long to inline
-    return size if layer >= LAYERS else -size
+    step = _SIGNED_STEPS[np.int64(word & _SIGN_AND_LAYER)]
+    if share < _INSIDE[np.int64(word & _LAYER)]:
+        return np.float64(share) * step
+    size = _beyond(word)
+    return size if step > 0.0 else -size
+
+
+@njit
+def fill_normal(words, scale, doubtful, found):
+    """Fill ``found[i]`` with ``scale`` times the normal number of ``words[i]``.
+
+    The rare draws that are not surely below the curve are found first and drawn afterwards, which
+    keeps the loop short. ``doubtful`` is room for as many whole numbers as there are words.
+    """
+    doubts = 0
+    for i in range(words.size):
+        word = words[i]
+        share = np.int64(word >> np.uint64(11))
+        found[i] = scale * (np.float64(share) * _SIGNED_STEPS[np.int64(word & _SIGN_AND_LAYER)])
+        if share >= _INSIDE[np.int64(word & _LAYER)]:
+            doubtful[doubts] = i
+            doubts += 1
+    for k in range(doubts):
+        found[doubtful[k]] = scale * normal(words[doubtful[k]])
 
 
 @njit

@@ -11,7 +11,7 @@ from agewise import scenario
 from agewise.core.doubles import WIDTH, aligned
 from agewise.core.elementary import circle_each
 from agewise.core.fading import fade
-from agewise.core.multipath import Error, Paths, Scene, fade_paths
+from agewise.core.multipath import fade_paths
 from agewise.core.normal import disturb, fade_nakagami
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.profiles import DelayProfile, delay_profile
@@ -20,6 +20,7 @@ from agewise.scenario.fading import LIGHT_M_S, doppler_hz
 from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
+_Error = tuple[np.uint64, float, _Gains]
 _NOTHING = np.empty((0, 0))
 _STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
 #: Mean and deviation in dB of the K-factor in line of sight (TR 38.901 table 7.5-6).
@@ -154,12 +155,14 @@ class Motion:
 class MultipathFading:
     """Rayleigh or Rician fading over the taps of a delay profile, over time, or both.
 
+    ``phases`` are those of the taps, as `fade_paths` takes them.
     ``direct_share[ue]`` is the share of a UE's power that comes on a direct path, in rounds in
     which the UE is in line of sight if it ``needs_sight``. Without ``motion`` fading is drawn
     anew in every round.
     """
 
-    paths: Paths
+    key: np.uint64
+    phases: _Gains
     direct_share: _Gains
     needs_sight: bool = False
     motion: Motion | None = None
@@ -167,8 +170,7 @@ class MultipathFading:
     def gains(self, t: int, large: LargeScale, subchannels: int) -> _Gains:
         """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
         gains = np.empty((large.mean_gains.size, subchannels))
-        none = Error(self.paths.key, 1.0, _UP_TO_DATE)
-        self._fade(t, large, none, gains, _NOTHING)
+        self._fade(t, large, (self.key, 1.0, _UP_TO_DATE), gains, _NOTHING)
         return gains
 
     def seen_and_true(
@@ -180,15 +182,15 @@ class MultipathFading:
         behind = _UP_TO_DATE
         if self.motion is not None and staleness.delay_s > 0:
             behind = self.motion.behind(staleness.delay_s, large)
-        error = Error(staleness.key, staleness.correlation, behind)
+        error = (staleness.key, staleness.correlation, behind)
         self._fade(t, large, error, true, seen)
         return seen, true
 
-    def _fade(self, t: int, large: LargeScale, error: Error, true: _Gains, seen: _Gains) -> None:
+    def _fade(self, t: int, large: LargeScale, error: _Error, true: _Gains, seen: _Gains) -> None:
         sight = large.line_of_sight if self.needs_sight else _ALL
         moved = _STILL if self.motion is None else self.motion.moved(t, large)
-        scene = Scene(large.mean_gains, self.direct_share, sight, moved)
-        fade_paths(tuple(self.paths), t, tuple(scene), tuple(error), true, seen)
+        scene = (large.mean_gains, self.direct_share, sight, moved)
+        fade_paths((self.key, self.phases), t, scene, error, true, seen)
 
 
 def make_fading(
@@ -206,7 +208,8 @@ def make_fading(
     if isinstance(settings, scenario.Rayleigh) and profile is None and motion is None:
         return RayleighFading(streams.channel)
     return MultipathFading(
-        paths=_paths(streams.channel, profile, cell),
+        key=streams.channel,
+        phases=_phases(profile, cell),
         direct_share=_direct_share(settings, profile, cell.ues, streams),
         needs_sight=isinstance(settings, scenario.Rician)
         and isinstance(settings.k_factor, scenario.DrawnK),
@@ -229,17 +232,17 @@ def _motion(
     return Motion(LIGHT_M_S / settings.carrier_hz, round_s or 0.0, shift)
 
 
-def _paths(key: np.uint64, profile: DelayProfile | None, cell: scenario.Cell) -> Paths:
+def _phases(profile: DelayProfile | None, cell: scenario.Cell) -> _Gains:
     """The phases of the taps at the offsets of the subchannels from the middle of the band."""
     if profile is None:
-        return Paths(key, _NOTHING)
+        return _NOTHING
     count, bandwidth_hz = cell.subchannels, cell.subchannel_bandwidth_hz or 0.0
     offsets = np.arange((count + 1) // 2) + (0.5 if count % 2 == 0 else 0.0)
     turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
     phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
     taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
     taps = np.pad(taps, ((0, 0), (0, -offsets.size % WIDTH), (0, 0)))
-    return Paths(key, aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1)))
+    return aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
 
 
 def _direct_share(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from agewise.core.propagation import draw_waves, field_each
 
-#: Waves of a field. Its kurtosis is 3 - 1.5/128, and a round of 100 places takes some 20 us.
+#: Waves of a field. Its kurtosis is 3 - 1.5/128, and a round of 100 places takes some 10 us.
 _WAVES = 128
 
 

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ _WALL_DB, _INSIDE_DB_M, _DEEPEST_M = 20.0, 0.5, 25.0
 _OUTDOORS = np.empty(0)
 
 
-@dataclass(frozen=True, eq=False)
-class LargeScale:
+class LargeScale(NamedTuple):
     """The large scale of a channel in one round, around which fading varies the gains.
 
     ``positions_m[ue, (x, y)]`` with the access point at (0, 0), ``mean_gains[ue]`` as SNR per unit

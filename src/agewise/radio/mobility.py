@@ -53,7 +53,8 @@ class WaypointWalk:
         """Positions and speeds when round ``t`` begins."""
         last, legs, counts = self._state if self._state[0] <= t else self._start
         legs, counts = legs.copy(), counts.copy()
-        moved: Motion = go_on(self.key, t * self.round_s, self.area, self.walk, legs, counts)
+        law = (tuple(self.area), tuple(self.walk))
+        moved: Motion = go_on(self.key, t * self.round_s, *law, legs, counts)
         self._state = (max(t, last), legs, counts)
         return moved
 
@@ -81,7 +82,8 @@ class GaussMarkovWalk:
         held = self._state
         last, states = held if held[0] <= t else (0, self._start)
         states = states.copy()
-        moved: Motion = drift(self.key, (last, t), self.round_s, self.area, self.law, states)
+        bounds = tuple(self.area)
+        moved: Motion = drift(self.key, (last, t), self.round_s, bounds, self.law, states)
         self._state = (t, states)
         return moved
 
