@@ -112,6 +112,36 @@ def test_reports_in_a_file(tmp_path):
         links.gains(2, ["b"])
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "its first line must be client,shares or client,gain"),
+        (f"client,shares\n{'a' * 200_000},1\n", "cannot be read: field larger than"),
+        ("client,shares\na,nan\n", "line 2: client a: .* must be non-negative, finite numbers"),
+    ],
+)
+def test_a_file_that_is_no_report(text, message, tmp_path):
+    file = tmp_path / "links.csv"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=rf"links.csv.*{message}"):
+        Reported(subchannels=2, csv=file).gains(0, ["a"])
+
+
+class Busy(dict):
+    """Reports, one of which comes while they are gone through."""
+
+    def __iter__(self):
+        yield from list(self.keys())
+        self["late"] = np.ones(2)
+
+
+def test_a_report_may_come_while_the_state_is_taken(tmp_path):
+    links = Reported(subchannels=2, csv=tmp_path / "links.csv")
+    links._rows = Busy(a=np.zeros(2))
+    state = links.state()
+    assert len(state["clients"]) == len(state["gains"])
+
+
 def test_reports_by_http_need_the_token():
     links = Reported(subchannels=2, port=0, token="secret")
 
@@ -135,6 +165,11 @@ def test_reports_by_http_need_the_token():
         assert refused({"client": "a", "gains": [9.0, 9.0]}, "guess") == 401
         assert refused({"client": "a", "gains": [-1.0, 9.0]}) == 400
         assert refused(b"[1]") == 400
+        assert refused({"client": "a"}) == 400
+        assert refused({"client": "a", "gains": [10**400, 1.0]}) == 400
+        port = int(links.address.rsplit(":", 1)[1].strip("/"))
+        with pytest.raises(ValueError, match=f"port {port} on 127.0.0.1 is not free"):
+            Reported(subchannels=2, port=port)
         gains = links.gains(0, ["a", "b"])
         assert gains[0].tolist() == [3.0, 5.0]
         assert subchannels_of(gains[1:]) == 2

@@ -1,10 +1,12 @@
 """Mistakes end in one sentence, in the log and in the error, and never in an endless wait."""
 
 import logging
+import re
 
 import pytest
 from flwr.serverapp.strategy import FedAvg, FedXgbCyclic, Krum
 
+from agewise.experiment import Result
 from agewise.flower import (
     Airtime,
     Clients,
@@ -16,7 +18,7 @@ from agewise.flower import (
 )
 from agewise.learn import Memory
 from tests.scenarios import tiny
-from tests_extra.flower.federations import FAST, Problem
+from tests_extra.flower.federations import FAST, InProcessGrid, Problem
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,15 @@ def problem():
         ("FedAvg", "random", {}, "the inner strategy must be one of Flower's"),
         (FedAvg(), "age-bsaed", {}, "did you mean age-based"),
         (FedXgbCyclic(), "random", {}, "trains one client a round and would sample it on its own"),
+        (FedAvg(), "random", {"shadow": "oort"}, r"must be a list of policies: shadow=\['oort'\]"),
+        (
+            FedAvg(),
+            "random",
+            {"clients": {"a": 5}},
+            r"clients must be Clients\(...\), not {'a': 5}",
+        ),
+        (FedAvg(), "random", {"pace": 5}, r"pace must be Pace\(...\), not 5"),
+        (FedAvg(), "random", {"aggregation": "memory"}, r"such as agewise.learn.Memory\(0.0\)"),
     ],
 )
 def test_what_cannot_work_is_said_at_once(inner, policy, options, message):
@@ -110,6 +121,63 @@ def test_a_metric_that_clients_do_not_report(problem, caplog):
     stops(problem, strategy, caplog, "no metric 'lost'; it reports num-examples, start-loss")
 
 
+def test_clients_known_beforehand_have_samples():
+    with pytest.raises(ValueError, match="samples of client a must be a whole number of at least"):
+        Clients({"a": 0})
+
+
+class Odd(Problem):
+    """Client 4 replies as nobody should."""
+
+    def __init__(self, metrics=None, records=1):
+        super().__init__(tiny())
+        self.metrics, self.records = metrics or {}, records
+
+    def train(self, message, context):
+        reply = super().train(message, context)
+        if context.node_config["partition-id"] == 4:
+            reply.content["metrics"].update(self.metrics)
+            for number in range(1, self.records):
+                reply.content[f"more {number}"] = reply.content["arrays"]
+        return reply
+
+
+@pytest.mark.parametrize("size", [float("nan"), float("inf"), 1e30, -1.0])
+def test_a_number_of_samples_that_is_none(size, caplog):
+    problem = Odd({"num-examples": size})
+    message = f"a client reports {size:g} as 'num-examples', which must be its number of samples"
+    stops(problem, problem.scheduled("round-robin", Slots(6)), caplog, re.escape(message))
+
+
+def test_a_reply_with_two_models(caplog):
+    problem = Odd(records=2)
+    strategy = problem.scheduled("round-robin", Slots(6), aggregation=Memory(0.0))
+    stops(problem, strategy, caplog, "a client sent 2 records of arrays in the place of one model")
+
+
+def test_a_folder_has_one_server(problem, caplog, tmp_path):
+    """The second is refused while the first is at work, and goes on when it has ended."""
+    first = problem.scheduled("age-based", Slots(3), folder=tmp_path)
+    second = problem.scheduled("age-based", Slots(3), folder=tmp_path)
+
+    def meanwhile(server_round, _):
+        if server_round == 1:
+            stops(problem, second, caplog, "another server works in this folder")
+
+    grid = InProcessGrid(problem.app, problem.everyone)
+    first.start(grid, problem.arrays, 2, timeout=5.0, evaluate_fn=meanwhile)
+    assert second.ages.tolist() == [0] * 12
+    problem.start(second, 3)
+    assert len(second.history().ages) == 3
+
+
+def test_rounds_in_a_folder_are_gone_through_once(problem, caplog, tmp_path):
+    strategy = problem.scheduled("age-based", Slots(3), folder=tmp_path)
+    problem.start(strategy, 2)
+    stops(problem, strategy, caplog, "these rounds are over: make a new Scheduled to go on")
+    assert len(Result.open(tmp_path).history("age-based").ages) == 2
+
+
 def test_a_state_of_another_federation(problem, caplog, tmp_path):
     problem.start(problem.scheduled("age-based", Slots(3), folder=tmp_path), 2)
     for change, message in (
@@ -128,6 +196,7 @@ def test_a_round_that_is_missing_beside_its_state(problem, caplog, tmp_path):
     (tmp_path / "rounds" / "000001.npz").write_bytes(b"PK")
     again = problem.scheduled("age-based", Slots(3), folder=tmp_path)
     stops(problem, again, caplog, "000001.npz: a round of this federation cannot be read")
+    assert len(Result.open(tmp_path).history("age-based").ages) == 2  # as it was before
 
 
 def test_a_state_that_is_none(problem, caplog, tmp_path):

@@ -1,5 +1,6 @@
 """Rounds of a live federation: deadlines, late replies, restarts, shadows, the page."""
 
+import logging
 import time
 
 import numpy as np
@@ -10,6 +11,7 @@ from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
 from agewise.flower import Airtime, Clients, Modelled, Pace, Slots, identify
+from agewise.flower.models import flat, like
 from agewise.flower.state import inner_state, restore_inner
 from agewise.learn import Memory
 from tests.scenarios import tiny
@@ -129,6 +131,29 @@ def test_ids_are_asked_once_where_keys_do_not_last(problem):
     strategy.start(grid, problem.arrays, 4, timeout=5.0)
     assert sorted(map(int, strategy.client_ids)) == list(range(12))
     assert sum(kind == "query.agewise" for _, kind, _ in grid.asked) == 12
+
+
+def test_a_model_keeps_its_shapes_and_types():
+    """As a PyTorch module has them, with a counter that has no dimension."""
+    model = {
+        "weight": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "scale": np.ones(2, np.float64),
+        "batches": np.array(7, np.int64),
+    }
+    record = ArrayRecord({name: Array(array) for name, array in model.items()})
+    again = like(record, flat(record))
+    for name, array in model.items():
+        found = again[name].numpy()
+        assert (found.shape, found.dtype) == (array.shape, array.dtype)
+        assert found.tolist() == array.tolist()
+
+
+def test_metrics_are_logged_as_flower_does(problem, caplog):
+    with caplog.at_level(logging.INFO):
+        problem.start(problem.scheduled("age-based", Slots(3)), 1)
+    said = "\n".join(record.getMessage() for record in caplog.records)
+    for words in ("Initial global evaluation results", "'agewise-chosen': [", "Global evaluation"):
+        assert words in said
 
 
 def test_history_is_written_and_read(problem, tmp_path):

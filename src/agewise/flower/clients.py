@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agewise.checks import whole_number
 from agewise.flower.api import (
     ClientApp,
     ConfigRecord,
@@ -34,6 +35,10 @@ class Clients:
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     ask: bool = False
+
+    def __post_init__(self) -> None:
+        for id_, size in self.sizes.items():
+            whole_number(f"the number of samples of client {id_}", size, least=1)
 
 
 def identify(app: ClientApp, key: str = "partition-id") -> ClientApp:

@@ -24,7 +24,7 @@ def like(record: ArrayRecord, vector: Params) -> ArrayRecord:
         old = array.numpy()
         part = vector[at : at + old.size].reshape(old.shape)
         whole = old.dtype.kind in "iub"
-        arrays[name] = Array(np.ascontiguousarray((np.rint(part) if whole else part), old.dtype))
+        arrays[name] = Array(np.array(np.rint(part) if whole else part, old.dtype, order="C"))
         at += old.size
     return ArrayRecord(arrays)
 

@@ -4,6 +4,7 @@ import csv
 import hmac
 import json
 import math
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from agewise.flower.links import POWER, RATE, Gains, Links, gain_of_shares
 _MOST_BYTES = 64 * 2**20
 _MOST_BODY = 2**20
 _LOOPBACK = "127.0.0.1"
+#: How long a report may take to come in.
+_PATIENCE_S = 10.0
 #: What the numbers of a report may be.
 _KINDS = ("gains", "shares")
 
@@ -89,9 +92,10 @@ class Reported(Links):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The last reports, by client."""
-        if not self._rows:
+        rows = self._rows.copy()  # reports may come meanwhile
+        if not rows:
             return {}
-        return {"clients": np.array(list(self._rows)), "gains": np.array([*self._rows.values()])}
+        return {"clients": np.array(list(rows)), "gains": np.array([*rows.values()])}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on with these reports."""
@@ -112,9 +116,9 @@ class Reported(Links):
             if now == self._stamp:
                 return
             text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            head, *lines = list(csv.reader(text.splitlines())) or [[]]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise ValueError(f"{path}: the reported links cannot be read: {error}") from error
-        head, *lines = csv.reader(text.splitlines()) or [[]]
         kind = {"shares": "shares", "gain": "gains"}.get(head[1].strip() if len(head) > 1 else "")
         if kind is None:
             raise ValueError(f"{path}: its first line must be client,shares or client,gain,...")
@@ -130,7 +134,7 @@ class Reported(Links):
 
 def _numbers(values: object, client: str) -> NDArray[np.float64]:
     given = values if isinstance(values, list) else [values]
-    if not all(isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in given):
+    if not all(isinstance(x, int | float) and 0 <= x <= sys.float_info.max for x in given):
         raise ValueError(f"client {client}: what is reported must be non-negative, finite numbers")
     return np.array(given, np.float64)
 
@@ -139,6 +143,8 @@ def _serve(links: Reported, port: int) -> ThreadingHTTPServer:
     """A server on the loopback address, in a thread of its own."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = _PATIENCE_S
+
         def do_POST(self) -> None:
             try:
                 self._answer(*self._taken())
@@ -154,11 +160,11 @@ def _serve(links: Reported, port: int) -> ThreadingHTTPServer:
             if not 0 <= length <= _MOST_BODY:
                 return 413, "the report is too long"
             report = parse_json(self.rfile.read(length).decode("utf-8"))
-            if not isinstance(report, dict) or not isinstance(report.get("client"), str):
+            client = report.pop("client", None) if isinstance(report, dict) else None
+            if not isinstance(report, dict) or not isinstance(client, str) or len(report) != 1:
                 raise ValueError("a report is a JSON object with client and shares or gains")
-            client = report.pop("client")
-            for kind, values in report.items():
-                links.take(client, kind, values)
+            ((kind, values),) = report.items()
+            links.take(client, kind, values)
             return 200, "taken"
 
         def _answer(self, status: int, text: str) -> None:
@@ -172,6 +178,9 @@ def _serve(links: Reported, port: int) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Reports are no news."""
 
-    server = ThreadingHTTPServer((_LOOPBACK, port), Handler)
+    try:
+        server = ThreadingHTTPServer((_LOOPBACK, port), Handler)
+    except OSError as error:
+        raise ValueError(f"port {port} on {_LOOPBACK} is not free: {error.strerror}") from error
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

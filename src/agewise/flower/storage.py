@@ -1,11 +1,15 @@
 """Where a federation's state is kept, so that a server that was stopped can go on."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from logging import INFO
 from pathlib import Path
 from typing import Any
 
+from agewise.files import open_plain
 from agewise.flower import inner as inside
 from agewise.flower.api import FederationError, Result, Strategy, log
 from agewise.flower.federation import Arrays, Federation
@@ -22,6 +26,7 @@ from agewise.flower.state import (
 )
 
 _STATE = "state.npz"
+_LOCK = ".server"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,26 @@ class Storage:
     inner: Strategy
     federation: Federation
     rule: Growing
+
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """The folder is this server's alone; the system lets go of it if the process dies."""
+        if self.folder is None:
+            yield
+            return
+        if self.federation.t > 0:
+            raise FederationError(
+                f"{self.folder}: these rounds are over: make a new Scheduled to go on from there"
+            )
+        if not (self.folder / _STATE).exists() and (self.folder / "experiment.json").exists():
+            raise FederationError(f"{self.folder}: holds other results: give another folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = open_plain(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        try:
+            _lock(handle, self.folder)
+            yield
+        finally:
+            os.close(handle)
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
         """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
@@ -56,13 +81,7 @@ class Storage:
 
         Both are 0 where nothing was saved. `FederationError` if it is another federation's.
         """
-        if self.folder is None:
-            return 0, 0
-        path = self.folder / _STATE
-        if not path.exists():
-            if (self.folder / "experiment.json").exists():
-                raise FederationError(f"{self.folder}: holds other results: give another folder")
-            self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder is None or not (path := self.folder / _STATE).exists():
             return 0, 0
         arrays, values = read_state(path)
         _require_same(path, values.get("identity", {}), identity)
@@ -85,6 +104,13 @@ class Storage:
         _require_same(path, {"accountants": len(spent)}, {"accountants": len(accountants)})
         for accountant, state in zip(accountants, spent, strict=True):
             accountant.load_state_dict(state)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FederationError(f"{folder}: another server works in this folder") from None
 
 
 def _require_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

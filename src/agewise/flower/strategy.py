@@ -70,6 +70,12 @@ class Scheduled(Strategy):
             raise ValueError(f"the inner strategy must be one of Flower's, not {self.inner!r}")
         if not isinstance(self.links, Links):
             raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
+        if isinstance(self.shadow, str | Policy):
+            raise ValueError(f"shadow must be a list of policies: shadow=[{self.shadow!r}]")
+        for value, kind in ((self.pace, Pace), (self.clients, Clients)):
+            if not isinstance(value, kind):
+                name = kind.__name__
+                raise ValueError(f"{name.lower()} must be {name}(...), not {value!r}")
         policies = [make_policy(each) for each in (self.policy, *self.shadow)]
         inside.require_schedulable(self.inner, self.links.subchannels)
         self._folder = None if self.folder is None else Path(self.folder)
@@ -222,22 +228,40 @@ class Scheduled(Strategy):
         """Flower's `Strategy.start`, with deadlines that hold and a state to go on from."""
         log(INFO, "Starting %s strategy:", type(self.inner).__name__)
         self.summary()
-        prompt, result = PromptGrid(grid, self.pace.poll_s), Result()
+        prompt = PromptGrid(grid, self.pace.poll_s)
         deadline_s = self.pace.deadline_s or self.links.deadline_s or timeout
         config = ConfigRecord() if train_config is None else train_config
         asked = ConfigRecord() if evaluate_config is None else evaluate_config
         evaluation = Evaluation(self, prompt, timeout, asked, evaluate_fn)
         try:
-            identity = self._identity(initial_arrays)
-            done, self._silent = self._storage.resume(identity, result)
-            self._rounds.resume(done)
-            arrays = result.arrays if done else initial_arrays
+            with self._storage.claimed():
+                return self._run(evaluation, initial_arrays, num_rounds, config, deadline_s)
+        except (FederationError, ValueError) as error:
+            log(ERROR, "%s", error)
+            raise
+        finally:
+            prompt.close()
+
+    def _run(
+        self,
+        evaluation: Evaluation,
+        initial_arrays: ArrayRecord,
+        num_rounds: int,
+        config: ConfigRecord,
+        deadline_s: float,
+    ) -> Result:
+        """The rounds that are still to come; what they leave is written, whatever happens."""
+        identity, result = self._identity(initial_arrays), Result()
+        done, self._silent = self._storage.resume(identity, result)
+        self._rounds.resume(done)
+        arrays = result.arrays if done else initial_arrays
+        try:
             if done == 0:
                 evaluation.before(arrays, result)
             for server_round in range(done + 1, num_rounds + 1):
                 log(INFO, "[ROUND %s/%s]", server_round, num_rounds)
-                began = time.monotonic()
-                arrays = self._train(server_round, arrays, config, prompt, deadline_s, result)
+                began, grid = time.monotonic(), evaluation.grid
+                arrays = self._train(server_round, arrays, config, grid, deadline_s, result)
                 self._finish_round(evaluation.after(server_round, arrays, result))
                 result.arrays = arrays
                 self._storage.save(identity, server_round, self._silent, result)
@@ -245,11 +269,7 @@ class Scheduled(Strategy):
                 if server_round < num_rounds:
                     left = began + self.pace.least_round_s - time.monotonic()
                     time.sleep(max(left, 0.0))
-        except (FederationError, ValueError) as error:
-            log(ERROR, "%s", error)
-            raise
         finally:
-            prompt.close()
             policies = self._federation.policies
             write_if_any(self._folder, self.links, policies, self.seed, self._rounds)
         return result
@@ -271,6 +291,7 @@ class Scheduled(Strategy):
             opened.teach(self.links, replies)
         made, metrics = self.aggregate_train(server_round, [reply.message for reply in replies])
         if metrics is not None:
+            log(INFO, "\t└──> Aggregated MetricRecord: %s", metrics)
             result.train_metrics_clientapp[server_round] = metrics
         return arrays if made is None else made
 

@@ -14,6 +14,9 @@ from agewise.learn import Aggregator, Average, Updates, update_reports
 from agewise.policies import Policy
 from agewise.scheduling import Report
 
+#: No client has more samples than this: numbers up to it are exact in a float.
+_MOST_SAMPLES = 2.0**53
+
 
 class Combined(NamedTuple):
     """The model if it is made here and not by the inner strategy, reports, gradient diversity."""
@@ -45,6 +48,11 @@ class Combiner:
                     "the mean loss of the model that they were given, losses='...'"
                 )
         if aggregation is not None:
+            if isinstance(aggregation, str | type):
+                raise ValueError(
+                    "aggregation must be a rule such as agewise.learn.Memory(0.0), not "
+                    f"{aggregation!r}"
+                )
             inside.require_average(inner, "aggregation")
         self._inner, self._policy, self._losses = inner, policies[0], losses
         self._always = aggregation is not None
@@ -55,6 +63,11 @@ class Combiner:
         """The numbers of samples that replies name; those ``known`` where they name none."""
         key = inside.weight_key(self._inner)
         named = [metric(reply, key) for reply in replies]
+        for size in named:
+            if size is not None and not 0 <= size <= _MOST_SAMPLES:
+                raise FederationError(
+                    f"a client reports {size:g} as {key!r}, which must be its number of samples"
+                )
         sizes = [
             int(old) if new is None else max(round(new), 1)
             for new, old in zip(named, known, strict=True)
@@ -83,8 +96,7 @@ class Combiner:
         if not here and not self._reads - {"losses"}:
             return Combined(None, reports, None)
         start = flat(arrays)
-        records = [next(iter(reply.content.array_records.values())) for reply in replies]
-        models = stacked(records, start.size)
+        models = stacked([_only_record(reply) for reply in replies], start.size)
         reports |= update_reports(self._reads, start, models)
         if not here:
             return Combined(None, reports, None)
@@ -116,6 +128,15 @@ class Combiner:
                 f"reports {', '.join(have) or 'none'}"
             )
         return loss
+
+
+def _only_record(reply: Message) -> ArrayRecord:
+    records = list(reply.content.array_records.values())
+    if len(records) != 1:
+        raise FederationError(
+            f"a client sent {len(records)} records of arrays in the place of one model"
+        )
+    return records[0]
 
 
 def metric(reply: Message, name: str) -> float | None:
