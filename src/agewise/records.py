@@ -117,11 +117,11 @@ class RoundRecord(NamedTuple):
 
     What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
     UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
-    and ``bits`` that were sent, also by UEs whose update did not arrive, ``None`` in a live
-    federation, which does not count them. The batteries of the UEs ``emptied`` ran out in this
-    round. ``positions_m[ue, (x, y)]`` is where the UEs were, ``None`` where they stay at those of
-    `RunInfo`. ``need`` and ``offered_gain`` are those of an `Offer`, ``None`` in all rounds but
-    the one that has it.
+    and ``bits`` that were sent, also by UEs whose update did not arrive. A live federation has
+    seconds by the server's clock and ``None`` for the others, which it does not count. The
+    batteries of the UEs ``emptied`` ran out in this round. ``positions_m[ue, (x, y)]`` is where the
+    UEs were, ``None`` where they stay at those of `RunInfo`. ``need`` and ``offered_gain`` are
+    those of an `Offer`, ``None`` in all rounds but the one that has it.
     """
 
     t: int

@@ -156,6 +156,21 @@ def test_metrics_are_logged_as_flower_does(problem, caplog):
         assert words in said
 
 
+def test_the_history_has_the_seconds_of_rounds(problem, tmp_path):
+    """Those of Flower's result, also after a restart; what is in the shadow took no time."""
+
+    def start(rounds):
+        strategy = problem.scheduled("age-based", Slots(3), folder=tmp_path, shadow=["random"])
+        return strategy, problem.start(strategy, rounds)
+
+    start(2)
+    strategy, result = start(4)
+    said = [result.train_metrics_clientapp[r]["agewise-seconds"] for r in range(1, 5)]
+    assert strategy.history().numbers("seconds").tolist() == said
+    assert min(said) > 0
+    assert np.isnan(strategy.shadow_histories()[0].numbers("seconds")).all()
+
+
 def test_history_is_written_and_read(problem, tmp_path):
     strategy = problem.scheduled("age-based", Slots(3))
     problem.start(strategy, 4)

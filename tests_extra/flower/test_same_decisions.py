@@ -100,6 +100,23 @@ def test_what_was_seen_and_what_was_met_are_replayed(tmp_path):
         assert found.ages.tolist() == simulated.ages.tolist()
 
 
+def test_links_with_a_budget_and_a_payload_are_replayed(tmp_path):
+    """The time of a slot and the power in watts are written beside the trace, which has neither."""
+    scenario = Scenario.preset("physical-timed").with_(
+        **{"cell.ues": 12, "cell.subchannels": 5, "data.dataset": "synthetic", "run.rounds": ROUNDS}
+    )
+    problem = Problem(scenario, seed=2)
+    links = Modelled(scenario, seed=2)
+    strategy = problem.scheduled("age-based", links, aggregation=Average(), folder=tmp_path)
+    problem.start(strategy, ROUNDS)
+    simulated = simulate(scenario, "age-based", seed=2)
+    replayed = simulate(Scenario.load(tmp_path / "scenario.toml"), "age-based", seed=2)
+    assert strategy.history().ages.tolist() == simulated.ages.tolist() == replayed.ages.tolist()
+    assert replayed.accuracy.tolist() == simulated.accuracy.tolist()
+    assert replayed.numbers("seconds") == pytest.approx(simulated.numbers("seconds"))
+    assert replayed.energy_j == pytest.approx(simulated.energy_j)
+
+
 def test_uploads_after_the_modelled_deadline_are_lost():
     """Nobody fails: those who are late in the simulator's slots are late here."""
     problem = Problem(TIMED, seed=3)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.accounting import slot_s
 from agewise.experiment import Folder, Plan, Result
 from agewise.files import write_whole
 from agewise.flower.api import FederationError, log
 from agewise.flower.links import Links
 from agewise.policies import Policy
 from agewise.records import History, RoundRecord, RunInfo
-from agewise.scenario import Scenario
+from agewise.scenario import Scenario, SecondsTiming
 from agewise.simulation import recorded_offer
 from agewise.spectrum import Uplink
 from agewise.version import __version__
@@ -150,7 +151,7 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
         weight=None,
         optimum=None,
         optimum_bound=None,
-        seconds=None,
+        seconds=measured("seconds"),
         energy_j=None,
         uses=None,
         bits=None,
@@ -167,7 +168,11 @@ def live_scenario(links: Links, clients: int, rounds: int, trace: Path) -> Scena
     if base is None:
         values = _LEARNING | {"channel": channel, "cell": cell, "threshold": threshold}
         base = Scenario.read(values)
-    changes = {"run.rounds": rounds, "run.optimum": "never", "run.objective_every": 0}
+    changes: dict[str, Any] = {"run.rounds": rounds}
+    changes |= {"run.optimum": "never", "run.objective_every": 0}
+    if isinstance(base.timing, SecondsTiming):  # a trace says neither
+        watts = base.timing.transmit_power_w or links.power_budget
+        changes |= {"timing.slot_s": slot_s(base), "timing.transmit_power_w": watts}
     sections = {"channel": channel, "threshold": threshold}
     cells = {f"cell.{name}": value for name, value in cell.items()}
     return base.with_(**changes, **sections, **cells)
