@@ -18,7 +18,7 @@ INT32 = ir.IntType(32)
 
 
 class Vector(types.Type):
-    """``width`` numbers of a float type; ``ir`` is what LLVM calls it, ``align`` bytes a number."""
+    """``width`` numbers of a float type, of ``align`` bytes each; ``ir`` is its type in LLVM."""
 
     def __init__(self, number, width):
         super().__init__(name=f"{number}x{width}")
@@ -75,7 +75,7 @@ def call_on_lanes(builder, name, vectors):
 
 
 def spreading(vector):
-    """Make ``spread``."""
+    """Make ``spread(value)`` for this type of vector."""
 
     @intrinsic
     def spread(typing_context, value):  # noqa: ARG001
@@ -90,7 +90,7 @@ def spreading(vector):
 
 
 def loading(vector):
-    """Make ``load``."""
+    """Make ``load(array, index)`` for this type of vector."""
 
     @intrinsic
     def load(typing_context, array, index):  # noqa: ARG001
