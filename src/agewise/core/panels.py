@@ -79,7 +79,7 @@ def put(model, net):
 
 @inlined
 def _put_row(row, target, to, step):
-    """Numbers of all outputs: 16 for each panel, panels so many numbers apart."""
+    """Numbers of all outputs, 16 to a panel; panels are ``step`` numbers apart."""
     whole = row.size // LANES * LANES
     for k in range(0, whole, LANES):
         store(target, to, load(row, k))
