@@ -1,5 +1,6 @@
 """Rounds of a live federation: deadlines, late replies, restarts, shadows, the page."""
 
+import itertools
 import logging
 import time
 
@@ -95,6 +96,23 @@ def test_a_restarted_server_goes_on_as_an_undisturbed_one(problem, tmp_path, pol
             assert sorted(one.files) == sorted(other.files)
             for key in set(one.files) - {"seconds", "text"}:
                 assert one[key].tobytes() == other[key].tobytes(), key
+
+
+def test_a_restarted_server_waits_for_its_nodes(problem, tmp_path):
+    """They come back one by one; the first round again chooses from all of them."""
+
+    def started(folder, rounds, present):
+        inner = flower.FedAvg(fraction_evaluate=0.0, min_available_nodes=12)
+        strategy = problem.scheduled("age-based", Slots(3), inner=inner, folder=folder)
+        return problem.start(strategy, rounds, present)
+
+    back = itertools.count(1)
+    undisturbed = started(tmp_path / "whole", 3, problem.everyone)
+    started(tmp_path / "parts", 2, problem.everyone)
+    resumed = started(tmp_path / "parts", 3, lambda _: range(min(next(back), 12)))
+    one, other = (result.train_metrics_clientapp[3] for result in (undisturbed, resumed))
+    assert other["agewise-offered"] == 12
+    assert other["agewise-chosen"] == one["agewise-chosen"]
 
 
 def test_the_folder_is_reported_and_replayed(problem, tmp_path):

@@ -87,6 +87,7 @@ class Scheduled(Strategy):
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None
         self._silent, self._started_here = 0, False
+        self._assembling = True  # before the first round, also of a server that goes on
         self._why: str | None = None
 
     def summary(self) -> None:
@@ -135,8 +136,9 @@ class Scheduled(Strategy):
         self._close_round()
         self._finish_round()
         started = time.monotonic()
-        least = inside.least_available(self.inner) if self._federation.t == 0 else 1
+        least = inside.least_available(self.inner) if self._assembling else 1
         nodes = self._directory.wait_for(least, grid, self.pace)
+        self._assembling = False
         federation = self._federation
         rows = federation.rows(list(nodes))
         row_of = dict(zip(nodes.values(), rows.tolist(), strict=True))
