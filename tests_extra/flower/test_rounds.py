@@ -151,6 +151,18 @@ def test_ids_are_asked_once_where_keys_do_not_last(problem):
     assert sum(kind == "query.agewise" for _, kind, _ in grid.asked) == 12
 
 
+def test_a_node_that_does_not_say_who_it_is_holds_up_one_round(problem):
+    app = ClientApp()
+    app.train()(problem.train)
+    grid = InProcessGrid(identify(app), lambda _: range(12), lambda k, _: 60.0 * (k == 3))
+    pace = Pace(least_round_s=0.0, wait_s=0.3, poll_s=0.01)
+    strategy = problem.scheduled("age-based", Slots(3), pace=pace, clients=Clients(ask=True))
+    result = strategy.start(grid, problem.arrays, 4, timeout=5.0)
+    assert [number for _, kind, number in grid.asked if kind != "train"] == list(range(12))
+    rounds = result.train_metrics_clientapp
+    assert [rounds[r]["agewise-offered"] for r in range(1, 5)] == [11] * 4
+
+
 def test_a_model_keeps_its_shapes_and_types():
     """As a PyTorch module has them, with a counter that has no dimension."""
     model = {

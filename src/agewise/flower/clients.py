@@ -16,7 +16,7 @@ from agewise.flower.api import (
     MessageType,
     RecordDict,
 )
-from agewise.flower.grid import Pace
+from agewise.flower.grid import Pace, PromptGrid
 
 #: The action that a client answers with its id, and the record of the answer.
 _ACTION = "agewise"
@@ -76,7 +76,8 @@ class Directory:
     def connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
         """The nodes that are connected now, by the ids of their clients."""
         nodes = list(grid.get_nodes())
-        new = [node for node in nodes if node.node_id not in self._ids]
+        busy = grid.busy if isinstance(grid, PromptGrid) else frozenset()
+        new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
         if new:
             self._ids |= self._asked(grid, new, timeout_s) if self._clients.ask else _keyed(new)
         found: dict[str, int] = {}
