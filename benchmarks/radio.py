@@ -47,6 +47,7 @@ CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "vehicular, seen with a delay": ("vehicular", {}),
     "indoor-factory": ("indoor-factory", {}),
     "urban-macro, staying, with neighbours": ("urban-macro", {}),
+    "office, staying, seen in 4 bits": ("office", {}),
 }
 
 

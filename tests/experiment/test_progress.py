@@ -43,7 +43,7 @@ def test_lines_tell_runs_speed_and_time_left(capsys):
             counted.advance(100)
             time.sleep(0.1)
         lines = capsys.readouterr().err.splitlines()
-        assert lines[0] == f"0 of 4 runs, compiling, {left}"
+        assert lines[0] == f"0 of 4 runs, getting ready, {left}"
         told = r"1 of 4 runs, 100 of 400 rounds, [\d,]+ a second, about 1 s left"
         assert re.fullmatch(told, lines[-1])
 
@@ -92,7 +92,7 @@ def test_rounds_are_told_before_a_run_is_done(engine, capsys, tmp_path):
     assert len(seen) == (8 if engine == "inline" else 0)
     lines = capsys.readouterr().err.splitlines()
     if engine == "local":  # a process that is just started
-        assert lines[0].startswith("0 of 1 runs, compiling, about ")
+        assert lines[0].startswith("0 of 1 runs, getting ready, about ")
     assert any(line.startswith("0 of 1 runs, 5 of 8 rounds, ") for line in lines)
 
 

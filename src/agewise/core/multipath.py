@@ -2,7 +2,8 @@
 
 Each coefficient (of a tap, or of a subchannel) is complex normal with mean power 1. Its time
 correlation, where it has one, is that of scattered waves from all sides (Clarke 1968, Jakes
-1974): J0 of 2 pi times the way moved in wavelengths.
+1974): J0 of 2 pi times the way moved in wavelengths. ``parts`` are the real and the imaginary
+part of each coefficient, one after the other.
 """
 
 import math
@@ -53,11 +54,11 @@ def _turned(turns):
 
 @njit
 def _draw_waves(ue_key, waves):
-    """The waves of each coefficient of a UE; ``waves[coefficient]`` in columns.
+    """Fill ``waves[row, coefficient]``: the random phases of its waves, and where they come from.
 
-    They come from directions a sixteenth of a turn apart, turned together by a random part of that
-    (its cosine and sine are the last rows), with random phases of 16 bits in the other rows (Xiao,
-    Zheng, Beaulieu 2006).
+    The phases have 16 bits. The directions are a sixteenth of a turn apart, and all turned by a
+    random part of that, of which the last rows are the cosine and the sine (Xiao, Zheng, Beaulieu
+    2006).
     """
     count = waves.shape[1]
     for i in range(count):

@@ -68,7 +68,7 @@ class Progress:
     def speed(self) -> str:
         """Rounds done and rounds a second; before the first, what goes on."""
         if not self.rounds:
-            return "compiling"
+            return "getting ready"
         done = f"{self.rounds:,} of {self.all_rounds:,} rounds"
         pace = self._pace
         if pace is None:

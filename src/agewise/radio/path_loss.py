@@ -136,19 +136,10 @@ def _db(ratio: float) -> float:
 
 
 def _urban_macro(settings: scenario.UrbanMacro) -> StandardLoss:
-    carrier_db, height = 2.0 * _db(settings.carrier_ghz), _height_m(settings)
-    breakpoint_m = _breakpoint_m(settings)
-    turn_db = 0.9 * _db(breakpoint_m * breakpoint_m + height * height)
-    hidden = Slope(13.54 + carrier_db - 0.6 * (settings.ue_height_m - 1.5), 39.08)
+    carrier_db = 2.0 * _db(settings.carrier_ghz)
+    hidden_db = 13.54 + carrier_db - 0.6 * (settings.ue_height_m - 1.5)
     return StandardLoss(
-        loss=Loss(
-            height_m=height,
-            least_ground_m=10.0,
-            near=Slope(28.0 + carrier_db, 22.0),
-            far=Slope(28.0 + carrier_db - turn_db, 40.0),
-            breakpoint_m=breakpoint_m,
-            hidden=(hidden, hidden),
-        ),
+        loss=_urban(settings, Slope(28.0 + carrier_db, 22.0), Slope(hidden_db, 39.08)),
         chance=sight.urban(63.0),
         sight_decorrelation_m=50.0,
         sigma_db=BySight(4.0, 6.0, 7.0),
@@ -157,24 +148,29 @@ def _urban_macro(settings: scenario.UrbanMacro) -> StandardLoss:
 
 
 def _urban_micro(settings: scenario.UrbanMicro) -> StandardLoss:
-    carrier_db, height = 2.0 * _db(settings.carrier_ghz), _height_m(settings)
-    breakpoint_m = _breakpoint_m(settings)
-    turn_db = 0.95 * _db(breakpoint_m * breakpoint_m + height * height)
-    hidden_db = 22.4 + 2.13 * _db(settings.carrier_ghz) - 0.3 * (settings.ue_height_m - 1.5)
-    hidden = Slope(hidden_db, 35.3)
+    carrier_db = _db(settings.carrier_ghz)
+    hidden_db = 22.4 + 2.13 * carrier_db - 0.3 * (settings.ue_height_m - 1.5)
     return StandardLoss(
-        loss=Loss(
-            height_m=height,
-            least_ground_m=10.0,
-            near=Slope(32.4 + carrier_db, 21.0),
-            far=Slope(32.4 + carrier_db - turn_db, 40.0),
-            breakpoint_m=breakpoint_m,
-            hidden=(hidden, hidden),
-        ),
+        loss=_urban(settings, Slope(32.4 + 2.0 * carrier_db, 21.0), Slope(hidden_db, 35.3)),
         chance=sight.urban(36.0),
         sight_decorrelation_m=50.0,
         sigma_db=BySight(4.0, 7.82, 7.0),
         decorrelation_m=BySight(10.0, 13.0, 7.0),
+    )
+
+
+def _urban(settings: scenario.UrbanMacro | scenario.UrbanMicro, near: Slope, hidden: Slope) -> Loss:
+    """In sight the near slope up to the breakpoint, and from the loss there on 40 dB a decade."""
+    height, breakpoint_m = _height_m(settings), _breakpoint_m(settings)
+    squared_db = _db(breakpoint_m * breakpoint_m + height * height)
+    far_db = near.constant_db - (40.0 - near.per_decade_db) / 20.0 * squared_db
+    return Loss(
+        height_m=height,
+        least_ground_m=10.0,
+        near=near,
+        far=Slope(far_db, 40.0),
+        breakpoint_m=breakpoint_m,
+        hidden=(hidden, hidden),
     )
 
 
