@@ -156,3 +156,19 @@ def test_paired_gains_are_of_the_same_costs(result):
     expected = statistics.paired_difference(here, there)
     label = f"{point:.12g}"
     assert row[f"gain@{label}"] == pytest.approx(expected.difference, nan_ok=True)
+
+
+def test_narrow_tables_keep_their_numbers(result, monkeypatch):
+    """Names take less room before a number is cut off; large ones are written out."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = (
+        CliRunner()
+        .invoke(app, ["show", str(result.path), "--over", "uses", "--target", "0.3"])
+        .stdout
+    )
+    lines = [line.rstrip() for line in said.splitlines()]
+    rows = [line for line in lines if line.startswith((" max-pack", " age-based"))]
+    assert sum(line.endswith(" uses") for line in rows) == 2, "what a run spent"
+    assert sum(line.endswith(" of 3") for line in rows) == 2, "how many reached the target"
+    assert "e+" not in said
+    assert max(map(len, rows)) <= 80

@@ -685,8 +685,9 @@ def _narrow(table: Table) -> None:
 
 def _amount(value: float | None) -> str:
     """The number to four digits without powers of ten, or a dash if there is none."""
-    unknown = value is None or math.isnan(value)
-    return "-" if unknown else agewise.report.amounts.short_text(value, 4)
+    if value is None or math.isnan(value):
+        return "-"
+    return agewise.report.amounts.short_text(value, 4)
 
 
 def _number(value: float | None, form: str) -> str:
