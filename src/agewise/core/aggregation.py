@@ -14,9 +14,8 @@ from agewise.core.lanes import (
     plus_scaled,
     prefetch,
     spread,
-    store,
-    store_sums,
 )
+from agewise.core.vectors import store
 
 _ZERO = np.float32(0.0)
 
@@ -67,8 +66,8 @@ def combine(models, factors, whole, start, rest, average):
         store(average, i, mean)
         apart_sums = plus_scaled(apart_sums, 1.0, squared)
         together_sums = plus_products(together_sums, moved, moved)
-    store_sums(apart, 0, apart_sums)
-    store_sums(together, 0, together_sums)
+    store(apart, 0, apart_sums)
+    store(together, 0, together_sums)
     for i in range(last, size):
         mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
         for k in range(weights.size):
@@ -100,9 +99,9 @@ def compare_updates(models, start):
         for k in range(count):
             move = load(flat, k * size + i) - before
             at = k * LANES
-            store_sums(squares, at, plus_products(load_sums(squares, at), move, move))
-            store_sums(inner, at, plus_products(load_sums(inner, at), move, summed))
-        store_sums(together, 0, plus_products(load_sums(together, 0), summed, summed))
+            store(squares, at, plus_products(load_sums(squares, at), move, move))
+            store(inner, at, plus_products(load_sums(inner, at), move, summed))
+        store(together, 0, plus_products(load_sums(together, 0), summed, summed))
     for i in range(whole, size):
         summed = 0.0
         for k in range(count):
@@ -151,14 +150,14 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
                 new = load(flat, new_at + i) - load(start, i)
                 store(kept, old_at + i, new)
                 added = plus_scaled(load_sums(total, i), gain, new)
-                store_sums(total, i, plus_scaled(added, loss, old))
+                store(total, i, plus_scaled(added, loss, old))
                 store(moved, i - first, load(moved, i - first) + new)
                 own = plus_products(own, new, new)
                 product = plus_products(product, new, old)
                 length = plus_products(length, old, old)
-            store_sums(apart, 0, own)
-            store_sums(inner, sums, product)
-            store_sums(squares, sums, length)
+            store(apart, 0, own)
+            store(inner, sums, product)
+            store(squares, sums, length)
             for i in range(whole, end):
                 before, change = np.float64(kept[old_at + i]), flat[new_at + i] - start[i]
                 now = np.float64(change)
@@ -172,7 +171,7 @@ def remember(models, start, rows, updates, new_weights, old_weights, total):
         squared = load_sums(together, 0)
         for i in range(0, whole - first, LANES):
             squared = plus_products(squared, load(moved, i), load(moved, i))
-        store_sums(together, 0, squared)
+        store(together, 0, squared)
         for i in range(whole - first, end - first):
             together[0] += np.float64(moved[i]) * moved[i]
     shape = count, LANES
@@ -219,10 +218,10 @@ def add_updates(models, factors, start, total):
             summed = plus_scaled(summed, factors[k], move)
             apart_sums = plus_products(apart_sums, move, move)
             moved = moved + move
-        store_sums(total, i, summed)
+        store(total, i, summed)
         together_sums = plus_products(together_sums, moved, moved)
-    store_sums(apart, 0, apart_sums)
-    store_sums(together, 0, together_sums)
+    store(apart, 0, apart_sums)
+    store(together, 0, together_sums)
     for i in range(whole, size):
         moved = 0.0
         for k in range(count):

@@ -22,7 +22,6 @@ from agewise.core.vectors import (
     spreading,
     vector_at,
 )
-from agewise.core.vectors import store as store
 
 WIDTH = 8
 

@@ -19,7 +19,6 @@ from agewise.core.vectors import (
     pointer_to,
     spreading,
 )
-from agewise.core.vectors import store as store
 
 LANES = 16
 
@@ -31,7 +30,6 @@ _ZERO = ir.Constant(lanes_type.ir, [0.0] * LANES)
 spread = spreading(lanes_type)
 load = loading(lanes_type)
 load_sums = loading(_sums)
-store_sums = store
 
 
 @intrinsic

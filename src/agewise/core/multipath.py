@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from agewise.core.doubles import WIDTH, load, spread, spread_at, store, store_part, turned_round
+from agewise.core.doubles import WIDTH, load, spread, spread_at, store_part, turned_round
 from agewise.core.elementary import circle
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.normal import fill_normal
 from agewise.core.random import bits, fill_bits, subkey, unit
+from agewise.core.vectors import store
 
 #: Waves of which a time-correlated coefficient is the sum. Their phases are independent, so the
 #: mean of its squared power is 2 - 1 / WAVES where a normal one has 2.

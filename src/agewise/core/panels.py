@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from agewise.core.jit import inlined, njit
-from agewise.core.lanes import LANES, fused, load, spread, store
+from agewise.core.lanes import LANES, fused, load, spread
 from agewise.core.losses import stride_of
+from agewise.core.vectors import store
 
 _CACHE_LINE = 64
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
@@ -78,7 +79,7 @@ def put(model, net):
 
 @inlined
 def _put_row(row, target, to, step):
-    """Numbers of all outputs: 16 for each panel, panels so many numbers apart."""
+    """Numbers of all outputs, 16 to a panel; panels are ``step`` numbers apart."""
     whole = row.size // LANES * LANES
     for k in range(0, whole, LANES):
         store(target, to, load(row, k))

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from agewise.core.doubles import WIDTH, load, low_halves, magnitude, spread, spread_at, store
+from agewise.core.doubles import WIDTH, load, low_halves, magnitude, spread, spread_at
 from agewise.core.elementary import circle, exp, log
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.lanes import LANES
 from agewise.core.lanes import spread as spread_lanes
-from agewise.core.lanes import store as store_lanes
 from agewise.core.random import bits, subkey, unit
+from agewise.core.vectors import store
 
 _DB_PER_LOG = 10.0 / math.log(10.0)
 _LOG_PER_DB = math.log(10.0) / 10.0
@@ -160,7 +160,7 @@ def fill_estimate(x, y, waves, found):
             first = (x_first * across + y_first * up) + phase
             last = (x_last * across + y_last * up) + phase
             total = total + _rough_cosine(low_halves(first, last) * 2.0**-31)
-        store_lanes(found, i, total * scale)
+        store(found, i, total * scale)
 
 
 @kernel(nogil=True)
