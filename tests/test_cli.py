@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import agewise
 from agewise.cli import app, completion, main
@@ -661,6 +662,21 @@ def test_policies_name_says_all_about_one():
     assert "at most 1" in run.stdout
     assert "f_alpha(age)" in run.stdout
     assert json.loads(agewise_command("policies", "oort", "--json").stdout)["reads"] == ["losses"]
+
+
+def test_the_map_over_costs():
+    """It is planned on a scenario that knows them, and refuses what is about single runs."""
+    planned = CliRunner().invoke(app, ["reproduce", "--map", "--over", "joules", "--dry-run"])
+    assert planned.exit_code == 0
+    assert "runs/map-physical-timed" in planned.stdout
+    for options, said in (
+        (["--map", "--target", "0.5"], "--points or --target goes with the paper's figure: leave"),
+        (["--map", "--explain", "--over", "uses"], "--explain goes with the paper's figure"),
+        (["paper", "--map", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
+        (["paper", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
+    ):
+        refused = CliRunner().invoke(app, ["reproduce", *options])
+        assert said in str(refused.exception)
 
 
 def test_commands_and_studies_use_the_same_folders(monkeypatch):

@@ -3,8 +3,12 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import agewise
+from agewise.radio import make_channel
+from agewise.spectrum.reach import needs
 from tests import errata
 
 ROOT = Path(__file__).parent.parent
@@ -96,3 +100,33 @@ def test_targets_named_in_documents_exist():
         text = document.read_text(encoding="utf-8")
         named = re.findall(r"(?:^|`)make ([a-z-]+)", text, flags=re.MULTILINE)
         assert set(named) <= set(made), document.name
+
+
+def test_shares_of_the_presets_in_the_radio_page_are_measured():
+    """What the table says of 5 seeds and 5 rounds, to two points and 1.5 dB."""
+    text = (ROOT / "docs" / "radio.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \|[^|]*\|[^|]*\|(.*)\|$", text, re.MULTILINE)
+    assert len(rows) == 5
+    for preset, cells in rows:
+        *shares, snr = cells.split("|")
+        counts, snr_db = _needs_and_snr_db(agewise.Scenario.preset(preset))
+        found = [counts == 1, (counts > 1) & (counts < 4), counts > 3, counts == 0]
+        said = [float(share.strip(" %")) for share in shares]
+        assert said == pytest.approx([100 * each.mean() for each in found], abs=2.0), preset
+        median, low, high = map(float, re.findall(r"-?\d+", snr))
+        measured = np.percentile(snr_db, [10, 50, 90]).tolist()
+        assert [low, median, high] == pytest.approx(measured, abs=1.5), preset
+
+
+def _needs_and_snr_db(scenario):
+    """Of all UEs, rounds and seeds: subchannels needed as the access point sees it, mean SNR."""
+    rate = agewise.learn.rate_threshold(scenario) + scenario.threshold.margin
+    needed, snr_db = [], []
+    for seed in range(5):
+        channel = make_channel(scenario, agewise.Streams(seed))
+        for t in range(5):
+            uplink = agewise.Uplink(channel.block(t).seen, channel.power_budget, rate)
+            needed.append(needs(uplink, np.arange(channel.subchannel_count))[0])
+            gains = channel.places.at(t).mean_gains
+            snr_db.append(10 * np.log10(gains * channel.power_budget))
+    return np.concatenate(needed), np.concatenate(snr_db)

@@ -259,8 +259,9 @@ def test_traces_in_tables_of_the_wrong_kind(tmp_path, column, values, sentence):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("channel.link.edge_snr_db", 4000, "must be from -300.0 to 300.0"),
-        ("channel.path_loss.exponent", 1e6, "must be above 0 to 10"),
+        ("channel.link.edge_snr_db", 4000, "must be from -300 to 300; the nearest is 300"),
+        ("channel.path_loss.exponent", 1e6, "must be above 0 to 10; the nearest is 10"),
+        ("cell.subchannel_bandwidth_hz", 0, "must be from 0.001 to 1e+15; the nearest is 0.001"),
         ("channel.placement.radius_m", 1e300, "must be from 0.001 to"),
         ("cell.ues", 10**30, "must be from 1 to 2147483647"),
         ("threshold.rate", 1e9, "must be from 0 to 1000"),
@@ -275,6 +276,24 @@ def test_values_out_of_range_are_told_with_the_range(field, value, words):
         tiny(**{field: value})
     assert field in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_no_limit_is_offered_that_is_not_allowed_itself():
+    with pytest.raises(ScenarioError, match=r"share = 0: must be above 0 to 1$"):
+        tiny(**{"learn.compression": {"kind": "top-k", "share": 0}})
+
+
+def test_a_field_of_another_kind_is_told_with_that_kind():
+    with pytest.raises(ScenarioError, match=r"with kind = perfect; it is a field of kind = estim"):
+        tiny(**{"channel.knowledge.pilot_snr_db": 3})
+    both = r"with kind = none; it is a field of kind = rayleigh or rician$"
+    with pytest.raises(ScenarioError, match=both):
+        tiny(**{"channel.fading": {"kind": "none", "time": "independent"}})
+
+
+def test_a_kind_that_several_sections_have_is_told_once():
+    with pytest.raises(ScenarioError, match=r"frequency.kind = 'epb': did you mean epa\?$"):
+        tiny(**{"channel.fading.frequency": "epb"})
 
 
 def test_the_ends_of_the_ranges_do_not_overflow():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import agewise
 from agewise import Result, statistics
-from agewise.cli import app
+from agewise.cli import app, printing
 from agewise.engines import Inline
 from agewise.experiment.summary import cost_points
 from agewise.statistics import AXES, accuracy_at
@@ -156,3 +156,21 @@ def test_paired_gains_are_of_the_same_costs(result):
     expected = statistics.paired_difference(here, there)
     label = f"{point:.12g}"
     assert row[f"gain@{label}"] == pytest.approx(expected.difference, nan_ok=True)
+
+
+def test_names_take_less_room_before_a_number_is_cut_off(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    table = printing._table()
+    printing._columns(table, ["policy"], ["a run", "until then"])
+    table.add_row("age-based", 30 * "1", 30 * "2")
+    printing._show(table)
+    assert f"age-based  {30 * '1'}  {30 * '2'}" in capsys.readouterr().out
+
+
+def test_costs_to_a_target_are_written_out(result):
+    options = ["--over", "bits", "--target", "0.3"]
+    said = CliRunner().invoke(app, ["show", str(result.path), *options]).stdout
+    row = result.to_target(0.3, "bits").to_dicts()[0]
+    assert row["median"] >= 1e4, "which had been written with a power of ten"
+    assert f" {row['median']:,.0f} " in said
+    assert "e+" not in said

@@ -144,7 +144,7 @@ def test_shadowing_constants():
          'channel.link: inh gives path loss.*: set channel.link to kind = "budget"'),
         (street, {"channel.interference": {"kind": "cells", "inter_site_distance_m": 4000.0,
                                            "tiers": 1, "load": 0.5, "power_share": 0.1}},
-         "inter_site_distance_m = 4000: must be to 3169.9 with 1 tiers"),
+         "inter_site_distance_m = 4000: must be from 0.001 to 3169.9 with tiers = 1, because umi"),
         (office, {"channel.path_loss": {
             "kind": "inf", "carrier_ghz": 3.5, "hall": "sl", "access_point_height_m": 1.5,
             "ue_height_m": 1.5, "clutter_density": 0.6, "clutter_size_m": 2.0,

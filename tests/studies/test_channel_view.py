@@ -89,6 +89,17 @@ def test_a_street_has_sight_and_shadowing_in_its_map():
     assert np.median(np.abs(below - view.mean_snr_db)) < 3
 
 
+def test_the_map_of_a_hexagon_is_one():
+    placement = {"kind": "hexagon", "inter_site_distance_m": 200.0, "least_distance_m": 10.0}
+    view = view_channel(street(**{"channel.placement": placement, "run.rounds": 1}))
+    inside = np.isfinite(view.area.snr_db)
+    # Of the square around its corners a hexagon fills 3 sqrt(3) / 8; 161 squares to a side.
+    assert inside.mean() == pytest.approx(0.6495, abs=0.01)
+    middles = ((np.arange(161) + 0.5) / 161 * 2 - 1) * view.area.reach_m
+    sides = middles[inside.any(axis=0)]
+    assert np.abs(sides).max() == pytest.approx(100.0, abs=1.5), "two sides cross the x-axis"
+
+
 def test_gains_that_do_not_vary_have_no_correlation():
     view = view_channel(tiny(**{"channel.fading": "none"}))
     assert np.isnan(view.time_correlation).all()

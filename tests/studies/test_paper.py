@@ -144,3 +144,58 @@ def test_every_square_of_the_whole_map_is_a_scenario():
     assert [kind.kind for kind in kinds] == ["iid", "dirichlet", "shards", "shards"]
     assert kinds[1].concentration == 0.5
     assert [kind.classes_per_ue for kind in kinds[2:]] == [2, 1]
+
+
+def test_map_at_equal_costs(tmp_path, monkeypatch):
+    """Over joules a square has the mean gain up to what its cheapest run spent."""
+    monkeypatch.setattr(map_module, "THRESHOLDS", (2.0, 5.0))
+    monkeypatch.setattr(map_module, "LIKENESS", {"all alike": {"data.partition": "iid"}})
+    monkeypatch.setattr(map_module, "ALPHAS", (0.0, 1.0))
+    timed = tiny(
+        **{
+            "run.rounds": 4,
+            "cell.subchannel_bandwidth_hz": 180e3,
+            "threshold": {"kind": "payload", "payload_bits": 72_000, "deadline_s": 0.1},
+            "timing": {
+                "kind": "seconds", "downlink_s": 0.01, "transmit_power_w": 0.1,
+                "computing": {"kind": "log-normal", "median_s": 0.1, "sigma": 0.5, "power_w": 1.0},
+            },
+        }
+    )  # fmt: skip
+    drawn = agewise.reproduce_map(
+        timed, 3, tmp_path / "map", over="joules", engine="inline", quiet=True
+    )
+    for column, rate in enumerate((2.0, 5.0)):
+        variation = drawn.result.variations[column]
+        square = timed.with_(**variation)
+        assert agewise.learn.rate_threshold(square) == pytest.approx(rate, rel=1e-12)
+        packed, *aged = (
+            drawn.result.histories(policy, variation)
+            for policy in (MaxPack(), AgeBased(alpha=0.0), AgeBased(alpha=1.0))
+        )
+        runs = [run for each in (packed, *aged) for run in each.values()]
+        parts = min(run.numbers("joules").sum() for run in runs) * np.arange(1, 101) / 100
+        for layer, each in enumerate(aged):
+            gains = [
+                np.nanmean(_accuracies_by(each[seed], parts) - _accuracies_by(packed[seed], parts))
+                for seed in range(3)
+            ]
+            assert drawn.gains[layer, 0, column] == pytest.approx(np.mean(gains), abs=1e-12)
+    written = (drawn.result.path / "map.md").read_text(encoding="utf-8")
+    assert "mean over energy up to what the cheapest run of the square spent" in written
+    with pytest.raises(ValueError, match=r"there are no joules with timing.kind = none"):
+        agewise.reproduce_map(tiny(), 1, tmp_path / "other", over="joules")
+
+
+def _accuracies_by(run, joules):
+    """``[part]``: the accuracy of the last round that ended with at most this energy, by hand."""
+    ended = (np.cumsum(run.numbers("joules")) <= joules[:, None] * (1 + 1e-12)).sum(axis=1)
+    return np.concatenate(([np.nan], run.accuracy))[ended]
+
+
+def test_the_map_over_seconds_is_of_the_timed_preset():
+    timed = map_scenario("seconds")
+    assert timed == agewise.Scenario.preset("physical-timed").with_(**{"run.rounds": 40})
+    plan = map_module.map_plan(timed, 1)
+    rates = [agewise.learn.rate_threshold(timed.with_(**each)) for each in plan.variations[:4]]
+    assert rates == pytest.approx([1.0, 2.0, 4.0, 6.0], rel=1e-12)

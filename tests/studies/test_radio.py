@@ -47,3 +47,14 @@ def test_the_verdict_follows_the_tests():
     study = made([0.02, 0.02, 0.0, -0.03, 0.02, 0.02])
     assert abs(study.agreement()[0] - 1.0) < 1e-9
     assert study.agreement()[3] < 0.9
+
+
+def test_what_independent_subchannels_flatter_is_told_of_every_policy():
+    study = made([0.02] * 6)
+    correlated = study.scores["correlated subchannels"]
+    correlated["max-pack"] = correlated["max-pack"] - 0.004
+    text = radio_markdown(study)
+    (said,) = [line for line in text.splitlines() if line.startswith("What independent")]
+    assert "max-pack -0.4 (p < 0.001)" in said
+    assert "round-robin +0.0 (p = 1.000)" in said
+    assert study.correlated()["max-pack"].difference < -0.0039

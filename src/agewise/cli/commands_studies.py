@@ -31,6 +31,7 @@ from agewise.cli.options import (
     Workers,
     default_out,
     out_folder,
+    require_axis,
     say_forecast,
     scenario_of,
     shown_of,
@@ -81,11 +82,14 @@ def reproduce_command(
 
     Example: agewise reproduce --seeds 5
     """
-    shown = shown_of(over, points, target)
-    base = agewise.studies.map_scenario() if whole_map else agewise.studies.usual_scenario(over)
+    shown, usual = shown_of(over, points, target), agewise.studies.usual_scenario(over)
+    if whole_map and (explain or shown != printing.Shown(over)):
+        option = "--explain" if explain else "--points or --target"
+        raise ValueError(f"{option} goes with the paper's figure: leave out --map")
+    base = agewise.studies.map_scenario(over) if whole_map else usual
     scenario = scenario_of(source or base, with_rounds(changes, rounds))
+    require_axis(over, scenario)
     kind = "map" if whole_map else "reproduce"
-    usual = base if isinstance(base, str) else "paper"
     folder = out or (
         Path(f"runs/{kind}-{usual}")
         if scenario == scenario_of(base, None)
@@ -96,13 +100,11 @@ def reproduce_command(
         say_forecast({folder: plan}, folder, engine, workers)
         return
     if whole_map:
-        if explain or shown != printing.Shown():
-            option = "--explain" if explain else "--over, --points or --target"
-            raise ValueError(f"{option} goes with the paper's figure: leave out --map")
         gains = agewise.reproduce_map(
             scenario,
             seeds,
             folder,
+            over=over,
             engine=engine,
             workers=workers,
             address=address,

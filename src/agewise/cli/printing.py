@@ -206,6 +206,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
                 "not_shown": not_shown,
                 "losses": losses,
                 "family": study.family,
+                "over": agewise.statistics.axis_of(study.over).name,
                 "figures": figures,
             }
         )
@@ -218,6 +219,7 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
             entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
             table.add_row(likeness, *entries)
         _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
+    say(f"Gains are the {study.measured}.")
     say(
         f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level; "
         f"{text.STARS_NOTE})."
@@ -506,12 +508,13 @@ def _print_target(result: "agewise.Result", target: float, axis: "agewise.statis
         if setting != before:
             table.add_row(f"{setting}:")
             before = setting
-        limits = [_number(row[name], ".4g") for name in ("low", "high")]
+        amounts = ("median", "low", "high", "restricted_mean", "horizon")
+        median, low, high, mean, horizon = (_amount(row[name]) for name in amounts)
         table.add_row(
             names[row["policy"]],
-            _number(row["median"], ".4g"),
-            "-" if limits == ["-", "-"] else " to ".join(limits),
-            f"{row['restricted_mean']:.4g} of {row['horizon']:.4g}",
+            median,
+            "-" if low == high == "-" else f"{low} to {high}",
+            f"{mean} of {horizon}",
             f"{row['reached']} of {row['seeds']}",
         )
     percent = agewise.report.text.percent_text(target)
@@ -664,7 +667,27 @@ def _show(table: Table, title: str = "") -> None:
         # Not the table's own, which is broken to the width of the table.
         lines = [textwrap.fill(line, Console().width) for line in title.split("\n")]
         typer.secho(visible("\n".join(lines), lines=True), bold=True)
-    Console(highlight=False, markup=False).print(table)
+    console = Console(highlight=False, markup=False)
+    endless = console.options.update(width=10_000)
+    if console.measure(table, options=endless).maximum > console.width:
+        _narrow(table)
+    console.print(table)
+
+
+def _narrow(table: Table) -> None:
+    """Words take no more room than they need, before numbers would be cut off."""
+    for column in table.columns:
+        if not column.no_wrap:
+            cells = (str(column.header), *map(str, column.cells))
+            longest = max(len(line) for cell in cells for line in cell.split("\n"))
+            column.min_width = min(_NAME_WIDTH, longest)
+
+
+def _amount(value: float | None) -> str:
+    """The number to four digits without powers of ten, or a dash if there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    return agewise.report.amounts.short_text(value, 4)
 
 
 def _number(value: float | None, form: str) -> str:

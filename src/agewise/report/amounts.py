@@ -24,7 +24,7 @@ def amount_text(amount: float, axis: Axis, digits: int = 6) -> str:
     ('12,000 uses', '1.2 Mbit')
     """
     factor, unit = _unit(amount, axis)
-    return f"{_short(amount / factor, digits)} {unit}"
+    return f"{short_text(amount / factor, digits)} {unit}"
 
 
 def reached_by_half(taken: TimeToTarget) -> bool:
@@ -51,9 +51,9 @@ def median_text(taken: TimeToTarget, axis: Axis) -> tuple[str, str]:
     factor, unit = _unit(taken.median, axis)
     limits = ""
     if not math.isnan(taken.low):
-        high = "more" if math.isnan(taken.high) else _short(taken.high / factor, 3)
-        limits = f"[{_short(taken.low / factor, 3)}, {high}]"
-    return f"{_short(taken.median / factor, 3)} {unit}", limits
+        high = "more" if math.isnan(taken.high) else short_text(taken.high / factor, 3)
+        limits = f"[{short_text(taken.low / factor, 3)}, {high}]"
+    return f"{short_text(taken.median / factor, 3)} {unit}", limits
 
 
 def _unit(amount: float, axis: Axis) -> tuple[float, str]:
@@ -63,7 +63,12 @@ def _unit(amount: float, axis: Axis) -> tuple[float, str]:
     return next(each[1:] for each in _UNITS[axis.unit] if amount >= each[0])
 
 
-def _short(number: float, digits: int) -> str:
+def short_text(number: float, digits: int) -> str:
+    """A number rounded to this many digits, written out.
+
+    >>> short_text(1234567.0, 4), short_text(0.0223456, 4)
+    ('1,235,000', '0.02235')
+    """
     return f"{float(f'{number:.{digits}g}'):,.12g}"
 
 

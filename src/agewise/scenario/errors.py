@@ -45,7 +45,7 @@ class ScenarioError(ValueError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint at the names that there are."""
-    names = list(known)
+    names = list(dict.fromkeys(known))
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     if near:
         return f"did you mean {' or '.join(near)}?"
@@ -120,7 +120,7 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     if mistake["type"] == "extra_forbidden":
         fields = {field for section in sections for field in section.model_fields}
         kind = kind_of(sections[0]) if len(sections) == 1 else None
-        known = nearest(steps[-1], sorted(fields - {"kind"}))
+        known = _kind_with(name, scenario) or nearest(steps[-1], sorted(fields - {"kind"}))
         return f"there is no {name}{f' with kind = {kind}' if kind else ''}; {known}"
     if mistake["type"] == "missing":
         return f"{name} is missing"
@@ -134,20 +134,40 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     if mistake["type"] == "value_error":
         return f"{name}: {text}" if name else text
     if mistake["type"] in _BOUNDS:
-        text = _range(sections, steps[-1]) or text
+        text = _range(sections, steps[-1], mistake["type"]) or text
     return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
 
 
-def _range(sections: Sequence[type[Section]], key: str) -> str:
-    """Between which numbers a field must be, by the limits that pydantic keeps of it."""
+def _kind_with(name: str, scenario: type[Section]) -> str:
+    """A hint at the kinds of a section that have this field, if others than the given one do."""
+    path, _, key = name.rpartition(".")
+    sections = require_known(path, scenario) if path else []
+    kinds = dict.fromkeys(kind_of(section) for section in sections if key in section.model_fields)
+    return f"it is a field of kind = {' or '.join(filter(None, kinds))}" if any(kinds) else ""
+
+
+def _range(sections: Sequence[type[Section]], key: str, broken: str) -> str:
+    """Between which numbers a field must be, and the one of these limits that is the nearest.
+
+    They are those that pydantic keeps of the field; ``broken`` is its word for the one not kept.
+    """
     rules = [rule for section in sections for rule in section.model_fields[key].metadata]
-    words = [
-        f"{word} {getattr(rule, limit)}"
-        for limit, word in (("gt", "above"), ("ge", "from"), ("lt", "below"), ("le", "to"))
+    limits = {
+        limit: getattr(rule, limit)
+        for limit in ("gt", "ge", "lt", "le")
         for rule in rules
         if hasattr(rule, limit)
-    ]
-    return f"must be {' '.join(words)}" if words else ""
+    }
+    if not limits:
+        return ""
+    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
+    text = " ".join(f"{words[limit]} {_limit_text(value)}" for limit, value in limits.items())
+    end = {"greater_than_equal": "ge", "less_than_equal": "le"}.get(broken, "")
+    return f"must be {text}{f'; the nearest is {_limit_text(limits[end])}' if end else ''}"
+
+
+def _limit_text(limit: float) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
 def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:

@@ -53,8 +53,8 @@ def _require_range(channel: ModelledChannel) -> None:
         largest = most_m / (neighbours.reach_m / neighbours.inter_site_distance_m)
         raise ValueError(
             f"channel.interference.inter_site_distance_m = {neighbours.inter_site_distance_m:g}: "
-            f"must be to {largest:.5g} with {neighbours.tiers} tiers, for {loss.kind} holds to "
-            f"{most_m:g} m"
+            f"must be from 0.001 to {largest:.5g} with tiers = {neighbours.tiers}, because "
+            f"{loss.kind} holds to {most_m:g} m; the nearest is {largest:.5g}"
         )
 
 

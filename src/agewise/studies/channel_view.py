@@ -12,6 +12,7 @@ from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.radio import Block, Channel, ModelledChannel, RecordedChannel, make_channel, open_gains
 from agewise.radio.channel import make_surroundings
+from agewise.radio.placement import make_placement
 from agewise.random import Streams
 from agewise.scenario import ModelledChannel as ModelledSection
 from agewise.scenario import Scenario, require_scenario
@@ -30,7 +31,7 @@ class Area:
     """The cell seen from above: squares of a grid ``[y, x]`` from -reach to reach.
 
     ``snr_db`` is the mean SNR of a UE outdoors there with all power on one subchannel, NaN out of
-    reach; ``line_of_sight`` is ``None`` where the path loss knows none.
+    the cell; ``line_of_sight`` is ``None`` where the path loss knows none.
     """
 
     reach_m: float
@@ -219,7 +220,9 @@ def _area(scenario: Scenario, streams: Streams) -> Area | None:
     x, y = np.meshgrid(middles, middles)
     gains, seen = surroundings.mean_gains(np.column_stack([x.ravel(), y.ravel()]))
     snr_db = decibels(gains * surroundings.scale.power_budget).reshape(x.shape)
-    inside = x * x + y * y <= reach_m * reach_m
+    apothem_m = make_placement(settings.placement).area.apothem_m  # infinite but of a hexagon
+    inside = np.maximum(np.abs(x), 0.5 * np.abs(x) + math.sqrt(0.75) * np.abs(y)) <= apothem_m
+    inside &= x * x + y * y <= reach_m * reach_m
     return Area(
         reach_m=reach_m,
         snr_db=np.where(inside, snr_db, np.nan),

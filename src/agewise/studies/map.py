@@ -8,16 +8,16 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import statistics
+from agewise import learn, statistics
 from agewise.experiment import Plan, Result, StudyOptions, execute_study
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
-from agewise.report.numbers import count_squares
+from agewise.report.numbers import accuracies, count_squares, grid, mean_gain
 from agewise.report.text import STARS_NOTE, family_text, points_text, squares_text, stars
-from agewise.scenario import Scenario
-from agewise.scheduling import Policy
+from agewise.scenario import RateThreshold, Scenario, require_scenario
+from agewise.statistics import Axis, Paired, axis_of
 from agewise.studies.documents import markdown_table, write_part
-from agewise.studies.paper import POLICIES
+from agewise.studies.paper import POLICIES, usual_scenario
 
 THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
 LIKENESS: dict[str, dict[str, Any]] = {
@@ -35,8 +35,9 @@ MAX_PACK = MaxPack()
 class MapResult:
     """``gains[alpha, likeness, threshold]`` in accuracy over max-pack, with their p-values.
 
-    The gain is the mean over the rounds of a run; ``p_values``, of the same shape, are corrected
-    (Holm) over all squares of the map; ``pairs`` is the number of seeds.
+    The gain is the mean over the rounds of a run, or ``over`` another axis up to what the cheapest
+    run of the square spent; ``p_values``, of the same shape, are corrected (Holm) over all squares
+    of the map; ``pairs`` is the number of seeds.
     """
 
     result: Result
@@ -47,6 +48,12 @@ class MapResult:
     thresholds: tuple[float, ...]
     figures: list[Path]
     pairs: int
+    over: str | Axis = "rounds"
+
+    @property
+    def measured(self) -> str:
+        """What a gain is the mean over."""
+        return _measured(axis_of(self.over))
 
     @property
     def family(self) -> str:
@@ -59,20 +66,29 @@ class MapResult:
         return count_squares(self.gains, self.p_values, self.pairs)
 
 
-def map_scenario() -> Scenario:
-    """What the map is made of by default: the preset ``paper`` with 40 rounds."""
-    return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})
+def map_scenario(over: str | Axis = "rounds") -> Scenario:
+    """What the map is made of by default: the preset of `usual_scenario` with 40 rounds."""
+    return Scenario.preset(usual_scenario(over)).with_(**{"run.rounds": ROUNDS})
 
 
 def map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
     """The runs behind the map: max-pack and every alpha in every square."""
     variations = [
-        {"threshold.rate": threshold, **likeness}
+        {**_threshold(scenario, rate), **likeness}
         for likeness in LIKENESS.values()
-        for threshold in THRESHOLDS
+        for rate in THRESHOLDS
     ]
     age_based = [AgeBased(alpha=alpha) for alpha in ALPHAS]
     return Plan.of(scenario, [MAX_PACK, *age_based], seeds, variations, baseline=MAX_PACK)
+
+
+def _threshold(scenario: Scenario, rate: float) -> dict[str, float]:
+    """What gives this rate threshold: the rate itself, or the deadline that it follows from."""
+    threshold = scenario.threshold
+    if isinstance(threshold, RateThreshold):
+        return {"threshold.rate": rate}
+    longer = learn.rate_threshold(scenario) / rate
+    return {"threshold.deadline_s": threshold.deadline_s * longer}
 
 
 def reproduction_plan(
@@ -88,30 +104,30 @@ def reproduce_map(
     scenario: Scenario | None = None,
     seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/map-paper",
+    *,
+    over: str | Axis = "rounds",
     **options: Unpack[StudyOptions],
 ) -> MapResult:
     """Sweep threshold, likeness and alpha, and draw the gain of age-based over max-pack.
 
-    The scenario is that of `map_scenario` by default; the other options are those of
+    The scenario is that of `map_scenario` by default. ``over`` seconds, joules, uses or bits the
+    gains are at equal costs, where the scenario has them. The other options are those of
     `agewise.compare`, but the first run that fails always ends it.
     """
-    plan = map_plan(map_scenario() if scenario is None else scenario, seeds)
-    variations, age_based = plan.variations, plan.policies[1:]
+    axis = axis_of(over)
+    scenario = map_scenario(axis) if scenario is None else scenario
+    require_scenario(scenario)
+    axis.require(scenario.resolved())
+    plan = map_plan(scenario, seeds)
     result = execute_study(plan, out, options)
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
-    paired = [
-        statistics.paired_difference(
-            _mean_accuracy(result, plan, policy, variation),
-            _mean_accuracy(result, plan, MAX_PACK, variation),
-        )
-        for policy in age_based
-        for variation in variations
-    ]
+    squares = [_square(result, plan, variation, axis) for variation in plan.variations]
+    paired = [square[layer] for layer in range(len(ALPHAS)) for square in squares]
     gains = np.array([one.difference for one in paired]).reshape(shape)
     p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
-    figures = _draw(result.path, gains, p_values)
+    figures = _draw(result.path, gains, p_values, axis)
     made = MapResult(
-        result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds)
+        result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds), over
     )
     write_part(result.path, "map.md", map_markdown(made))
     return made
@@ -121,7 +137,7 @@ def map_markdown(study: MapResult) -> str:
     """The map as a part of docs/results.md."""
     counted = squares_text("age-based", study.counts(), "squares", study.pairs)
     text = (
-        "What age-based scheduling gains over max-pack in accuracy (mean over the rounds, "
+        f"What age-based scheduling gains over max-pack in accuracy ({study.measured}, "
         f"percentage points, {study.pairs} seeds), by rate threshold, data of a UE and alpha: "
         f"{counted}. {study.family} {STARS_NOTE}.\n"
     )
@@ -136,15 +152,31 @@ def map_markdown(study: MapResult) -> str:
     return "\n".join(parts)
 
 
-def _mean_accuracy(
-    result: Result, plan: Plan, policy: Policy, variation: Mapping[str, Any]
-) -> NDArray[np.float64]:
-    """``[seed]`` of the plan: the mean over the rounds in which the accuracy was measured."""
-    histories = result.histories(policy, variation)
-    return np.array([np.nanmean(histories[seed].accuracy) for seed in plan.seeds])
+def _square(result: Result, plan: Plan, variation: Mapping[str, Any], axis: Axis) -> list[Paired]:
+    """The gain of every alpha over max-pack on the seeds of the plan."""
+    runs = []
+    for policy in (MAX_PACK, *plan.policies[1:]):
+        histories = result.histories(policy, variation)
+        runs.append({seed: histories[seed] for seed in plan.seeds})
+    if axis.column is None:  # over the rounds in which the accuracy was measured
+        packed, *aged = (
+            np.array([np.nanmean(run.accuracy) for run in each.values()]) for each in runs
+        )
+        return [statistics.paired_difference(each, packed) for each in aged]
+    points = grid([run for each in runs for run in each.values()], axis)
+    packed, *aged = (accuracies(each, axis, points) for each in runs)
+    return [mean_gain(each, packed) for each in aged]
 
 
-def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64]) -> list[Path]:
+def _measured(axis: Axis) -> str:
+    if axis.column is None:
+        return "mean over the rounds"
+    return f"mean over {axis.what} up to what the cheapest run of the square spent"
+
+
+def _draw(
+    path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64], over: Axis
+) -> list[Path]:
     columns, rows = [f"{threshold:g}" for threshold in THRESHOLDS], list(LIKENESS)
     limit = max(0.01, float(np.nanmax(np.abs(gains))))
     files = [path / f"map.{kind}" for kind in ("png", "pdf")]
@@ -156,7 +188,7 @@ def _draw(path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64])
             axis.set_title(rf"$\alpha$ = {ALPHAS[layer]:g}", fontsize=8)
             axis.set_xlabel(r"rate threshold $R_s$ (bit)")
         axes[0].set_ylabel("data of a UE")
-        title = "accuracy of age-based over max-pack, points (mean over rounds)"
+        title = f"accuracy of age-based over max-pack, points ({_measured(over)})"
         figure.suptitle(title, fontsize=8)
         for file in files:
             save(figure, file)
