@@ -238,6 +238,24 @@ def test_a_link_budget_knows_the_watts():
     assert max(power_w) == pytest.approx(0.01)  # 10 dBm
 
 
+@pytest.mark.parametrize(
+    "preset", ["urban-micro", "urban-macro", "indoor-factory", "office", "vehicular"]
+)
+def test_presets_of_cells_count_times_and_energy_and_learn_the_same_without(preset):
+    """Three rounds. An upload takes at most a slot, and UEs pay for computing and radio."""
+    cell = agewise.Scenario.preset(preset).with_(**{"run.rounds": 3})
+    counted, plain = (
+        simulate(cell, "age-based", 1),
+        simulate(cell.with_(timing="none"), "age-based", 1),
+    )
+    np.testing.assert_array_equal(counted.ages, plain.ages)
+    np.testing.assert_array_equal(counted.accuracy, plain.accuracy)
+    seconds, joules = counted.numbers("seconds"), counted.numbers("joules")
+    slowest = cell.threshold.deadline_s + 0.01 + 50 * 2e4 / 1e9 * 3  # a device of a third the speed
+    assert ((seconds > 0.011) & (seconds < slowest)).all()
+    assert (joules > 50 * 2e4 * 1e-28 * 1e18 * 0.25).all()  # one UE of half the speed
+
+
 def test_cycles_with_a_spread():
     """Slower processors take longer and less energy: T f and E / f^2 are the same for all."""
     timing = SECONDS | {"computing": CYCLES | {"frequency_sigma": 0.5}}

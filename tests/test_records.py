@@ -36,6 +36,12 @@ def test_parquet_there_and_back(history, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.parquet", "run.parquet"]
 
 
+def test_a_history_says_in_a_line_what_it_is(history):
+    accuracy = f"accuracy {history.accuracy[-1]:.1%}"
+    assert repr(history) == f"<History max-pack(ties=random), seed 1: 4 rounds, 12 UEs, {accuracy}>"
+    assert repr(history.info).startswith("<RunInfo max-pack(ties=random), seed 1, Agewise ")
+
+
 def test_pandas(history):
     table = history.to_pandas()
     assert table["round"].tolist() == [0, 1, 2, 3]

@@ -171,7 +171,7 @@ class Offer:
     gain: NDArray[np.float32] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunInfo:
     """What a run follows from, and what stays the same in all its rounds.
 
@@ -190,13 +190,16 @@ class RunInfo:
     class_names: tuple[str, ...]
     sources: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        return f"<RunInfo {self.policy}, seed {self.seed}, Agewise {self.version}>"
+
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
         return int(self.scenario["cell"]["ues"])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
@@ -210,6 +213,12 @@ class History:
 
     def __len__(self) -> int:
         return self.frame.height
+
+    def __repr__(self) -> str:
+        run = f"{self.info.policy}, seed {self.info.seed}"
+        measured = self.frame["accuracy"].drop_nulls()
+        end = f", accuracy {measured[-1]:.1%}" if len(measured) else ""
+        return f"<History {run}: {len(self):,} rounds, {self.info.ue_count:,} UEs{end}>"
 
     @property
     def accuracy(self) -> NDArray[np.float64]:

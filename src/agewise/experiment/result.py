@@ -62,7 +62,7 @@ class FailedRun:
         return f"{run_text(self.variation, self.policy, self.seed)}: {self.reason}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """All finished runs of a folder.
 
@@ -80,6 +80,10 @@ class Result:
     entries: list[Entry]
     damaged: list[str]
     failed: list[FailedRun]
+
+    def __repr__(self) -> str:
+        policies = ", ".join(map(str, self.policies))
+        return f"<Result {self.path}: {policies}; {len(self.entries):,} of {self.expected:,} runs>"
 
     @classmethod
     def open(cls, path: Path | str, baseline: Policy | PolicyKey | str | None = None) -> "Result":

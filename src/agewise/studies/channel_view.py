@@ -39,7 +39,7 @@ class Area:
     line_of_sight: NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChannelView:
     """What was measured in the first ``rounds`` blocks of a channel.
 
@@ -66,6 +66,11 @@ class ChannelView:
     positions_m: _Floats | None
     line_of_sight: NDArray[np.bool_] | None
     area: Area | None
+
+    def __repr__(self) -> str:
+        size = f"{self.ue_count:,} UEs, {self.subchannel_count:,} subchannels"
+        median = f"{np.median(self.mean_snr_db):.1f} dB"
+        return f"<ChannelView {size}: mean SNR {median} in the median of the UEs>"
 
     @property
     def ue_count(self) -> int:
