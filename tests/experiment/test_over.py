@@ -163,8 +163,12 @@ def test_names_take_less_room_before_a_number_is_cut_off(monkeypatch, capsys):
     table = printing._table()
     printing._columns(table, ["policy"], ["a run", "until then"])
     table.add_row("age-based", 30 * "1", 30 * "2")
+    table.add_row("variance over draws", 30 * "3", 30 * "4")
     printing._show(table)
-    assert f"age-based  {30 * '1'}  {30 * '2'}" in capsys.readouterr().out
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["age-based", 30 * "1", 30 * "2"] in shown
+    assert ["variance", "over", 30 * "3", 30 * "4"] in shown
+    assert ["draws"] in shown
 
 
 def test_costs_to_a_target_are_written_out(result):

@@ -173,7 +173,7 @@ def print_explanation(explanation: "Explanation") -> None:
         table.add_row(row["label"], *entries)
     _show(
         table,
-        "What goes with the gain: both policies' sets on the same models, their difference, and\n"
+        "What goes with the gain: both policies' sets on the same models, their difference, and "
         "points of gain per standard deviation of it, alone and in a regression on all (95%)",
     )
     for sentence in explanation.sentences:
@@ -675,11 +675,11 @@ def _show(table: Table, title: str = "") -> None:
 
 
 def _narrow(table: Table) -> None:
-    """Words take no more room than they need, before numbers would be cut off."""
+    """Names may break between words, before numbers would be cut off."""
     for column in table.columns:
         if not column.no_wrap:
             cells = (str(column.header), *map(str, column.cells))
-            longest = max(len(line) for cell in cells for line in cell.split("\n"))
+            longest = max((len(word) for cell in cells for word in cell.split()), default=0)
             column.min_width = min(_NAME_WIDTH, longest)
 
 
