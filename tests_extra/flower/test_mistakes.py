@@ -191,6 +191,18 @@ def test_a_state_of_another_federation(problem, caplog, tmp_path):
         stops(problem, problem.scheduled(**given), caplog, message)
 
 
+def test_a_state_over_the_links_of_another_scenario_or_seed(problem, caplog, tmp_path):
+    def federation(links):
+        return problem.scheduled("age-based", links, folder=tmp_path)
+
+    problem.start(federation(Modelled(problem.scenario, seed=3)), 1)
+    harder = problem.scenario.with_(**{"threshold.rate": 5.0})
+    for links in (Modelled(harder, seed=3), Modelled(problem.scenario, seed=4)):
+        caplog.clear()
+        stops(problem, federation(links), caplog, r"another federation \(links is Modelled with 5 ")
+    problem.start(federation(Modelled(problem.scenario, seed=3)), 2)
+
+
 def test_a_round_that_is_missing_beside_its_state(problem, caplog, tmp_path):
     problem.start(problem.scheduled("age-based", Slots(3), folder=tmp_path), 2)
     (tmp_path / "rounds" / "000001.npz").write_bytes(b"PK")

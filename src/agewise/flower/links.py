@@ -25,7 +25,7 @@ from agewise.checks import real_number, whole_number
 from agewise.flower.api import FederationError
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
-from agewise.scenario import Scenario, require_scenario
+from agewise.scenario import Scenario, require_scenario, short_hash
 
 #: R and P where only their product with the gains means something.
 RATE, POWER = 1.0, 1.0
@@ -99,6 +99,10 @@ class Links(ABC):
     def scenario(self) -> Scenario | None:
         """The scenario that the links are a part of, where there is one."""
         return None
+
+    def __str__(self) -> str:
+        """What a saved state is known by to be of such links."""
+        return f"{type(self).__name__} with {self.subchannels} subchannels"
 
     def close(self) -> None:  # noqa: B027
         """Let go of what was opened."""
@@ -275,6 +279,9 @@ class Modelled(Links):
     def scenario(self) -> Scenario:
         """The scenario that was given."""
         return self.model
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, scenario {short_hash(self.model)}, seed {self.seed}"
 
     def _require(self, count: int) -> None:
         if count > self._channel.ue_count:

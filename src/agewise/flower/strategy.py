@@ -334,7 +334,7 @@ class Scheduled(Strategy):
         """By what a state is known to be of this federation: also the model that it began with."""
         return {
             "policies": [str(policy) for policy in self._federation.policies],
-            "links": f"{type(self.links).__name__} with {self.links.subchannels} subchannels",
+            "links": str(self.links),
             "seed": self.seed,
             "inner": [type(each).__name__ for each in inside.chain(self.inner)],
             "aggregation": str(self.aggregation),
