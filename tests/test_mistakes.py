@@ -337,6 +337,19 @@ def test_long_values_are_shortened():
     assert len(str(caught.value)) < 300
 
 
+def test_a_key_with_dots_is_told_with_its_file(tmp_path):
+    file = tmp_path / "my.toml"
+    file.write_text(tiny().to_toml().replace("[cell]", '[cell]\n"gains[1].csv" = 1', 1))
+    with pytest.raises(ScenarioError, match=r"my\.toml: there is no cell\.gains\[1\]\.csv"):
+        Scenario.load(file)
+
+
+def test_long_names_are_shortened():
+    with pytest.raises(ScenarioError, match=r"^there is no c+\.\.\.; ") as caught:
+        tiny(**{2000 * "c": 1})
+    assert len(str(caught.value)) < 300
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

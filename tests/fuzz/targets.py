@@ -333,9 +333,10 @@ def parquet_bytes(table):
 def mutate_table(table, rng):
     """One change of a data frame: a column's values, type, name or length."""
     try:
-        return _mutated_table(table, rng)
+        changed = _mutated_table(table, rng)
     except (pl.exceptions.PolarsError, IndexError, OverflowError, TypeError, ValueError):
         return table  # Polars cannot make such a one
+    return table if pl.Object in changed.dtypes else changed  # nor write such a one
 
 
 def _mutated_table(table, rng):

@@ -9,6 +9,9 @@ from pydantic import ValidationError
 
 from agewise.scenario.section import Options, Section, kind_of, sections_of
 
+#: Characters of a name in an error; no field has as many.
+_LONGEST = 100
+
 #: Fields of the first edition, and what they are called now.
 RENAMED = {
     "cell.radius_m": "channel.placement.radius_m",
@@ -63,7 +66,7 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
             if name in RENAMED:
                 raise ScenarioError(f"{name} is now {RENAMED[name]}")
             hint = _full_name(name, scenario) or nearest(step, fields)
-            raise ScenarioError(f"there is no {name}; {hint}")
+            raise ScenarioError(f"there is no {_shortened(name)}; {hint}")
         sections = [
             kind
             for section in sections
@@ -71,6 +74,10 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
             for kind in sections_of(section.model_fields[step])
         ]
     return sections
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
 def _full_name(name: str, scenario: type[Section]) -> str:
@@ -120,8 +127,8 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     if mistake["type"] == "extra_forbidden":
         fields = {field for section in sections for field in section.model_fields}
         kind = kind_of(sections[0]) if len(sections) == 1 else None
-        known = _kind_with(name, scenario) or nearest(steps[-1], sorted(fields - {"kind"}))
-        return f"there is no {name}{f' with kind = {kind}' if kind else ''}; {known}"
+        known = _kind_with(steps, scenario) or nearest(steps[-1], sorted(fields - {"kind"}))
+        return f"there is no {_shortened(name)}{f' with kind = {kind}' if kind else ''}; {known}"
     if mistake["type"] == "missing":
         return f"{name} is missing"
     if mistake["type"] == "union_tag_not_found":
@@ -138,10 +145,10 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
 
 
-def _kind_with(name: str, scenario: type[Section]) -> str:
+def _kind_with(steps: Sequence[str], scenario: type[Section]) -> str:
     """A hint at the kinds of a section that have this field, if others than the given one do."""
-    path, _, key = name.rpartition(".")
-    sections = require_known(path, scenario) if path else []
+    *path, key = steps
+    sections = require_known(".".join(path), scenario) if path else []
     kinds = dict.fromkeys(kind_of(section) for section in sections if key in section.model_fields)
     return f"it is a field of kind = {' or '.join(filter(None, kinds))}" if any(kinds) else ""
 
