@@ -5,7 +5,7 @@ import numpy as np
 from agewise.core.elementary import exp, log1p
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.random import bits, mix, subkey, unit
-from agewise.core.ziggurat import LAYERS, layers
+from agewise.core.ziggurat import LAYERS, height_of, layers, over_chord
 
 _TAIL = 7.69711747013104972
 _ENDS, _HEIGHTS, _STEPS, _INSIDE, _CHORDS, _BULGES = layers(
@@ -24,9 +24,8 @@ def _from_layer(word):
 @inlined
 def _is_below(x, layer, share):
     """Whether a draw at x, at this share of the layer's height, is below the curve."""
-    low, high = _HEIGHTS[layer], _HEIGHTS[layer + 1]
-    y = low + share * (high - low)
-    over = y - (low + (x - _ENDS[layer]) * _CHORDS[layer])
+    y = height_of(_HEIGHTS, layer, share)
+    over = over_chord(x, y, (_ENDS[layer], _HEIGHTS[layer]), _CHORDS[layer])
     if abs(over) > _BULGES[layer]:
         return over < 0.0
     return y < exp(-x)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.jit import inlined
+
 LAYERS = 256
 _SPAN = 2.0**53
 _ROUNDING = 1e-12  # far more than rounding changes of a height
@@ -63,3 +65,15 @@ def layers(tail: float, area: float, height: _Function, inverse: _Function) -> L
         chords=(above[:-1] - above[1:]) / width,
         bulges=np.maximum(1.0, far * far) * above[1:] * width * width / 8.0 + _ROUNDING,
     )
+
+
+@inlined
+def height_of(heights, layer, share):
+    """How high a draw lies that has this share of the layer's height."""
+    return heights[layer] + share * (heights[layer + 1] - heights[layer])
+
+
+@inlined
+def over_chord(x, y, corner, chord):
+    """How far (x, y) is above a chord of this slope through the corner (x, y) of its layer."""
+    return y - (corner[1] + (x - corner[0]) * chord)
