@@ -58,7 +58,7 @@ FORGERIES = {
         pl.lit(None, pl.List(pl.Int32)).alias("need")
     ),
     "the gains that were offered are not one for each UE and subchannel": lambda frame: (
-        frame.with_columns(pl.col("offered_gain") * -1.0)
+        frame.with_columns(pl.col("eligible_gain") * -1.0)
     ),
     "emptied has a UE that there is not": lambda frame: frame.with_columns(
         pl.lit([12], pl.List(pl.Int32)).alias("emptied")

@@ -27,6 +27,8 @@ Numbers = NDArray[np.float64]
 
 #: Bits of one weight as it is learned.
 WEIGHT_BITS = 32
+#: Bits of what a UE answers to a probe: a loss and a norm.
+PROBE_BITS = 64.0
 #: What a file of devices must have of each.
 _COLUMNS = ("samples_per_s", "compute_w")
 
@@ -69,17 +71,11 @@ class CostModel:
     clock: Clock | None
 
     def deliver(
-        self,
-        allocation: Allocation,
-        true_gains: Numbers | None,
-        batteries: "Batteries | None",
-        probed: NDArray[np.int64] | None = None,
+        self, allocation: Allocation, true_gains: Numbers | None, batteries: "Batteries | None"
     ) -> tuple[Delivery, RoundCost, "Batteries | None"]:
         """Uploads of a round, what they cost, and the batteries after them.
 
         ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
-        If UEs were ``probed`` before the round was scheduled, all of these have computed, nobody
-        uploads before the slowest of them, and each has sent `PROBE_BITS` beside the uplink.
         """
         if true_gains is not None:
             allocation = allocation.meeting(true_gains)
@@ -99,8 +95,11 @@ class CostModel:
             if short:
                 outcome[rates < self.threshold * (1.0 - ROUNDING)] = "outage"
             if batteries is not None:
-                batteries, cost, lasted = batteries.drained(cost, scheduled)
-                outcome[~lasted] = "battery"
+                wanted_j = np.zeros(scheduled.size) if cost.energy_j is None else cost.energy_j
+                batteries, energy_j = batteries.drained(scheduled, wanted_j)
+                emptied = scheduled[~batteries.charged[scheduled]]
+                cost = cost._replace(energy_j=energy_j, emptied=emptied)
+                outcome[energy_j < wanted_j] = "battery"
             received = scheduled[outcome == "received"]
         delivery = Delivery(
             scheduled, received, outcome, rates,
@@ -125,6 +124,24 @@ class CostModel:
         seconds = min(clock.downlink_s + float(waited_s), clock.deadline_s)
         return RoundCost(seconds, energy_j, channel_uses, bits)
 
+    def add_probe(
+        self, cost: RoundCost, ues: NDArray[np.int64], batteries: "Batteries | None"
+    ) -> tuple[RoundCost, "Batteries | None"]:
+        """Add a probe of these UEs before the round (`agewise.learn.Federation.probe`) to its cost.
+
+        All of them learn locally, the round begins when the slowest is done, and each sends two
+        numbers on a control channel: `PROBE_BITS`, which take no channel uses of the uplink.
+        """
+        cost = cost._replace(bits=(cost.bits or 0.0) + PROBE_BITS * ues.size)
+        if self.clock is None or cost.seconds is None:
+            return cost, batteries
+        devices = self.clock.devices
+        energy_j = devices.compute_j[ues]
+        if batteries is not None:
+            batteries, energy_j = batteries.drained(ues, energy_j)
+        seconds = cost.seconds + float(devices.compute_s[ues].max(initial=0.0))
+        return cost._replace(seconds=seconds, probe_j=float(energy_j.sum())), batteries
+
 
 @dataclass(frozen=True, eq=False)
 class Batteries:
@@ -137,21 +154,16 @@ class Batteries:
         """``[ue]``: who has any left."""
         return self.left_j > 0.0
 
-    def drained(
-        self, cost: RoundCost, scheduled: NDArray[np.int64]
-    ) -> tuple["Batteries", RoundCost, NDArray[np.bool_]]:
-        """The batteries after a round of this cost, what was really spent, and who lasted.
+    def drained(self, ues: NDArray[np.int64], wanted_j: Numbers) -> tuple["Batteries", Numbers]:
+        """Take ``wanted_j[i]`` from each of these UEs; the batteries after it, and what was there.
 
-        A battery that has less than an upload costs is emptied by it, and the update is lost.
+        A battery that has less is emptied.
         """
-        if cost.energy_j is None:
-            return self, cost, np.ones(scheduled.size, np.bool_)
-        before = self.left_j[scheduled]
-        energy_j = np.minimum(cost.energy_j, before)
+        before = self.left_j[ues]
+        energy_j = np.minimum(wanted_j, before)
         left_j = self.left_j.copy()
-        left_j[scheduled] = before - energy_j
-        emptied, lasted = scheduled[left_j[scheduled] <= 0.0], cost.energy_j <= before
-        return Batteries(left_j), cost._replace(energy_j=energy_j, emptied=emptied), lasted
+        left_j[ues] = before - energy_j
+        return Batteries(left_j), energy_j
 
 
 @functools.lru_cache(maxsize=64)

@@ -111,7 +111,8 @@ class RoundCost(NamedTuple):
     ``energy_j[i]`` is that of the i-th scheduled UE. ``seconds`` and ``energy_j`` are ``None``
     where the scenario has no times in seconds; a live federation has seconds by the server's clock
     and counts nothing else. ``channel_uses`` are real channel uses: the airtime, summed over
-    subchannels. The batteries of the UEs ``emptied`` ran out.
+    subchannels. The batteries of the UEs ``emptied`` ran out. UEs that were probed before the round
+    spent ``probe_j`` together.
     """
 
     seconds: float | None = None
@@ -119,6 +120,12 @@ class RoundCost(NamedTuple):
     channel_uses: float | None = None
     bits: float | None = None
     emptied: NDArray[np.int64] = NOBODY
+    probe_j: float = 0.0
+
+    @property
+    def joules(self) -> float | None:
+        """Joules that all UEs spent together."""
+        return None if self.energy_j is None else float(self.energy_j.sum()) + self.probe_j
 
 
 class Evaluation(NamedTuple):
@@ -174,7 +181,7 @@ class RoundRecord(NamedTuple):
 
     ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
     received so far. ``evaluation``, ``objective`` and ``optimum`` are ``None`` in rounds that do
-    not measure them, and ``gradient_diversity`` where no update arrived. ``positions_m[ue, (x, y)]``
+    not measure them, and ``gradient_diversity`` where no update arrived. ``positions_m[ue, xy]``
     is where the UEs were, ``None`` where they stay at those of `RunInfo`. One round of a run, in
     its middle, keeps who was ``eligible``.
     """
@@ -194,10 +201,9 @@ class RoundRecord(NamedTuple):
     def row(self) -> dict[str, object]:
         """Flatten to the columns of a file; those of ages are worked out for all rounds at once."""
         measured, optimum, eligible = self.evaluation, self.optimum, self.eligible
-        energy_j = self.cost.energy_j
         lists: dict[str, NDArray[Any] | None] = {
             **self.delivery._asdict(),
-            "energy_j": energy_j,
+            "energy_j": self.cost.energy_j,
             "emptied": self.cost.emptied,
             "class_accuracy": None if measured is None else measured.class_accuracy,
             "positions_m": self.positions_m,
@@ -214,7 +220,7 @@ class RoundRecord(NamedTuple):
             "optimum": None if optimum is None else optimum.value,
             "optimum_bound": None if optimum is None else optimum.bound,
             "seconds": self.cost.seconds,
-            "joules": None if energy_j is None else float(energy_j.sum()),
+            "joules": self.cost.joules,
             "uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},

@@ -154,7 +154,9 @@ def _rounds(
 
         # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
         met = None if block.true is block.seen else block.true
-        delivery, cost, batteries = costs.deliver(allocation, met, batteries, probed)
+        delivery, cost, batteries = costs.deliver(allocation, met, batteries)
+        if probed is not None:
+            cost, batteries = costs.add_probe(cost, probed, batteries)
 
         # UEs learn locally from the same model, and what arrives makes the next one.
         factors = allocation.factors_of(delivery.received)

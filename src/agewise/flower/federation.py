@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.accounting import Books, Delivery
+from agewise.cost import CostModel
 from agewise.flower.api import FederationError
 from agewise.flower.links import Gains, Links
 from agewise.random import Streams
+from agewise.records import Delivery
 from agewise.scheduling import AccessPoint, Policy, Report
-from agewise.spectrum import Uplink
+from agewise.spectrum import Allocation, Uplink
 
 Rows = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
@@ -22,13 +23,14 @@ Arrays = dict[str, NDArray[Any]]
 class Planned:
     """A round before it happens: what was offered, and what the choice of each policy meets.
 
-    ``deliveries[0]`` is of the live policy; the others are of those in its shadow. ``true`` are the
-    gains that uploads meet, ``None`` if they are those that were offered.
+    ``plans[0]`` and ``deliveries[0]`` are of the live policy, the others of those in its shadow.
+    ``true`` are the gains that uploads meet, ``None`` if they are those that were offered.
     """
 
     t: int
     gains: Gains
     true: Gains | None
+    plans: list[Allocation]
     deliveries: list[Delivery]
 
     @property
@@ -104,14 +106,11 @@ class Federation:
         true = None if true is None else _of_those(true, present)
         uplink = Uplink(gains, links.power_budget, links.rate_threshold)
         plans = [point.plan(uplink) for point in self.points]
-        books = self._books()
-        return Planned(self.t, gains, true, [books.deliver(plan, true, None) for plan in plans])
-
-    def _books(self) -> Books:
-        """What says which uploads the links lose; costs are not counted here."""
-        links = self.links
+        # Which uploads the links lose; costs are not counted here.
         computing = links.compute_slots(len(self.ids))
-        return Books(1.0, links.rate_threshold, computing, links.deadline_slots, None)
+        costs = CostModel(1.0, links.rate_threshold, computing, links.deadline_slots, None)
+        deliveries = [costs.deliver(plan, true, None)[0] for plan in plans]
+        return Planned(self.t, gains, true, plans, deliveries)
 
     def learn_sizes(self, rows: Rows, sizes: NDArray[np.int64]) -> None:
         """Take in how many samples these clients say that they have."""
@@ -179,15 +178,11 @@ def _of_those(gains: Gains, present: Rows) -> Gains:
 
 def _kept(point: AccessPoint, delivery: Delivery, received: Rows) -> Arrays:
     """What a round leaves in the record of a policy; an update that failed counts as late."""
-    allocation, missed = delivery.allocation, delivery.outcome == "received"
+    missed = delivery.outcome == "received"
     missed &= ~np.isin(delivery.scheduled, received)
     return {
-        "scheduled": delivery.scheduled,
+        **delivery._asdict(),
         "received": received,
-        "owner": allocation.owner,
-        "power": allocation.power,
-        "gain": allocation.gain,
-        "rate": delivery.rates,
         "outcome": np.where(missed, "late", delivery.outcome),
         "ages": point.ages,
         "participation": point.participation,

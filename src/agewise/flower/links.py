@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn
-from agewise.accounting import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.checks import real_number, whole_number
+from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.flower.api import FederationError
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams

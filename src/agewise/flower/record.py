@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.accounting import slot_s
+from agewise.cost import slot_s
 from agewise.experiment import Folder, Plan, Result
 from agewise.files import write_whole
 from agewise.flower.api import FederationError, log
 from agewise.flower.links import Links
 from agewise.policies import Policy
-from agewise.records import History, RoundRecord, RunInfo
+from agewise.records import Delivery, Eligible, Evaluation, History, RoundCost, RoundRecord, RunInfo
 from agewise.scenario import Scenario, SecondsTiming
-from agewise.simulation import recorded_offer
+from agewise.simulation import eligible_of
 from agewise.spectrum import Uplink
 from agewise.version import __version__
 
@@ -127,35 +127,21 @@ def _record(arrays: Arrays, t: int, policy: int, count: int) -> RoundRecord:
     def of(name: str) -> NDArray[Any]:
         return arrays[f"policy{policy}.{name}"]
 
-    def measured(name: str) -> float | None:
-        value = float(arrays[name]) if policy == 0 and name in arrays else np.nan
+    def measured(name: str) -> float:
+        return float(arrays[name]) if policy == 0 and name in arrays else np.nan
+
+    def known(value: float) -> float | None:
         return None if np.isnan(value) else value
 
     later = count - of("ages").size
     return RoundRecord(
         t=t,
-        scheduled=of("scheduled"),
-        received=of("received"),
-        owner=of("owner"),
-        power=of("power"),
-        gain=of("gain"),
-        rate=of("rate"),
-        outcome=of("outcome"),
+        delivery=Delivery(*(of(name) for name in Delivery._fields)),
         ages=np.concatenate((of("ages"), np.full(later, t + 1))),
         participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
-        gradient_diversity=measured("diversity"),
-        accuracy=measured("accuracy"),
-        class_accuracy=None,
-        test_loss=measured("loss"),
-        objective=None,
-        weight=None,
-        optimum=None,
-        optimum_bound=None,
-        seconds=measured("seconds"),
-        energy_j=None,
-        uses=None,
-        bits=None,
-        emptied=np.empty(0, np.int64),
+        cost=RoundCost(known(measured("seconds"))),
+        gradient_diversity=known(measured("diversity")),
+        evaluation=Evaluation(measured("accuracy"), measured("loss")),
     )
 
 
@@ -184,11 +170,11 @@ def histories(
     """A history for the live policy and for each one in its shadow."""
     plan = Plan.of(scenario, policies, [seed])
     middle = len(rounds) // 2
-    need, gain = _offer(links, rounds, middle)
+    eligible = _eligible(links, rounds, middle)
     found = []
     for number, run in enumerate(plan.runs()):
         records = rounds.records(number)
-        records[middle] = records[middle]._replace(need=need, offered_gain=gain)
+        records[middle] = records[middle]._replace(eligible=eligible)
         info = RunInfo(
             scenario=scenario.resolved(),
             policy=run.policy.key,
@@ -203,16 +189,15 @@ def histories(
     return found
 
 
-def _offer(
-    links: Links, rounds: Rounds, t: int
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+def _eligible(links: Links, rounds: Rounds, t: int) -> Eligible | None:
     """What the policies could choose from in round ``t``, if a folder keeps it."""
     if rounds.folder is None:
-        return None, None
+        return None
     offered = rounds.offered(t)
     gains = np.zeros((rounds.client_count, links.subchannels))
     gains[: len(offered)] = offered
-    return recorded_offer(Uplink(gains, links.power_budget, links.rate_threshold + links.margin))
+    threshold = links.rate_threshold + links.margin
+    return eligible_of(Uplink(gains, links.power_budget, threshold), t)
 
 
 def write_if_any(

@@ -89,7 +89,7 @@ class Combiner:
         reports: dict[Report, NDArray[np.float64]] = {}
         if "losses" in self._reads:
             reports["losses"] = np.array([self._loss(reply) for reply in replies], np.float64)
-        factors = planned.deliveries[0].allocation.factors_of(received)
+        factors = planned.plans[0].factors_of(received)
         if factors is not None:
             inside.require_average(self._inner, f"the policy {self._policy.name}")
         here = factors is not None or self._always

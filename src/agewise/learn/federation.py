@@ -124,12 +124,12 @@ class Federation:
     def probe(self, state: FederationState, ues: NDArray[np.int64], t: int) -> Probe:
         """Ask these UEs, before round ``t`` is scheduled, for fresh losses and update norms.
 
-        Each UE takes the local steps of the round and sends two numbers, so a probe costs the
-        seconds and joules of local learning of all ``ues`` (`agewise.cost.CostModel.probe`); those
-        scheduled need not learn again, for the same model, round and UE give the same update.
+        Each UE takes the local steps of the round and sends two numbers: a probe costs the seconds
+        and joules of local learning of all ``ues`` before the round, and 64 bits of each
+        (`agewise.cost.CostModel.add_probe`). The state stays as it is.
         """
         models = self.train(state, ues, t)
-        norms = update_reports(("update_norms",), state.params, models)["update_norms"]
+        norms = update_reports({"update_norms"}, state.params, models)["update_norms"]
         return Probe(self.learner.losses(state.params, ues), norms)
 
     def reports(

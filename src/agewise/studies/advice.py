@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data
-from agewise.accounting import compute_slots, deadline_slots, offers_everyone
+from agewise.cost import compute_slots, deadline_slots, offers_everyone
 from agewise.files import seal_holds
 from agewise.learn import rate_threshold
 from agewise.radio import make_channel
