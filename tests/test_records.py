@@ -79,7 +79,7 @@ def test_files_that_are_not_histories(history, tmp_path):
         with pytest.raises(ValueError, match=message):
             History.load(path)
     buffer = io.BytesIO()
-    empty = json.dumps({"format": 4, "checksum": NO_CHECKSUM})
+    empty = json.dumps({"format": 5, "checksum": NO_CHECKSUM})
     pl.DataFrame({"a": [1]}).write_parquet(buffer, metadata={"agewise": empty})
     path.write_bytes(seal(buffer.getvalue()))
     with pytest.raises(ValueError, match="run.parquet: does not describe a run: 'scenario'"):
