@@ -17,7 +17,6 @@ from agewise.scenario.errors import (
     explain,
     nearest,
     require_known,
-    require_present,
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
@@ -73,7 +72,6 @@ class Scenario(Section):
         file; without one they are refused.
         """
         try:
-            require_present(values)
             return located(cls.model_validate(values), folder)
         except ValidationError as error:
             problem = explain(error, cls)
