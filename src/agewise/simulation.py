@@ -85,6 +85,7 @@ def simulate(
     are the digests of these files and of the policy where they are known already
     (`agewise.sources`): ``ValueError`` if a file is another one here.
     """
+    scenario = scenario.loaded()
     require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
     known = sources_of(scenario, chosen) if sources is None else dict(sources)
@@ -111,6 +112,7 @@ def simulate(
 
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    scenario = scenario.loaded()
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     samples = samples_of(scenario, streams)
