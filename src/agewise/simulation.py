@@ -17,7 +17,7 @@ from agewise.radio import Block, Channel, make_channel
 from agewise.random import Streams
 from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
 from agewise.resources import require_resources
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, Torch
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, Torch, require_scenario
 from agewise.scheduling import AccessPoint, Feedback, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
@@ -88,6 +88,7 @@ def simulate(
     are the digests of these files and of the policy where they are known already
     (`agewise.sources`): ``ValueError`` if a file is another one here.
     """
+    require_scenario(scenario)
     scenario = scenario.loaded()
     require_resources(scenario)
     chosen, streams = make_policy(policy), Streams(seed)
@@ -115,6 +116,7 @@ def simulate(
 
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
+    require_scenario(scenario)
     scenario = scenario.loaded()
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agewise import Streams, advise, schedule_traffic
+from agewise import Streams, schedule_traffic
 from agewise.cost import payload_bits
 from agewise.learn import (
     Trained,
@@ -156,7 +156,6 @@ def test_the_threshold_follows_from_the_model():
     ]
     assert served[0] < 0.7 * served[1]
     assert schedule_traffic(base, "max-pack", 5).rate_threshold == rate_threshold(base)
-    assert advise(base).features.ues == 12
     with pytest.raises(ScenarioError, match=r"agewise\.learn\.rate_threshold\(scenario\)"):
         _ = base.rate_threshold
     with pytest.raises(ScenarioError, match=r"needs cell\.subchannel_bandwidth_hz"):
