@@ -136,8 +136,8 @@ def test_the_folder_is_reported_and_replayed(problem, tmp_path):
         simulate(scenario, "age-based")
     replayed = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "age-based")
     assert replayed.ages.tolist() == live.ages.tolist()
-    assert replayed.offer.need.tolist() == live.offer.need.tolist()
-    assert replayed.offer.gain.tolist() == live.offer.gain.tolist()
+    assert replayed.eligible.need.tolist() == live.eligible.need.tolist()
+    assert replayed.eligible.gain.tolist() == live.eligible.gain.tolist()
     shadow = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "random")
     assert shadow.ages.tolist() == result.history("random").ages.tolist()
 

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.accounting import Books, Delivery
 from agewise.checks import whole_number
+from agewise.cost import CostModel
 from agewise.flower.links import Arrays, FederationError, Gains, Links
 from agewise.policies import Policy, make_policy
 from agewise.random import Streams
+from agewise.records import Delivery
 from agewise.scheduling import AccessPoint, Report
-from agewise.spectrum import Uplink
+from agewise.spectrum import Allocation, Uplink
 
 Rows = NDArray[np.int64]
 _NOBODY = np.empty(0, np.int64)
@@ -56,13 +57,14 @@ class Clients:
 class PlannedRound:
     """A round before it happens: the gains of eligible clients, and what each choice meets.
 
-    ``deliveries[0]`` is of the live policy; the others are of those in its shadow. ``true`` are the
-    gains that uploads meet, ``None`` if they are those that the policies saw.
+    ``plans[0]`` and ``deliveries[0]`` are of the live policy, the others of those in its shadow.
+    ``true`` are the gains that uploads meet, ``None`` if they are those that the policies saw.
     """
 
     t: int
     gains: Gains
     true: Gains | None
+    plans: list[Allocation]
     deliveries: list[Delivery]
 
     @property
@@ -151,10 +153,10 @@ class RoundPlanner:
         uplink = Uplink(gains, links.power_budget, links.rate_threshold)
         # Which uploads the links lose; costs are not counted here.
         computing = links.compute_slots(len(self.ids))
-        books = Books(1.0, links.rate_threshold, computing, links.deadline_slots, None)
+        costs = CostModel(1.0, links.rate_threshold, computing, links.deadline_slots, None)
         plans = [point.plan(uplink) for point in self._points]
-        deliveries = [books.deliver(plan, true, None) for plan in plans]
-        return PlannedRound(self.t, gains, true, deliveries)
+        deliveries = [costs.deliver(plan, true, None)[0] for plan in plans]
+        return PlannedRound(self.t, gains, true, plans, deliveries)
 
     def set_sizes(self, rows: Rows, sizes: NDArray[np.int64]) -> None:
         """Take in how many samples these clients say that they have."""
@@ -220,15 +222,11 @@ class RoundPlanner:
 
 def _kept(point: AccessPoint, delivery: Delivery, received: Rows) -> Arrays:
     """What a round leaves in the record of a policy; an update that failed counts as late."""
-    allocation, missed = delivery.allocation, delivery.outcome == "received"
+    missed = delivery.outcome == "received"
     missed &= ~np.isin(delivery.scheduled, received)
     return {
-        "scheduled": delivery.scheduled,
+        **delivery._asdict(),
         "received": received,
-        "owner": allocation.owner,
-        "power": allocation.power,
-        "gain": allocation.gain,
-        "rate": delivery.rates,
         "outcome": np.where(missed, "late", delivery.outcome),
         "ages": point.ages,
         "participation": point.participation,

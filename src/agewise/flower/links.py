@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn
-from agewise.accounting import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.checks import real_number, whole_number
+from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.files import read_plain
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams

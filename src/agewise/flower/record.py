@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.accounting import slot_s
+from agewise.cost import slot_s
 from agewise.experiment import Folder, Plan
 from agewise.files import write_whole
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.policies import Policy
-from agewise.records import History, RoundRecord, RunInfo
+from agewise.records import Delivery, Eligible, Evaluation, History, RoundCost, RoundRecord, RunInfo
 from agewise.scenario import Scenario, SecondsTiming
-from agewise.simulation import recorded_offer
+from agewise.simulation import eligible_of
 from agewise.spectrum import Uplink
 from agewise.version import __version__
 
@@ -77,11 +77,11 @@ class LiveRecord:
             raise ValueError("no round has been finished yet")
         scenario = self._scenario()
         middle = len(self._rounds) // 2
-        need, gain = self._eligible(middle)
+        eligible = self._eligible(middle)
         found = []
         for number, run in enumerate(Plan.of(scenario, self._policies, [self._seed]).runs()):
             records = [self._record(t, number) for t in range(len(self._rounds))]
-            records[middle] = records[middle]._replace(need=need, offered_gain=gain)
+            records[middle] = records[middle]._replace(eligible=eligible)
             info = RunInfo(
                 scenario=scenario.resolved(),
                 policy=run.policy.key,
@@ -136,17 +136,17 @@ class LiveRecord:
             seen[t, : len(shown)], gains[t, : len(shown)] = shown, true
         return {"gains": gains} if known else {"gains": gains, "seen": seen}
 
-    def _eligible(self, t: int) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+    def _eligible(self, t: int) -> Eligible | None:
         """What the policies could choose from in round ``t``, if a folder keeps it."""
         if self.folder is None:
-            return None, None
+            return None
         links = self._links
         with np.load(self._file(t), allow_pickle=False) as archive:
             shown = archive["gains"]
         gains = np.zeros((self._client_count, links.subchannels))
         gains[: len(shown)] = shown
         threshold = links.rate_threshold + links.margin
-        return recorded_offer(Uplink(gains, links.power_budget, threshold))
+        return eligible_of(Uplink(gains, links.power_budget, threshold), t)
 
     def _record(self, t: int, policy: int) -> RoundRecord:
         """Round ``t`` of the live policy (0), or of one in its shadow."""
@@ -155,35 +155,21 @@ class LiveRecord:
         def of(name: str) -> NDArray[Any]:
             return arrays[f"policy{policy}.{name}"]
 
-        def measured(name: str) -> float | None:
-            value = float(arrays[name]) if policy == 0 and name in arrays else np.nan
-            return None if np.isnan(value) else value
+        def measured(name: str) -> float:
+            return float(arrays[name]) if policy == 0 else np.nan
+
+        def known(name: str) -> float | None:
+            return None if np.isnan(value := measured(name)) else value
 
         later = self._client_count - of("ages").size  # those who joined after this round
         return RoundRecord(
             t=t,
-            scheduled=of("scheduled"),
-            received=of("received"),
-            owner=of("owner"),
-            power=of("power"),
-            gain=of("gain"),
-            rate=of("rate"),
-            outcome=of("outcome"),
+            delivery=Delivery(*(of(name) for name in Delivery._fields)),
             ages=np.concatenate((of("ages"), np.full(later, t + 1))),
             participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
-            gradient_diversity=measured("diversity"),
-            accuracy=measured("accuracy"),
-            class_accuracy=None,
-            test_loss=measured("loss"),
-            objective=None,
-            weight=None,
-            optimum=None,
-            optimum_bound=None,
-            seconds=measured("seconds"),
-            energy_j=None,
-            uses=None,
-            bits=None,
-            emptied=np.empty(0, np.int64),
+            cost=RoundCost(known("seconds")),
+            gradient_diversity=known("diversity"),
+            evaluation=Evaluation(measured("accuracy"), measured("loss")),
         )
 
     def _scenario(self) -> Scenario:

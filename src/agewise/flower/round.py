@@ -348,7 +348,7 @@ class Combiner:
         reports: dict[Report, NDArray[np.float64]] = {}
         if "losses" in self._reads:
             reports["losses"] = np.array([self._loss(reply) for reply in answers.updates], float)
-        factors = opened.planned.deliveries[0].allocation.factors_of(answers.arrived)
+        factors = opened.planned.plans[0].factors_of(answers.arrived)
         if factors is not None:
             self._inner.require_average(f"the policy {self._policy.name}")
         model, diversity, here = None, None, factors is not None or self._always
