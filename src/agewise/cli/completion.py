@@ -14,10 +14,6 @@ FIGURES = (
     "accuracy", "gain", "costs", "heat", "forest", "trade-off", "reached", "ages", "distribution",
     "distance", "classes", "diversity", "labels", "map",
 )  # fmt: skip
-BENCHMARKS = (
-    "paper", "low-rate", "one-digit", "weak-uneven", "large", "deadline", "urban-micro",
-    "urban-macro", "indoor-factory", "office", "vehicular",
-)  # fmt: skip
 
 
 def policy_names() -> list[str]:

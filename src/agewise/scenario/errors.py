@@ -2,7 +2,7 @@
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,32 +11,6 @@ from agewise.part import Options, Part, kind_of, parts_of
 
 #: Characters of a name in an error; no field has as many.
 _LONGEST = 100
-
-#: Fields of the first edition, and what they are called now.
-RENAMED = {
-    "cell.radius_m": "channel.placement.radius_m",
-    "channel.path_loss_exponent": "channel.path_loss.exponent",
-    "channel.reference_distance_m": "channel.path_loss.reference_distance_m",
-    "channel.edge_snr_db": "channel.link.edge_snr_db",
-    "channel.rate_threshold": "threshold.rate",
-    "channel.subchannel_bandwidth_hz": "cell.subchannel_bandwidth_hz",
-    "channel.link_budget": 'channel.link with kind = "budget"',
-    "channel.link_budget.reference_loss_db": 'channel.path_loss.reference_loss_db with kind = "log-'
-    'distance"',
-    "channel.upload": 'threshold with kind = "payload"',
-    "data.path": "data.dataset.path",
-    "data.label_column": "data.dataset.label_column",
-    "data.test_fraction": "data.dataset.test_fraction",
-    "data.pair": "data.task.classes",
-    "data.classes_per_ue": "data.partition.classes_per_ue",
-    "data.concentration": "data.partition.concentration",
-    "data.size_sigma": "data.sizes.sigma",
-    "learn.loss": "learn.model.loss",
-    "learn.clusters": "learn.model.clusters",
-    "learn.initial_deviation": "learn.model.initial_deviation",
-    "learn.penalty_weight": "learn.penalty.weight",
-}
-
 
 #: What pydantic calls a number out of its range, and its words for the limits.
 _BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
@@ -63,8 +37,6 @@ def require_known(name: str, scenario: type[Part]) -> list[type[Part]]:
             return []
         fields = {key: field for section in sections for key, field in section.model_fields.items()}
         if step not in fields:
-            if name in RENAMED:
-                raise ScenarioError(f"{name} is now {RENAMED[name]}")
             hint = _full_name(name, scenario) or nearest(step, fields)
             raise ScenarioError(f"there is no {_shortened(name)}; {hint}")
         sections = [
@@ -97,23 +69,6 @@ def _all_names(section: type[Part], path: str) -> list[str]:
         for kind in parts_of(field):
             names += _all_names(kind, f"{path}{key}.")
     return list(dict.fromkeys(names))
-
-
-def require_present(values: Mapping[str, Any]) -> None:
-    """Raise `ScenarioError` if these values have fields of the first edition."""
-    old = [name for name in _flat(values, "") if name in RENAMED]
-    if old:
-        renamed = "; ".join(f"{name} is now {RENAMED[name]}" for name in old)
-        raise ScenarioError(f"written for an earlier version: {renamed}")
-
-
-def _flat(values: Mapping[str, Any], path: str) -> list[str]:
-    names = []
-    for key, value in values.items():
-        names.append(f"{path}{key}")
-        if isinstance(value, Mapping):
-            names += _flat(value, f"{path}{key}.")
-    return names
 
 
 def explain(error: ValidationError, scenario: type[Part]) -> str:

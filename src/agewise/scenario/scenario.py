@@ -18,7 +18,6 @@ from agewise.scenario.errors import (
     explain,
     nearest,
     require_known,
-    require_present,
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
@@ -90,7 +89,6 @@ class Scenario(Part):
         load_code: bool = False,
     ) -> Self:
         try:
-            require_present(values)
             return located(cls.model_validate(values, context={"load_code": load_code}), folder)
         except ValidationError as error:
             problem = explain(error, cls)
