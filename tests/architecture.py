@@ -1,4 +1,4 @@
-"""Draws the import layers of docs/architecture.md from the contracts: ``python -m tests.architecture``.
+"""Draws the import layers of docs/architecture.md: ``python -m tests.architecture``.
 
 The contracts stand in pyproject.toml, where import-linter checks them.
 """
