@@ -12,7 +12,7 @@ from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
 from agewise.flower import Airtime, Clients, Modelled, Slots, Timeouts, identify
-from agewise.flower.round import InnerStrategy, flatten, unflatten
+from agewise.flower.round import InnerStrategy, _flatten, _unflatten
 from agewise.learn import Memory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import InProcessGrid, Problem, id_of
@@ -174,7 +174,7 @@ def test_a_model_keeps_its_shapes_and_types():
         "batches": np.array(7, np.int64),
     }
     record = ArrayRecord({name: Array(array) for name, array in model.items()})
-    again = unflatten(record, flatten(record))
+    again = _unflatten(record, _flatten(record))
     for name, array in model.items():
         found = again[name].numpy()
         assert (found.shape, found.dtype) == (array.shape, array.dtype)

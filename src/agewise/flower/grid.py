@@ -1,10 +1,10 @@
 """Nodes and messages: who is connected, grids that keep deadlines or show only some nodes."""
 
 import hashlib
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -122,68 +122,52 @@ class DeadlineGrid(_ForwardingGrid):
         super().__init__(grid)
         self._poll_s = poll_s
         self._stop = threading.Event()
-        self._arrived: queue.SimpleQueue[tuple[str, Reply | Exception]] = queue.SimpleQueue()
-        self._waiting: dict[str, int] = {}
-        self._late: list[Reply] = []
+        self._pending: dict[Future[Reply], int] = {}
 
     @property
     def busy(self) -> frozenset[int]:
         """The nodes whose reply to an earlier message is still to come."""
-        return frozenset(self._waiting.values())
+        return frozenset(self._pending.values())
 
-    def exchange(self, messages: Sequence[Message], deadline_s: float) -> list[Reply]:
-        """Send messages; the replies that are there by the deadline, errors among them."""
+    def exchange(self, messages: Sequence[Message], timeout_s: float | None) -> list[Reply]:
+        """Send messages; the replies that are there in time, errors among them."""
         ids = list(self.inside.push_messages(messages)) if messages else []
         started = time.monotonic()  # sending is the server's own time
         if len(ids) != len(messages):
             raise FederationError("the messages of a round could not be sent: they are too large")
-        sent = {
-            id_: message.metadata.dst_node_id
-            for id_, message in zip(ids, messages, strict=True)
-            if id_ is not None
-        }
-        self._waiting |= sent
-        for id_, node in sent.items():
-            threading.Thread(target=self._wait, args=(id_, node, started), daemon=True).start()
-        replies: list[Reply] = []
-        missing = set(sent)
-        while missing and (left := started + deadline_s - time.monotonic()) > 0:
-            try:
-                id_, reply = self._arrived.get(timeout=left)
-            except queue.Empty:
-                break
-            taken = self._take(id_, reply)
-            (replies if id_ in missing else self._late).append(taken)
-            missing.discard(id_)
-        return replies
+        asked: list[Future[Reply]] = []
+        for id_, message in zip(ids, messages, strict=True):
+            if id_ is None:
+                continue
+            future: Future[Reply] = Future()
+            node = self._pending[future] = message.metadata.dst_node_id
+            work = (future, id_, node, started)
+            threading.Thread(target=self._wait, args=work, daemon=True).start()
+            asked.append(future)
+        done, _ = wait(asked, timeout_s, FIRST_EXCEPTION)
+        return self._take(future for future in asked if future in done)
 
     def late(self) -> list[Reply]:
         """The replies that came after their deadline, each once."""
-        late, self._late = self._late, []
-        while True:
-            try:
-                late.append(self._take(*self._arrived.get_nowait()))
-            except queue.Empty:
-                return late
+        return self._take(future for future in list(self._pending) if future.done())
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterable[Message]:
-        """The replies that are there in time."""
-        deadline_s = threading.TIMEOUT_MAX if timeout is None else timeout
-        return [reply.message for reply in self.exchange(list(messages), deadline_s)]
+        """Send messages; the replies that are there in time."""
+        return [reply.message for reply in self.exchange(list(messages), timeout)]
 
     def close(self) -> None:
         """End the threads that still wait, each after its present look."""
         self._stop.set()
 
-    def _take(self, id_: str, reply: Reply | Exception) -> Reply:
-        self._waiting.pop(id_, None)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+    def _take(self, futures: Iterable[Future[Reply]]) -> list[Reply]:
+        taken = list(futures)
+        for future in taken:
+            del self._pending[future]
+        return [future.result() for future in taken]
 
-    def _wait(self, id_: str, node: int, started: float) -> None:
+    def _wait(self, future: Future[Reply], id_: str, node: int, started: float) -> None:
         """Look for one reply until it is there."""
         try:
             while not self._stop.is_set():
@@ -192,11 +176,11 @@ class DeadlineGrid(_ForwardingGrid):
                 now = time.monotonic()
                 if found:
                     timing = UploadTiming(now - started, now - looked, _payload_bits(found[0]))
-                    self._arrived.put((id_, Reply(node, found[0], timing)))
+                    future.set_result(Reply(node, found[0], timing))
                     return
                 self._stop.wait(self._poll_s)
         except Exception as error:  # it is raised where the round waits
-            self._arrived.put((id_, error))
+            future.set_exception(error)
 
 
 def _payload_bits(message: Message) -> float:
@@ -205,11 +189,6 @@ def _payload_bits(message: Message) -> float:
         return 0.0
     records = message.content.array_records.values()
     return 8.0 * sum(len(array.data) for record in records for array in record.values())
-
-
-def busy_nodes(grid: Grid) -> frozenset[int]:
-    """The nodes that owe a reply, where the grid knows it."""
-    return grid.busy if isinstance(grid, DeadlineGrid) else frozenset()
 
 
 def identify(app: ClientApp, key: str = "partition-id") -> ClientApp:
@@ -245,7 +224,7 @@ class Directory:
         return nodes
 
     def _connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
-        nodes, busy = list(grid.get_nodes()), busy_nodes(grid)
+        nodes, busy = list(grid.get_nodes()), getattr(grid, "busy", ())
         new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
         if self._ask:
             self._ids |= _asked_ids(grid, [node.node_id for node in new], timeout_s)

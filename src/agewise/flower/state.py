@@ -19,7 +19,7 @@ from flwr.serverapp.strategy import Result
 from agewise.files import open_plain, parse_json, write_whole
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
-from agewise.flower.round import ElasticAggregator, InnerStrategy, arrays_of_record
+from agewise.flower.round import InnerStrategy
 
 _STATE = "state.npz"
 _LOCK = ".server"
@@ -35,7 +35,7 @@ _METRICS = (
 
 @dataclass(frozen=True, eq=False)
 class StateFolder:
-    """Keeps the state of the planner, the inner strategy and the aggregation rule in a folder.
+    """Keeps the state of the planner and of the inner strategy in a folder.
 
     Without a ``folder`` nothing is kept.
     """
@@ -43,7 +43,6 @@ class StateFolder:
     folder: Path | None
     inner: InnerStrategy
     planner: RoundPlanner
-    rule: ElasticAggregator
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
@@ -77,8 +76,7 @@ class StateFolder:
         parts = {
             "federation": self.planner.snapshot(),
             "inner": self.inner.state(),
-            "rule": self.rule.state,
-            "model": arrays_of_record(result.arrays),
+            "model": {name: array.numpy() for name, array in result.arrays.items()},
         }
         arrays = {f"{part}/{name}": x for part, own in parts.items() for name, x in own.items()}
         values = {
@@ -106,7 +104,7 @@ class StateFolder:
             return 0, 0
         arrays, values = _read(path)
         _require_same(path, values.get("identity", {}), identity)
-        parts: dict[str, Arrays] = {"federation": {}, "inner": {}, "rule": {}, "model": {}}
+        parts: dict[str, Arrays] = {"federation": {}, "inner": {}, "model": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition("/")
             parts[part][rest] = array
@@ -116,7 +114,6 @@ class StateFolder:
         _require_same(path, {"accountants": len(spent)}, {"accountants": len(accountants)})
         for accountant, state in zip(accountants, spent, strict=True):
             accountant.load_state_dict(state)
-        self.rule.state = parts["rule"]
         for name in _METRICS:
             kept = {int(t): MetricRecord(dict(x)) for t, x in values["metrics"][name].items()}
             getattr(result, name).update(kept)

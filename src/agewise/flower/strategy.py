@@ -15,10 +15,10 @@ from flwr.supercore import log
 from numpy.typing import NDArray
 
 from agewise.flower.clients import Clients, RoundPlanner
-from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts, busy_nodes
+from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.record import LiveRecord
-from agewise.flower.round import Combiner, InnerStrategy, OpenRound
+from agewise.flower.round import InnerStrategy, OpenRound
 from agewise.flower.state import StateFolder
 from agewise.learn import Aggregator
 from agewise.policies import Policy
@@ -84,11 +84,12 @@ class Scheduled(Strategy):
             (self.policy, *self.shadow), self.links, self.seed, self.clients.sizes
         )
         policies = self._planner.policies
-        self._inner = InnerStrategy(self.inner, self.links.subchannels)
-        self._combiner = Combiner(self._inner, policies, self.losses, self.aggregation)
+        self._inner = InnerStrategy(
+            self.inner, self.links.subchannels, policies, self.losses, self.aggregation
+        )
         self._directory = Directory(self.clients.ask)
         self._record = LiveRecord(folder, self.links, policies, self.seed)
-        self._state = StateFolder(folder, self._inner, self._planner, self._combiner.rule)
+        self._state = StateFolder(folder, self._inner, self._planner)
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None  # the record of the round that was trained last
         self._silent = 0  # rounds in a row in which no update arrived
@@ -141,7 +142,7 @@ class Scheduled(Strategy):
         row_of = dict(zip(nodes.values(), rows, strict=True))
         if ours:
             self._learn_from_late(grid, row_of)
-        busy = busy_nodes(grid)
+        busy = getattr(grid, "busy", ())
         node_of = {row: node for node, row in row_of.items() if node not in busy}
         planned = self._planner.plan(np.array(sorted(node_of), np.int64))
         chosen = [node_of[row] for row in planned.chosen.tolist()]
@@ -161,9 +162,9 @@ class Scheduled(Strategy):
         if answers.lost.size:
             log(INFO, "aggregate_train: the modelled channel lost %s updates", answers.lost.size)
         arrived = answers.arrived
-        sizes = self._combiner.sizes(answers.updates, planner.sizes[arrived])
+        sizes = self._inner.sizes(answers.updates, planner.sizes[arrived])
         planner.set_sizes(arrived, sizes)
-        combined = self._combiner.combine(server_round, opened, answers, planner.sizes)
+        combined = self._inner.combine(server_round, opened, answers, planner.sizes)
         self._why, reports = answers.why_none(), combined.reports
         if combined.arrays is None and arrived.size:  # nobody is younger for what was let go of
             arrived, reports = arrived[:0], {name: x[:0] for name, x in reports.items()}
@@ -184,7 +185,7 @@ class Scheduled(Strategy):
     ) -> Iterable[Message]:
         """Make what the inner strategy asks of the nodes that are there and owe no reply."""
         self._close_round()
-        self._started_here, busy = isinstance(grid, DeadlineGrid), busy_nodes(grid)
+        self._started_here, busy = isinstance(grid, DeadlineGrid), getattr(grid, "busy", ())
         nodes = [node for node in grid.get_node_ids() if node not in busy]
         if not nodes:
             return []
