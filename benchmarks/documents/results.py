@@ -27,7 +27,8 @@ _TOP = """\
 # Results
 
 Put together by `make study NAME=results` from the folders of the studies; no number here \
-is written by hand. They are measured on the presets, which were fixed beforehand for the reasons in \
+is written by hand. \
+They are measured on the presets, which were fixed beforehand for the reasons in \
 [scenarios](scenarios.md).
 """
 #: Columns of the first table, with those of the table of a result.

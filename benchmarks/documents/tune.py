@@ -51,7 +51,8 @@ _INTRODUCTION = """\
 # Tuning
 
 Written by `make study NAME=tune`. The parameters of every policy of the \
-[benchmark](benchmark.md) (version {version}) were tried over the grids below on {seeds} seeds that the benchmark does not use \
+[benchmark](benchmark.md) (version \
+{version}) were tried over the grids below on {seeds} seeds that the benchmark does not use \
 ({first} to {last}), on its {scenarios} scenarios. *Score* is the mean test accuracy after \
 {points} rounds, averaged over the scenarios, in percent with its 95% interval over the seeds; \
 *over default* the paired difference from the default parameters, in points with its 95% interval. \
