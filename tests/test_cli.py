@@ -559,7 +559,6 @@ def test_what_shells_offer_is_what_there_is():
         (completion.ENGINES, agewise.engines.NAMES),
         (completion.LOGGERS, agewise.experiment.loggers.NAMES),
         (completion.AXES, agewise.statistics.AXES),
-        (completion.FIGURES, agewise.report.figures.KINDS),
         (completion.BENCHMARKS, agewise.studies.benchmark_scenarios.SCENARIOS),
     ):
         assert words == tuple(known)
