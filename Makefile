@@ -12,7 +12,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: reproduce demo map gap radio neural tune benchmark evidence results test lint types contracts unit unit-flower
+.PHONY: reproduce demo map gap radio neural tune benchmark results test lint types contracts unit unit-flower
 .PHONY: docs dist test-dist test-pythons test-slow federation test-faults bench bench-flower bench-exact
 .PHONY: bench-greedy bench-peers fuzz crash picture clean
 
@@ -23,32 +23,28 @@ map: $(RUN_READY)
 	@$(BIN)/agewise reproduce --map
 
 benchmark: $(RUN_READY)
-	@$(BIN)/agewise benchmark --write docs/benchmark.md
-
-# What `agewise advise` looks up, and docs/guide.md, from the results folders below runs/.
-evidence: $(READY)
-	@$(BIN)/python -m benchmarks.evidence
+	@$(BIN)/python -m benchmarks.documents.benchmark --write docs/benchmark.md
 
 gap: $(RUN_READY)
 	@$(BIN)/agewise gap
 
 # Policies on correlated, shadowed, moving and late-known channels.
 radio: $(RUN_READY)
-	@$(BIN)/python -m benchmarks.radio_study
+	@$(BIN)/python -m benchmarks.documents.radio
 
 # The paper's comparison with a neural network, 20 seeds, in a folder that resumes. Modules of
 # PyTorch (NEURAL=lenet-fashion) need the second environment; six seeds of LeNet-5 take 40 minutes.
 NEURAL ?= mlp-mnist
 NEURAL_SEEDS ?= 20
 neural: $(if $(filter lenet%,$(NEURAL)),$(FLOWER_READY),$(RUN_READY))
-	@$(if $(filter lenet%,$(NEURAL)),$(FLOWER_BIN),$(BIN))/python -m benchmarks.neural_comparison $(NEURAL) $(NEURAL_SEEDS)
+	@$(if $(filter lenet%,$(NEURAL)),$(FLOWER_BIN),$(BIN))/python -m benchmarks.documents.neural $(NEURAL) $(NEURAL_SEEDS)
 
 tune: $(RUN_READY)
-	@$(BIN)/python -m benchmarks.tune
+	@$(BIN)/python -m benchmarks.documents.tune
 
 # Of what reproduce, map, gap, radio and benchmark left in runs/.
 results: $(READY)
-	@$(BIN)/python -m benchmarks.results
+	@$(BIN)/python -m benchmarks.documents.results
 
 demo: $(RUN_READY)
 	@$(BIN)/python examples/one_cell.py

@@ -22,7 +22,6 @@ test -s compared/report.html
 "$agewise" reproduce --rounds 3 -s 2 -q -o reproduced > said.txt
 grep -q "What the paper says" said.txt
 test -s reproduced/accuracy.pdf
-"$agewise" advise paper > /dev/null
 "$agewise" --show-completion bash | grep -q _AGEWISE_COMPLETE
 "$python" -m agewise policies age-based > /dev/null
 echo "The installed wheel runs."

@@ -224,9 +224,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("compare", "tiny.toml", "--engine", "slurm"), "unknown engine 'slurm'"),
         (("compare", "tiny.toml", "--seeds", "0"), "seeds must be a whole number"),
         (("show", "."), "not a results folder"),
-        (("run", "tiny.toml", "--set", "channel.rate_threshold=2"), "is now threshold.rate"),
         (("run", "tiny.toml", "--set", "timing={kind=none}"), "{kind=none} is not valid TOML"),
-        (("sweep", "tiny.toml", "--vary", "data.pair=1,2"), "data.pair is now data.task.classes"),
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
         (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
@@ -341,27 +339,9 @@ def test_traffic_says_what_python_says(scenario_file):
     assert f"{made.age_cost(0.5):.2f}" in run.stdout
 
 
-def test_benchmark_ranks_and_writes_its_page(tmp_path):
-    arguments = (
-        "benchmark", "--policy", "random", "--policy", "max-pack", "--scenario", "low-rate",
-        "--seeds", "2", "--engine", "inline", "--out", "b", "--write", "page.md",
-    )  # fmt: skip
-    run = agewise_command(*arguments, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.endswith("Page: page.md\n")
-    said = json.loads(agewise_command(*arguments, "--json", cwd=tmp_path).stdout)
-    page = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "There is no overall ranking. Fewer than three scenarios" in run.stdout
-    for row in said["scenarios"]["low-rate"]:
-        assert f"{100 * row['score']:.1f} ± " in run.stdout
-        assert f"{100 * row['score']:.1f} ± " in page
-    assert [row["seeds"] for row in said["scenarios"]["low-rate"]] == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("benchmark", "--scenario", "papers"), "benchmark has no scenario 'papers'; there are "),
         (("gap", "--policy", "agebased"), "unknown policy 'agebased'; did you mean age-based"),
         (("traffic", "--arrivals", "2"), "arrivals must be "),
         (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
@@ -393,9 +373,7 @@ TWINS = {
     "traffic": [agewise.schedule_traffic],
     "schedule": [agewise.schedule],
     "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
-    "advise": [agewise.advise],
     "gap": [agewise.gap],
-    "benchmark": [agewise.benchmark],
 }
 #: What an option is called in Python, where that differs; None for what only a command needs.
 IN_PYTHON = {
@@ -439,11 +417,9 @@ OTHER_DEFAULTS = {
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
     "channel output": "a picture only where it is asked for",
-    "benchmark policies": "none stands for Python's default",
 }
 #: Parameters that a command has no option for.
 PYTHON_ONLY = {
-    "advise": {"evidence"},  # that of the package
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
     "channel": {"view"},  # what view_channel returns
@@ -457,7 +433,7 @@ STUDY_OPTIONS = {
     "loggers": None,
 }  # fmt: skip
 OPTIONS = STUDY_OPTIONS | {"fail_fast": False}
-STUDIES = ("reproduce", "gap", "benchmark")
+STUDIES = ("reproduce", "gap")
 
 
 def with_default(value):
@@ -524,13 +500,10 @@ def test_dry_run_says_runs_and_time_and_runs_nothing(scenario_file):
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("12 runs; 60 rounds to go, about 1 s on one process. ")
     assert not (scenario_file.parent / "runs").exists()
-    # gap: 6 policies, 16 regimes, 5 seeds; benchmark: 2 policies from 5 seeds with the optimum
-    # and, of the one that is not exact, from 8 seeds, over two scenarios of 60 rounds.
-    two = ("--scenario", "paper", "--scenario", "low-rate", "-p", "random", "-p", "optimal")
+    # gap: 6 policies, 16 regimes, 5 seeds
     for command, runs, rounds, place in (
         (["reproduce"], 120, None, "runs/reproduce-paper"),
         (["gap"], 480, 480 * 50, "runs/gap-paper"),
-        (["benchmark", *two, "-s", "8"], 2 * (10 + 8), 2 * 18 * 60, "runs/benchmark"),
     ):
         run = agewise_command(*command, "--dry-run", cwd=scenario_file.parent)
         assert run.returncode == 0, run.stderr
@@ -559,7 +532,6 @@ def test_what_shells_offer_is_what_there_is():
         (completion.ENGINES, agewise.engines.NAMES),
         (completion.LOGGERS, agewise.experiment.loggers.NAMES),
         (completion.AXES, agewise.statistics.AXES),
-        (completion.BENCHMARKS, agewise.studies.benchmark_scenarios.SCENARIOS),
     ):
         assert words == tuple(known)
 
@@ -572,7 +544,6 @@ def test_what_shells_offer_is_what_there_is():
         ("compare weak", ["weak-edge"]),
         ("compare paper -p max", ["max-pack", "max-pack-exact", "max-weight"]),
         ("gap --log t", ["tensorboard", "trackio"]),
-        ("benchmark --scenario urban", ["urban-micro", "urban-macro"]),
         ("figure runs/x tr", ["trade-off"]),
         ("show runs/x --over j", ["joules"]),
     ],
@@ -691,7 +662,6 @@ def test_commands_and_studies_use_the_same_folders(monkeypatch):
         (["reproduce"], "reproduce", 2),
         (["reproduce", "--map"], "reproduce_map", 2),
         (["gap"], "gap", 4),
-        (["benchmark"], "benchmark", 3),
     ):
         twin = getattr(agewise, name)
         expected = inspect.signature(twin).parameters["out"].default

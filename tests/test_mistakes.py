@@ -753,7 +753,6 @@ def test_names_that_the_locale_cannot_write(tmp_path):
 
 JSON_COMMANDS = {
     "policies": (),
-    "advise": ("tiny.toml",),
     "channel": ("tiny.toml", "--set", "channel.fading=none"),
     "run": ("tiny.toml", "--engine", "inline"),
     "compare": ("tiny.toml", "--seeds", "2", "--engine", "inline", "--out", "runs/compare-tiny"),
@@ -764,8 +763,6 @@ JSON_COMMANDS = {
     "reproduce": ("tiny.toml", "--seeds", "1", "--engine", "inline"),
     "gap": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--every", "1", "--policy", "random",
             "--vary", "threshold.rate=900"),
-    "benchmark": ("--scenario", "low-rate", "--seeds", "1", "--engine", "inline", "--policy",
-                  "random", "--policy", "max-pack", "--write", "page.md"),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Commands that are run with --dry-run; those that take minutes and cannot are only parsed.
 REHEARSED = ("run", "compare", "sweep", "reproduce")
-PARSED = ("gap", "benchmark", "traffic", "--install-completion")
+PARSED = ("gap", "traffic", "--install-completion")
 POLICIES = '''
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Pages that follow from the code: policies, the fields of scenarios, pictures, and public names."""
+"""Pages that follow from the code: policies, fields of scenarios, pictures and public names."""
 
 import inspect
 import re
@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 import agewise
+from agewise.part import Options, Part, kind_of, parts_of
 from agewise.policies import describe, names, policy_class
 from agewise.report.pictures import PICTURES
 from agewise.scenario import Scenario
-from agewise.scenario.section import Options, Section, kind_of, sections_of
 
 #: The public rooms of the package, each with a page of its own.
 ROOMS = (
@@ -75,10 +75,10 @@ def scenario_reference() -> str:
     return "\n\n".join(_sections(Scenario, ""))
 
 
-def _sections(section: type[Section], path: str) -> Iterator[str]:
+def _sections(section: type[Part], path: str) -> Iterator[str]:
     for name, field in section.model_fields.items():
         here = f"{path}.{name}" if path else name
-        kinds = [one for one in sections_of(field) if one is not Options]
+        kinds = [one for one in parts_of(field) if one is not Options]
         if not kinds:
             continue
         heading = "##" if "." not in here else "###"
@@ -98,7 +98,7 @@ def _sections(section: type[Section], path: str) -> Iterator[str]:
                     seen.add(part)
 
 
-def _kind(section: type[Section]) -> str:
+def _kind(section: type[Part]) -> str:
     first = _sentence((section.__doc__ or "").strip().split("\n")[0])
     name = kind_of(section)
     title = f'**`kind = "{name}"`**: {first}' if name else first
@@ -111,7 +111,7 @@ def _kind(section: type[Section]) -> str:
 
 
 def _type_of(field: FieldInfo) -> str:
-    kinds = [kind_of(one) for one in sections_of(field) if one is not Options]
+    kinds = [kind_of(one) for one in parts_of(field) if one is not Options]
     if kinds:
         return "section: " + ", ".join(f"`{kind}`" for kind in kinds if kind)
     choices = _choices(field.annotation)
@@ -155,7 +155,7 @@ def _default_of(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if isinstance(value, Options):
         return "empty"
-    if isinstance(value, Section):
+    if isinstance(value, Part):
         return f"`{kind_of(type(value))}`"
     return "not set" if value is None else f"`{value}`"
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from agewise.simulation import simulate
     from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
     from agewise.studies import (
-        advise,
-        benchmark,
         draw_channel,
         draw_channel_of,
         gap,
@@ -61,8 +59,6 @@ _HOMES = {
     "Scenario": "scenario",
     "Streams": "random",
     "Uplink": "spectrum",
-    "advise": "studies",
-    "benchmark": "studies",
     "compare": "experiment",
     "draw_channel": "studies",
     "draw_channel_of": "studies",
@@ -94,9 +90,7 @@ __all__ = [
     "Streams",
     "Uplink",
     "__version__",
-    "advise",
     "age",
-    "benchmark",
     "compare",
     "data",
     "draw_channel",

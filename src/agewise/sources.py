@@ -3,8 +3,9 @@
 Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains,
 ``positions:PATH`` and ``tracks:PATH`` for where UEs are and how they move, ``devices:PATH`` for
 measured devices, as the scenario writes them; ``policy:NAME`` for the source of a policy from
-outside the package, ``model:FILE.py:FUNCTION`` or ``model:NAME`` for that of a PyTorch module from
-a file or from the running program. What a policy or a module imports from elsewhere is not covered.
+outside the package, ``part:KIND`` for that of a user's part, ``model:FILE.py:FUNCTION`` or
+``model:NAME`` for that of a PyTorch module from a file or from the running program. What they
+import from elsewhere is not covered.
 """
 
 import functools
@@ -17,6 +18,7 @@ from pathlib import Path
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
 from agewise.learn import added_maker, source_file
+from agewise.part import Unloaded, loaded_text, own_parts
 from agewise.policies import text_of_file
 from agewise.scenario import (
     DeviceProfiles,
@@ -37,7 +39,8 @@ _PACKAGE = __name__.partition(".")[0]
 def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
     """The SHA-256 of every source of a run, by name; files that are not there are left out."""
     found = {name: fingerprint(file) for name, file in source_files(scenario).items()}
-    found[policy_source(policy.name)] = _policy_digest(type(policy))
+    found[policy_source(policy.name)] = _code_digest_of(type(policy))
+    found |= {f"part:{kind}": _code_digest_of(code) for kind, code in own_parts(scenario).items()}
     found |= _added_model(scenario)
     return {name: digest for name, digest in found.items() if digest is not None}
 
@@ -59,7 +62,7 @@ def source_names(scenario: Scenario) -> set[str]:
     model = scenario.learn.model
     if isinstance(model, Torch):
         names.add(f"model:{model.source or model.name}")
-    return names
+    return names | {f"part:{kind}" for kind in own_parts(scenario)}
 
 
 def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -88,7 +91,7 @@ def source_text(name: str) -> str:
     ('digits.npz', 'the policy mine')
     """
     kind, _, rest = name.partition(":")
-    return f"the {kind} {rest}" if kind in ("policy", "model") else Path(rest).name
+    return f"the {kind} {rest}" if kind in ("policy", "part", "model") else Path(rest).name
 
 
 def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
@@ -137,8 +140,8 @@ def _text_of(function: Callable[..., object]) -> str | None:
 
 
 @functools.cache
-def _policy_digest(kind: type[Policy]) -> str | None:
-    """The digest of the code of a policy from outside the package; ``None`` for one of its own.
+def _code_digest_of(kind: type) -> str | None:
+    """The digest of the code of a class from outside the package; ``None`` for one of its own.
 
     It is taken when the class is first used: what happens to the file later is not what runs here.
     """
@@ -153,12 +156,13 @@ def _policy_digest(kind: type[Policy]) -> str | None:
 
 def _is_outside(kind: type) -> bool:
     top = kind.__module__.partition(".")[0]
-    return top == "__main__" or (top != _PACKAGE and top not in sys.stdlib_module_names)
+    ours = top in (_PACKAGE, "pydantic") or issubclass(kind, Unloaded)
+    return top == "__main__" or not (ours or top in sys.stdlib_module_names)
 
 
 def _class_text(kind: type) -> str | None:
     """The source of the module of a class; in a script or a notebook, of the class itself."""
-    if (text := text_of_file(kind)) is not None:
+    if (text := loaded_text(kind) or text_of_file(kind)) is not None:
         return text
     module = sys.modules.get(kind.__module__)
     try:

@@ -113,20 +113,6 @@ class Paired:
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """Slopes of a regression, one a cause, with their 95% limits and two-sided p-values.
-
-    Limits and p-values are NaN with fewer than three clusters.
-    """
-
-    slopes: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p_values: NDArray[np.float64]
-    clusters: int
-
-
-@dataclass(frozen=True, eq=False)
 class TimeToTarget:
     """How long ``runs`` runs took to a target, which ``reached`` of them reached.
 
@@ -217,54 +203,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     stepped = adjusted[order] * np.arange(order.size, 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
     return adjusted
-
-
-def clustered_regression(
-    outcome: ArrayLike, causes: ArrayLike, groups: ArrayLike, clusters: ArrayLike
-) -> Slopes:
-    """Least squares of ``outcome[row]`` on ``causes[row, cause]`` within groups of rows.
-
-    Outcome and causes are taken as differences from the means of their group, say a round, so that
-    what all rows of a group share says nothing. Rows of a cluster, say a seed, may depend on each
-    other: errors are those of the jackknife that leaves out one cluster at a time (CR3; MacKinnon,
-    Nielsen, Webb 2023), with Student's t of one degree of freedom less than there are clusters.
-
-    >>> rows = np.arange(12.0)
-    >>> clustered_regression(3 * rows, rows[:, np.newaxis], np.zeros(12), rows // 3).slopes
-    array([3.])
-    """
-    from scipy import stats
-
-    y, x = np.asarray(outcome, np.float64), np.asarray(causes, np.float64)
-    within, cluster = np.asarray(groups), np.asarray(clusters)
-    if x.ndim != 2 or not len(x) == y.size == within.size == cluster.size:
-        raise ValueError("outcome, causes, groups and clusters need one row for each other")
-    slopes = _slopes_within(y, x, within)
-    names = np.unique(cluster)
-    missing = np.full_like(slopes, math.nan)
-    if names.size < 3:
-        return Slopes(slopes, missing, missing, missing, names.size)
-    left_out = np.array(
-        [_slopes_within(y[keep], x[keep], within[keep]) for keep in (cluster != n for n in names)]
-    )
-    count = names.size
-    error = np.sqrt((count - 1) / count * ((left_out - slopes) ** 2).sum(axis=0))
-    half = stats.t.ppf(0.975, count - 1) * error
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_values = 2 * stats.t.sf(np.abs(slopes / error), count - 1)
-    return Slopes(slopes, slopes - half, slopes + half, p_values, count)
-
-
-def _slopes_within(
-    y: NDArray[np.float64], x: NDArray[np.float64], groups: NDArray[np.generic]
-) -> NDArray[np.float64]:
-    _, group = np.unique(groups, return_inverse=True)
-    rows = np.bincount(group)[:, np.newaxis]
-    both = np.column_stack((y, x))
-    sums = np.zeros((rows.size, both.shape[1]))
-    np.add.at(sums, group, both)
-    both = both - (sums / rows)[group]
-    return np.asarray(np.linalg.lstsq(both[:, 1:], both[:, 0], rcond=None)[0])
 
 
 def time_to_target(

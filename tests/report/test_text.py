@@ -153,22 +153,16 @@ def test_reports_are_made_from_records_alone():
             assert not rooms & banned, f"{file.name} imports {rooms & banned}"
 
 
-@pytest.mark.parametrize(
-    ("difference", "slope", "verdict"),
-    [(0.2, 0.01, "holds"), (-0.2, 0.01, "does not hold"), (0.2, -0.01, "does not hold")],
-)
-def test_the_third_claim_is_judged_on_the_same_models_where_they_were_compared(
-    compared, difference, slope, verdict
-):
-    row = {"measure": "diversity", "difference": difference, "difference_p": 0.001}
-    row |= {"slope": slope, "slope_p": 0.001, "age_based@age_based": 0.8, "max_pack@age_based": 1.0}
+def test_the_third_claim_is_judged_on_the_same_models_where_they_were_compared(compared):
+    row = {"measure": "diversity", "difference": -0.2, "difference_p": 0.001}
+    row |= {"age_based@age_based": 0.8, "max_pack@age_based": 1.0}
     row |= {"age_based@max_pack": 0.9, "max_pack@max_pack": 1.2}
     explained = {"seeds": 20, "rows": [row]}
     both = (AgeBased().key, MaxPack().key)
     age_based, max_pack = (Measured.of(compared.histories(policy)) for policy in both)
     tests = compared.table().to_dicts()[0]
     claim = judge(age_based, max_pack, tests, 8, explained)[2]
-    assert claim.verdict == verdict
+    assert claim.verdict == "does not hold"
     assert (
         "on the same models the diversity of what is heard is 0.85 against 1.10" in claim.evidence
     )

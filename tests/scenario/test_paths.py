@@ -5,10 +5,10 @@ import pytest
 
 from agewise import simulate
 from agewise.cli.options import scenario_of
+from agewise.part import Part, kind_of, parts_of
 from agewise.radio import make_channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, ScenarioError
-from agewise.scenario.section import Section, kind_of, sections_of
 from agewise.sources import source_names
 from tests.scenarios import tiny
 
@@ -44,7 +44,7 @@ def written(file, section, changes):
 
 def sections_with_a_path(section, name=""):
     for key, field in section.model_fields.items():
-        for kind in sections_of(field):
+        for kind in parts_of(field):
             here = f"{name}{key}"
             if {"path", "source"} & kind.model_fields.keys():
                 yield here, kind
@@ -55,7 +55,7 @@ def test_every_section_with_a_path_has_the_field():
     found = list(sections_with_a_path(Scenario))
     assert {name for name, _ in found} == set(SECTIONS)
     for name, kind in found:
-        assert issubclass(kind, Section)
+        assert issubclass(kind, Part)
         assert "relative_to" in kind.model_fields, (name, kind_of(kind))
 
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from agewise.scenario import Scenario, ScenarioError, presets, summary, toml
-from agewise.scenario.errors import RENAMED
 from tests.scenarios import tiny
 
 
@@ -106,17 +105,6 @@ def test_a_change_of_kind_keeps_the_fields_that_both_have_in_any_order():
 def test_impossible_changes(changes, message):
     with pytest.raises(ScenarioError, match=re.escape(message)):
         tiny(**changes)
-
-
-@pytest.mark.parametrize("old", RENAMED)
-def test_names_of_the_first_edition_lead_to_the_new_ones(old, tmp_path):
-    with pytest.raises(ScenarioError, match=re.escape(f"{old} is now {RENAMED[old]}")):
-        tiny(**{old: 1})
-    path = tmp_path / "old.toml"
-    path.write_text(f"{old} = 1\n")
-    with pytest.raises(ScenarioError, match=r"old.toml: written for an earlier version") as caught:
-        Scenario.load(path)
-    assert f"{old} is now {RENAMED[old]}" in str(caught.value)
 
 
 def test_files_at_fault_are_named(tmp_path):

@@ -14,6 +14,7 @@ from agewise.policies import AgeBased, MaxPack
 from agewise.report.claims import judge
 from agewise.studies import map as map_module
 from agewise.studies import map_scenario
+from benchmarks.documents.results import map_markdown
 from tests.scenarios import tiny
 
 mpl.use("Agg")
@@ -131,7 +132,7 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
                 expected = (aged - packed).mean()
                 assert drawn.gains[layer, row, column] == pytest.approx(expected)
     assert sum(drawn.counts()) == 8
-    written = (drawn.result.path / "map.md").read_text(encoding="utf-8")
+    written = map_markdown(drawn)
     assert "all 8 of them (squares of all maps) corrected together (Holm)" in written
     assert f"{100 * drawn.gains[1, 1, 1]:+.1f}" in written.splitlines()[-1]
     assert all(file.exists() for file in drawn.figures)
@@ -181,7 +182,7 @@ def test_map_at_equal_costs(tmp_path, monkeypatch):
                 for seed in range(3)
             ]
             assert drawn.gains[layer, 0, column] == pytest.approx(np.mean(gains), abs=1e-12)
-    written = (drawn.result.path / "map.md").read_text(encoding="utf-8")
+    written = map_markdown(drawn)
     assert "mean over energy up to what the cheapest run of the square spent" in written
     with pytest.raises(ValueError, match=r"there are no joules with timing.kind = none"):
         agewise.reproduce_map(tiny(), 1, tmp_path / "other", over="joules")

@@ -1,4 +1,4 @@
-"""Commands of studies: the paper's claims, advice, the gap to the optimum, the benchmark."""
+"""Commands of studies: the paper's claims, and the gap to the optimum."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +8,10 @@ import typer
 import agewise
 from agewise.cli import printing
 from agewise.cli.app import command
-from agewise.cli.completion import BENCHMARKS, complete_one_of, complete_preset, listed
+from agewise.cli.completion import complete_preset
 from agewise.cli.options import (
     Address,
     AsJson,
-    Baseline,
     Changes,
     DryRun,
     EngineName,
@@ -26,11 +25,9 @@ from agewise.cli.options import (
     Quiet,
     Rounds,
     Seeds,
-    Source,
     Target,
     Workers,
     default_out,
-    out_folder,
     require_axis,
     say_forecast,
     scenario_of,
@@ -133,19 +130,6 @@ def reproduce_command(
     printing.print_page_of(result, shown=shown, to_stderr=as_json)
 
 
-@command("advise")
-def advise_command(
-    source: Source,
-    changes: Changes = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say which policy and aggregation measurements favour in settings like this one.
-
-    Example: agewise advise paper --set threshold.rate=6
-    """
-    printing.print_advice(agewise.advise(scenario_of(source, changes)), as_json=as_json)
-
-
 @command("gap")
 def gap_command(
     source: Annotated[
@@ -215,70 +199,3 @@ def gap_command(
         loggers=log or (),
     )
     printing.print_gap(study, as_json=as_json)
-
-
-@command("benchmark")
-def benchmark_command(
-    policies: Policies = [],  # noqa: B006 (typer copies it)
-    scenarios: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scenario",
-            help=f"{listed(BENCHMARKS)}; may be repeated. All by default.",
-            autocompletion=complete_one_of(BENCHMARKS),
-        ),
-    ] = None,
-    seeds: Seeds = 30,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            parser=out_folder,
-            metavar="DIR",
-            help="Results folder; one that is partly filled is continued.",
-        ),
-    ] = Path("runs/benchmark"),
-    every: Every = 30,
-    write: Annotated[Path | None, typer.Option(help="Write a Markdown page here.")] = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    baseline: Baseline = None,
-    dry_run: DryRun = False,
-    force: Force = False,
-    log: Log = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run every policy on the benchmark's fixed scenarios, and say what each gains.
-
-    Policies that solve a round exactly run from the first five seeds. A benchmark that was stopped
-    goes on where it was.
-
-    Example: agewise benchmark --seeds 3 --scenario paper --scenario deadline
-    """
-    if dry_run:
-        planned = agewise.studies.BenchmarkPlan.of(
-            policies or None, scenarios or None, seeds, every, baseline
-        )
-        say_forecast(planned.by_folder(out), out, engine, workers)
-        return
-    study = agewise.benchmark(
-        policies or None,
-        scenarios or None,
-        seeds,
-        out,
-        every=every,
-        write=write,
-        engine=engine,
-        workers=workers,
-        address=address,
-        quiet=quiet,
-        baseline=baseline,
-        force=force,
-        loggers=log or (),
-    )
-    printing.print_benchmark(study, as_json=as_json)
-    if write is not None:
-        printing.print_page(write, to_stderr=as_json)

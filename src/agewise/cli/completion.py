@@ -10,10 +10,6 @@ _NAME = re.compile(r'^    name: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
 ENGINES = ("local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
 AXES = ("rounds", "seconds", "joules", "uses", "bits")
-BENCHMARKS = (
-    "paper", "low-rate", "one-digit", "weak-uneven", "large", "deadline", "urban-micro",
-    "urban-macro", "indoor-factory", "office", "vehicular",
-)  # fmt: skip
 
 
 def policy_names() -> list[str]:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agewise.studies import (
-        Advice,
-        Benchmark,
         ChannelView,
         Explanation,
         Gap,
@@ -157,25 +155,18 @@ def print_reproduction(
 
 
 def print_explanation(explanation: "Explanation") -> None:
-    """What each measure is for both policies, how it goes with the gain, and what that says."""
+    """What each measure is for both policies, and what their differences say."""
     text, table = agewise.report.text, _table()
-    _columns(
-        table, ["measure"], ["age-based", "max-pack", "difference", "gain, alone", "gain, all"]
-    )
+    _columns(table, ["measure"], ["age-based", "max-pack", "difference", "p-value"])
     for row in explanation.table.to_dicts():
         entries = [
             f"{(row[f'{policy}@age_based'] + row[f'{policy}@max_pack']) / 2:.2f}"
             for policy in ("age_based", "max_pack")
         ]
-        for name, scale in (("difference", 1), ("slope", 100), ("joint", 100)):
-            number = text.with_interval(row, name, ".2f", scale)
-            entries.append("\n".join(filter(None, (number, text.p_text(row[f"{name}_p"])))))
+        entries.append(text.with_interval(row, "difference", ".2f", 1))
+        entries.append(text.p_text(row["difference_p"]).removeprefix("p ").removeprefix("= "))
         table.add_row(row["label"], *entries)
-    _show(
-        table,
-        "What goes with the gain: both policies' sets on the same models, their difference, and "
-        "points of gain per standard deviation of it, alone and in a regression on all (95%)",
-    )
+    _show(table, "What both policies hear on the same models, and their difference (95%)")
     for sentence in explanation.sentences:
         say(sentence)
 
@@ -229,34 +220,6 @@ def print_map(study: "MapResult", *, as_json: bool) -> None:
     _print_state(study.result)
 
 
-def print_advice(advice: "Advice", *, as_json: bool) -> None:
-    """What a setting is like, and what is favoured in those like it."""
-    if as_json:
-        print_json(advice.to_dict())
-        return
-    text, features, table = agewise.report.text, advice.features, _table()
-    _columns(table, ["UEs that need"], ["share %"])
-    needed = [n for n, share in enumerate(features.needs, start=1) if share > 0]
-    for n in needed:
-        word = "subchannel" if n == 1 else "subchannels"
-        table.add_row(f"{n} {word}", text.percent_text(features.needs[n - 1]))
-    table.add_row("more than all", text.percent_text(features.unserved))
-    _show(table, "Subchannels that a UE needs when all are free, over blocks and seeds")
-    say(
-        f"{text.percent_text(features.never)}% of the UEs can never be served; "
-        f"{text.percent_text(features.in_time)}% can be in time; there are "
-        f"{features.ues / features.subchannels:g} UEs for a subchannel."
-    )
-    say(
-        f"The labels of a UE are {features.unlike:.2f} from those of all data (0 is alike, 1 has "
-        f"nothing in common)."
-    )
-    for sentence in advice.sentences:
-        say(sentence)
-    if advice.favoured is not None:
-        say(f"Favoured: {advice.favoured.name}")
-
-
 def print_gap(study: "Gap", *, as_json: bool) -> None:
     """For every regime what each policy lost against the optimum."""
     text, result = agewise.report.text, study.result
@@ -288,46 +251,6 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
     say(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
     say(f"Figure: {', '.join(figures)}")
     _print_state(result)
-
-
-def print_benchmark(study: "Benchmark", *, as_json: bool) -> None:
-    """The gains in each scenario with their groups, and whether there is an overall ranking."""
-    tables = {name: study.table(name).to_dicts() for name in study.measures}
-    reasons = study.decided_by_one()
-    if as_json:
-        overall = [] if reasons else study.overall().to_dicts()
-        print_json({"scenarios": tables, "overall": overall, "no_overall_because": reasons})
-        return
-    text, names = agewise.report.text, _names(study.policies)
-    for scenario, rows in tables.items():
-        table = _table()
-        _columns(table, ["policy"], ["gain", "95% interval", "p-value", "group", "score", "loss"])
-        for row in rows:
-            table.add_row(
-                names[row["policy"]],
-                "-" if row["gain"] is None else text.points_text(row["gain"]),
-                _gain_interval(row),
-                text.p_text(row["p"]).removeprefix("p ").removeprefix("= ") or "-",
-                str(row["group"] or "-"),
-                text.with_interval(row, "score"),
-                _number(100 * row["loss"], ".1f"),
-            )
-        _show(table, f"{scenario}: gain in score over the baseline, points; score, %; loss, %")
-        if study.baseline is not None:
-            baseline = names[str(study.baseline)]
-            typer.echo(text.family_text(text.count_tests(rows), baseline, "policies"))
-    if reasons:
-        typer.echo(f"There is no overall ranking. {' '.join(reasons)}")
-        return
-    leading = [names[row["policy"]] for row in study.overall().to_dicts() if row["group"] == 1]
-    typer.echo(f"Over all scenarios the leading group is {text.and_list(leading)}.")
-
-
-def _gain_interval(row: Mapping[str, Any]) -> str:
-    text = agewise.report.text
-    if row["gain"] is None or math.isnan(row["gain_low"]):
-        return "-"
-    return f"{text.points_text(row['gain_low'])} to {text.points_text(row['gain_high'])}"
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:

@@ -302,47 +302,20 @@ def _name_rows(axis: Axes, names: Sequence[str]) -> None:
     axis.grid(visible=False, axis="y")
 
 
-def explanation_chart(rows: Sequence[Mapping[str, Any]], axes: Sequence[Axes]) -> None:
-    """Draw, for each measure, how two policies differ in it and how it goes with the gain.
-
-    On the left the paired difference in standard deviations, on the right the slope of the gain in
-    percentage points per standard deviation, alone and with all measures together; with intervals.
-    """
-    left, right = axes
+def explanation_chart(rows: Sequence[Mapping[str, Any]], axis: Axes) -> None:
+    """Draw the paired difference of two policies in each measure, in standard deviations."""
     places = np.arange(len(rows), dtype=np.float64)
     scales = np.array([row["deviation"] for row in rows], dtype=np.float64)
     scales = np.where(scales > 1e-9, 1.0 / np.maximum(scales, 1e-9), np.nan)
-    _intervals(left, rows, "difference", scales, places, 0)
-    for index, (name, label) in enumerate((("slope", "alone"), ("joint", "all together"))):
-        hundred = np.full(places.size, 100.0)
-        _intervals(right, rows, name, hundred, places + 0.24 * index - 0.12, index, label)
-    for axis in axes:
-        axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
-        axis.set_ylim(len(rows) - 0.5, -0.5)
-    left.set_yticks(places, [str(row["label"]) for row in rows])
-    left.set_xlabel("age-based less max-pack\n(standard deviations)")
-    right.set_xlabel("gain\n(points per standard deviation)")
-    figure = right.get_figure(root=True)
-    if figure is not None:
-        handles = right.get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper right", ncols=2)
-
-
-def _intervals(
-    axis: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    name: str,
-    scales: Numbers,
-    places: Numbers,
-    index: int,
-    label: str | None = None,
-) -> None:
-    """A point with its interval for each row that has one."""
     middle, low, high = (
-        scales * np.array([row[name + end] for row in rows], dtype=np.float64)
+        scales * np.array([row["difference" + end] for row in rows], dtype=np.float64)
         for end in ("", "_low", "_high")
     )
     axis.errorbar(
-        middle, places, xerr=[middle - low, high - middle], fmt="os"[index],
-        markersize=4 if on_page() else 3, color=colour(index), elinewidth=1.0, label=label,
+        middle, places, xerr=[middle - low, high - middle], fmt="o",
+        markersize=4 if on_page() else 3, color=colour(0), elinewidth=1.0,
     )  # fmt: skip
+    axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_yticks(places, [str(row["label"]) for row in rows])
+    axis.set_xlabel("age-based minus max-pack\n(standard deviations)")

@@ -98,7 +98,7 @@ def judge(
     return [
         _higher(tests, len(age_based.seeds), axis),
         _early(age_based, max_pack, rounds),
-        _diversity(age_based, max_pack) if explained is None else _diversity_explained(explained),
+        _diversity(age_based, max_pack, explained),
     ]
 
 
@@ -148,16 +148,20 @@ def _early(age_based: Measured, max_pack: Measured, rounds: int) -> Claim:
     return Claim(claim, claim_text(seeds, shown=[shown], refuted=[no_gain, later]), evidence)
 
 
-def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
+def _diversity(
+    age_based: Measured, max_pack: Measured, explained: Mapping[str, Any] | None
+) -> Claim:
     """Explained means: the updates are more diverse, and runs that gain more are so by more.
 
     The spread (diversity times the number of updates) is judged, because the diversity itself
-    falls with the number of updates, and max-pack collects more.
+    falls with the number of updates, and max-pack collects more; or the diversity on the same
+    models, where that was measured.
     """
     diversity = statistics.paired_difference(age_based.diversity, max_pack.diversity)
     spread = statistics.paired_difference(age_based.spread, max_pack.spread)
     gain = np.nanmean(age_based.accuracy - max_pack.accuracy, axis=1)
     wider = age_based.spread - max_pack.spread
+    seeds, more, p_more = len(age_based.seeds), spread.difference, spread.p_value
     evidence = (
         f"on their own models, diversity {age_based.diversity.mean():.2f} against "
         f"{max_pack.diversity.mean():.2f}"
@@ -165,6 +169,17 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
         f"{age_based.spread.mean():.1f} against {max_pack.spread.mean():.1f}"
         f"{_in_brackets(spread.p_value)}"
     )
+    if explained is not None:
+        row = next(row for row in explained["rows"] if row["measure"] == "diversity")
+        seeds, more, p_more = explained["seeds"], row["difference"], row["difference_p"]
+        aged, packed = (
+            (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
+            for policy in ("age_based", "max_pack")
+        )
+        evidence = (
+            f"on the same models the diversity of what is heard is {aged:.2f} against {packed:.2f}"
+            f"{_in_brackets(p_more)}"
+        )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
         link = stats.pearsonr(wider, gain)
@@ -172,35 +187,8 @@ def _diversity(age_based: Measured, max_pack: Measured) -> Claim:
         opposed = is_sure(link.pvalue) and link.statistic < 0
         evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
         evidence += _in_brackets(link.pvalue)
-    higher = is_sure(spread.p_value) and spread.difference > 0
-    lower = is_sure(spread.p_value) and spread.difference < 0
-    verdict = claim_text(len(age_based.seeds), shown=[higher, linked], refuted=[lower, opposed])
-    return Claim(_DIVERSITY, verdict, evidence)
-
-
-def _diversity_explained(explained: Mapping[str, Any]) -> Claim:
-    """The same question where both policies' sets were measured on the same models."""
-    row = next(row for row in explained["rows"] if row["measure"] == "diversity")
-    aged, packed = (
-        (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
-        for policy in ("age_based", "max_pack")
-    )
-    evidence = (
-        f"on the same models the diversity of what is heard is {aged:.2f} against {packed:.2f}"
-        f"{_in_brackets(row['difference_p'])}"
-    )
-    slope = row["slope"]
-    if slope is not None:
-        evidence += (
-            f"; where age-based's is higher by a standard deviation the gain of a block changes "
-            f"by {100 * slope:+.2f} points{_in_brackets(row['slope_p'])}"
-        )
-    sure, linked = is_sure(row["difference_p"]), slope is not None and is_sure(row["slope_p"])
-    verdict = claim_text(
-        explained["seeds"],
-        shown=[sure and row["difference"] > 0 and linked and slope > 0],
-        refuted=[sure and row["difference"] < 0, linked and slope < 0],
-    )
+    higher, lower = is_sure(p_more) and more > 0, is_sure(p_more) and more < 0
+    verdict = claim_text(seeds, shown=[higher, linked], refuted=[lower, opposed])
     return Claim(_DIVERSITY, verdict, evidence)
 
 

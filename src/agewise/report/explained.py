@@ -11,15 +11,12 @@ from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
 from agewise.report.text import p_text, with_interval
 
-_HEAD = (
-    "measure", "age-based", "max-pack", "difference", "gain, alone", "gain, all together",
-)  # fmt: skip
+_HEAD = ("measure", "age-based", "max-pack", "difference")
 _NOTE = (
-    "What both policies hear, compared on the same models. The gain is in percentage points per "
-    "standard deviation of the difference, within rounds over the seeds, of each measure alone and "
-    "of all together; intervals are 95%, and p-values are corrected (Holm) for all of the table."
+    "What both policies hear, compared on the same models; intervals are 95%, and p-values are "
+    "corrected (Holm) for all of the table."
 )
-_ALT = "How the two policies differ in each measure, and how each goes with the gain"
+_ALT = "How the two policies differ in each measure"
 
 
 def explained_section(folder: Path) -> str:
@@ -31,7 +28,7 @@ def explained_section(folder: Path) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in _HEAD)
     rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])
     return (
-        '<h3 class="part">What goes with the gain, measured side by side</h3>'
+        '<h3 class="part">What differs on the same models</h3>'
         f'{sentences}{_picture(found["rows"])}<div class="scroll" tabindex="0" '
         f'role="region" aria-label="{escape(_ALT)}"><table>'
         f'<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p class="note">'
@@ -45,7 +42,7 @@ def _entries(row: Mapping[str, Any]) -> str:
         for policy in ("age_based", "max_pack")
     )
     cells = [_mean(*both) for both in means]
-    cells += [_with_p(row, "difference", 1), _with_p(row, "slope", 100), _with_p(row, "joint", 100)]
+    cells.append(_with_p(row))
     numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
     return f'<th scope="row">{escape(str(row["label"]))}</th>{numbers}'
 
@@ -54,18 +51,17 @@ def _mean(first: float | None, second: float | None) -> str:
     return "–" if first is None or second is None else f"{(first + second) / 2:.2f}"
 
 
-def _with_p(row: Mapping[str, Any], name: str, scale: float) -> str:
-    if row[name] is None or row[f"{name}_low"] is None:
+def _with_p(row: Mapping[str, Any]) -> str:
+    if row["difference"] is None or row["difference_low"] is None:
         return "–"
-    return ", ".join(
-        filter(None, (with_interval(row, name, ".2f", scale), p_text(row[f"{name}_p"])))
-    )
+    said = (with_interval(row, "difference", ".2f", 1), p_text(row["difference_p"]))
+    return ", ".join(filter(None, said))
 
 
 def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
     """The chart of the folder's explanation.pdf, from its numbers."""
     with page_style():
-        figure = new_figure(8.0, 3.4)
-        explanation_chart(rows, figure.subplots(1, 2, sharey=True))
+        figure = new_figure(4.0, 3.4)
+        explanation_chart(rows, figure.subplots())
         picture = inline_svg(figure, "explained", _ALT)
     return f'<div class="scroll wide" tabindex="0" role="region" aria-label="Chart">{picture}</div>'

@@ -1,5 +1,6 @@
 """What an experiment is: validated sections, TOML in and out, named presets."""
 
+from agewise.part import Options
 from agewise.scenario.channel import (
     Cell,
     EdgeSnr,
@@ -108,7 +109,6 @@ from agewise.scenario.propagation import (
     UrbanMicro,
 )
 from agewise.scenario.scenario import Scenario, presets, require_scenario, short_hash, summary
-from agewise.scenario.section import Options
 from agewise.scenario.timing import (
     CycleComputing,
     DeviceProfiles,

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.part import LARGE, MOST, MOST_DB, ByName, Part
 from agewise.scenario.fading import Fading, Knowledge, PerfectKnowledge
 from agewise.scenario.geometry import Mobility, NoMobility, Placement
 from agewise.scenario.propagation import (
@@ -13,10 +14,9 @@ from agewise.scenario.propagation import (
     PathLoss,
     Shadowing,
 )
-from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, Section
 
 
-class Cell(Section):
+class Cell(Part):
     """The access point's surroundings."""
 
     ues: int = Field(ge=1, le=MOST, description="K, the number of UEs")
@@ -30,7 +30,7 @@ class Cell(Section):
     )
 
 
-class EdgeSnr(Section):
+class EdgeSnr(Part):
     """Gains are scaled to give a mean SNR at the edge of the cell; power is in units of P_TX."""
 
     kind: Literal["edge-snr"] = "edge-snr"
@@ -41,7 +41,7 @@ class EdgeSnr(Section):
     )
 
 
-class LinkBudget(Section):
+class LinkBudget(Part):
     """Gains follow from path loss, transmit power and noise, in physical units."""
 
     kind: Literal["budget"] = "budget"
@@ -56,7 +56,7 @@ class LinkBudget(Section):
     )
 
 
-class ModelledChannel(Section):
+class ModelledChannel(Part):
     """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
 
     kind: Literal["model"] = "model"

@@ -2,41 +2,15 @@
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from agewise.scenario.section import Options, Section, kind_of, sections_of
+from agewise.part import Options, Part, kind_of, parts_of
 
 #: Characters of a name in an error; no field has as many.
 _LONGEST = 100
-
-#: Fields of the first edition, and what they are called now.
-RENAMED = {
-    "cell.radius_m": "channel.placement.radius_m",
-    "channel.path_loss_exponent": "channel.path_loss.exponent",
-    "channel.reference_distance_m": "channel.path_loss.reference_distance_m",
-    "channel.edge_snr_db": "channel.link.edge_snr_db",
-    "channel.rate_threshold": "threshold.rate",
-    "channel.subchannel_bandwidth_hz": "cell.subchannel_bandwidth_hz",
-    "channel.link_budget": 'channel.link with kind = "budget"',
-    "channel.link_budget.reference_loss_db": 'channel.path_loss.reference_loss_db with kind = "log-'
-    'distance"',
-    "channel.upload": 'threshold with kind = "payload"',
-    "data.path": "data.dataset.path",
-    "data.label_column": "data.dataset.label_column",
-    "data.test_fraction": "data.dataset.test_fraction",
-    "data.pair": "data.task.classes",
-    "data.classes_per_ue": "data.partition.classes_per_ue",
-    "data.concentration": "data.partition.concentration",
-    "data.size_sigma": "data.sizes.sigma",
-    "learn.loss": "learn.model.loss",
-    "learn.clusters": "learn.model.clusters",
-    "learn.initial_deviation": "learn.model.initial_deviation",
-    "learn.penalty_weight": "learn.penalty.weight",
-}
-
 
 #: What pydantic calls a number out of its range, and its words for the limits.
 _BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
@@ -55,7 +29,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(names)}" if names else "nothing is below it"
 
 
-def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
+def require_known(name: str, scenario: type[Part]) -> list[type[Part]]:
     """Raise `ScenarioError` unless a dotted name is a field; the sections that it may hold."""
     sections = [scenario]
     for step in name.split("."):
@@ -63,15 +37,13 @@ def require_known(name: str, scenario: type[Section]) -> list[type[Section]]:
             return []
         fields = {key: field for section in sections for key, field in section.model_fields.items()}
         if step not in fields:
-            if name in RENAMED:
-                raise ScenarioError(f"{name} is now {RENAMED[name]}")
             hint = _full_name(name, scenario) or nearest(step, fields)
             raise ScenarioError(f"there is no {_shortened(name)}; {hint}")
         sections = [
             kind
             for section in sections
             if step in section.model_fields
-            for kind in sections_of(section.model_fields[step])
+            for kind in parts_of(section.model_fields[step])
         ]
     return sections
 
@@ -80,7 +52,7 @@ def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
-def _full_name(name: str, scenario: type[Section]) -> str:
+def _full_name(name: str, scenario: type[Part]) -> str:
     """A hint at fields with this last part, or with a name that is written much like it."""
     known = _all_names(scenario, "")
     last = name.rpartition(".")[2]
@@ -89,39 +61,22 @@ def _full_name(name: str, scenario: type[Section]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def _all_names(section: type[Section], path: str) -> list[str]:
+def _all_names(section: type[Part], path: str) -> list[str]:
     """The dotted names of all fields, of whichever kind their sections are."""
     names = []
     for key, field in section.model_fields.items():
         names.append(f"{path}{key}")
-        for kind in sections_of(field):
+        for kind in parts_of(field):
             names += _all_names(kind, f"{path}{key}.")
     return list(dict.fromkeys(names))
 
 
-def require_present(values: Mapping[str, Any]) -> None:
-    """Raise `ScenarioError` if these values have fields of the first edition."""
-    old = [name for name in _flat(values, "") if name in RENAMED]
-    if old:
-        renamed = "; ".join(f"{name} is now {RENAMED[name]}" for name in old)
-        raise ScenarioError(f"written for an earlier version: {renamed}")
-
-
-def _flat(values: Mapping[str, Any], path: str) -> list[str]:
-    names = []
-    for key, value in values.items():
-        names.append(f"{path}{key}")
-        if isinstance(value, Mapping):
-            names += _flat(value, f"{path}{key}.")
-    return names
-
-
-def explain(error: ValidationError, scenario: type[Section]) -> str:
+def explain(error: ValidationError, scenario: type[Part]) -> str:
     """All mistakes in one sentence each."""
     return "; ".join(_one(dict(mistake), scenario) for mistake in error.errors(include_url=False))
 
 
-def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
+def _one(mistake: dict[str, Any], scenario: type[Part]) -> str:
     steps, sections = _named([str(step) for step in mistake["loc"]], scenario)
     name = ".".join(steps)
     if mistake["type"] == "extra_forbidden":
@@ -145,7 +100,7 @@ def _one(mistake: dict[str, Any], scenario: type[Section]) -> str:
     return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
 
 
-def _kind_with(steps: Sequence[str], scenario: type[Section]) -> str:
+def _kind_with(steps: Sequence[str], scenario: type[Part]) -> str:
     """A hint at the kinds of a section that have this field, if others than the given one do."""
     *path, key = steps
     sections = require_known(".".join(path), scenario) if path else []
@@ -153,7 +108,7 @@ def _kind_with(steps: Sequence[str], scenario: type[Section]) -> str:
     return f"it is a field of kind = {' or '.join(filter(None, kinds))}" if any(kinds) else ""
 
 
-def _range(sections: Sequence[type[Section]], key: str, broken: str) -> str:
+def _range(sections: Sequence[type[Part]], key: str, broken: str) -> str:
     """Between which numbers a field must be, and the one of these limits that is the nearest.
 
     They are those that pydantic keeps of the field; ``broken`` is its word for the one not kept.
@@ -177,7 +132,7 @@ def _limit_text(limit: float) -> str:
     return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
-def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], list[type[Section]]]:
+def _named(steps: Sequence[str], scenario: type[Part]) -> tuple[list[str], list[type[Part]]]:
     """The dotted name of a place, without the kinds on the way, and the sections it is in."""
     named: list[str] = []
     sections, inside, chosen = [scenario], [scenario], True
@@ -190,9 +145,9 @@ def _named(steps: Sequence[str], scenario: type[Section]) -> tuple[list[str], li
         named.append(step if step.isprintable() else repr(step))  # a key may be any text
         inside = sections
         fields = [section.model_fields.get(step) for section in sections]
-        sections = [kind for field in fields if field is not None for kind in sections_of(field)]
+        sections = [kind for field in fields if field is not None for kind in parts_of(field)]
     return named, inside
 
 
-def _kinds(name: str, scenario: type[Section]) -> list[str]:
+def _kinds(name: str, scenario: type[Part]) -> list[str]:
     return [kind for kind in map(kind_of, require_known(name, scenario)) if kind]

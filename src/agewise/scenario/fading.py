@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.section import MOST_DB, ByName, Section
+from agewise.part import MOST_DB, ByName, Part
 
 #: The speed of light in m/s.
 LIGHT_M_S = 299_792_458.0
@@ -13,25 +13,25 @@ _SPEED = "how fast a UE or what surrounds it moves, in m/s"
 
 
 # ------------------------------------------------------------------------------- over subchannels
-class IndependentSubchannels(Section):
+class IndependentSubchannels(Part):
     """Every subchannel fades on its own, as in the paper."""
 
     kind: Literal["independent"] = "independent"
 
 
-class Epa(Section):
+class Epa(Part):
     """Extended Pedestrian A of 3GPP TS 36.104 Annex B.2: 7 taps, rms delay spread 43 ns."""
 
     kind: Literal["epa"] = "epa"
 
 
-class Eva(Section):
+class Eva(Part):
     """Extended Vehicular A of 3GPP TS 36.104 Annex B.2: 9 taps, rms delay spread 357 ns."""
 
     kind: Literal["eva"] = "eva"
 
 
-class Etu(Section):
+class Etu(Part):
     """Extended Typical Urban of 3GPP TS 36.104 Annex B.2: 9 taps, rms delay spread 991 ns."""
 
     kind: Literal["etu"] = "etu"
@@ -48,35 +48,35 @@ DelaySpread = Annotated[
 ]
 
 
-class TdlA(Section):
+class TdlA(Part):
     """TDL-A of 3GPP TR 38.901 table 7.7.2-1: 23 taps without line of sight."""
 
     kind: Literal["tdl-a"] = "tdl-a"
     delay_spread_s: DelaySpread
 
 
-class TdlB(Section):
+class TdlB(Part):
     """TDL-B of 3GPP TR 38.901 table 7.7.2-2: 23 taps without line of sight."""
 
     kind: Literal["tdl-b"] = "tdl-b"
     delay_spread_s: DelaySpread
 
 
-class TdlC(Section):
+class TdlC(Part):
     """TDL-C of 3GPP TR 38.901 table 7.7.2-3: 24 taps without line of sight."""
 
     kind: Literal["tdl-c"] = "tdl-c"
     delay_spread_s: DelaySpread
 
 
-class TdlD(Section):
+class TdlD(Part):
     """TDL-D of 3GPP TR 38.901 table 7.7.2-4: 13 taps, the first Rician with K = 13.3 dB."""
 
     kind: Literal["tdl-d"] = "tdl-d"
     delay_spread_s: DelaySpread
 
 
-class TdlE(Section):
+class TdlE(Part):
     """TDL-E of 3GPP TR 38.901 table 7.7.2-5: 14 taps, the first Rician with K = 22 dB."""
 
     kind: Literal["tdl-e"] = "tdl-e"
@@ -84,13 +84,13 @@ class TdlE(Section):
 
 
 # -------------------------------------------------------------------------------------- over time
-class IndependentRounds(Section):
+class IndependentRounds(Part):
     """Fading is drawn anew in every round, as in the paper."""
 
     kind: Literal["independent"] = "independent"
 
 
-class Jakes(Section):
+class Jakes(Part):
     """Correlated from round to round by the Doppler spread of waves from all sides (J0)."""
 
     kind: Literal["jakes"] = "jakes"
@@ -108,7 +108,7 @@ Frequency = Annotated[
 Time = Annotated[IndependentRounds | Jakes, Field(discriminator="kind"), ByName]
 
 
-class _Scattered(Section):
+class _Scattered(Part):
     frequency: Frequency = Field(
         default=IndependentSubchannels(),
         description="how fading differs between subchannels: independent, or by the taps of a "
@@ -126,7 +126,7 @@ class Rayleigh(_Scattered):
     kind: Literal["rayleigh"] = "rayleigh"
 
 
-class FixedK(Section):
+class FixedK(Part):
     """The same K-factor for every UE."""
 
     kind: Literal["fixed"] = "fixed"
@@ -135,7 +135,7 @@ class FixedK(Section):
     )
 
 
-class DrawnK(Section):
+class DrawnK(Part):
     """A K-factor for each UE in line of sight, log-normal by 3GPP TR 38.901 table 7.5-6.
 
     UEs that are not in line of sight have Rayleigh fading.
@@ -157,7 +157,7 @@ class Rician(_Scattered):
     )
 
 
-class Nakagami(Section):
+class Nakagami(Part):
     """Nakagami block fading, independent over rounds, UEs and subchannels; gains are gamma."""
 
     kind: Literal["nakagami"] = "nakagami"
@@ -166,7 +166,7 @@ class Nakagami(Section):
     )
 
 
-class NoFading(Section):
+class NoFading(Part):
     """Gains stay at their means."""
 
     kind: Literal["none"] = "none"
@@ -176,13 +176,13 @@ Fading = Annotated[Rayleigh | Rician | Nakagami | NoFading, Field(discriminator=
 
 
 # -------------------------------------------------------------------------------------- knowledge
-class PerfectKnowledge(Section):
+class PerfectKnowledge(Part):
     """The access point sees the gains that the uploads will meet."""
 
     kind: Literal["perfect"] = "perfect"
 
 
-class Estimated(Section):
+class Estimated(Part):
     """Gains are estimated from pilots in noise."""
 
     kind: Literal["estimated"] = "estimated"
@@ -194,7 +194,7 @@ class Estimated(Section):
     )
 
 
-class Delayed(Section):
+class Delayed(Part):
     """Gains were measured a while before the upload, and the channel has moved on."""
 
     kind: Literal["delayed"] = "delayed"
@@ -210,7 +210,7 @@ class Delayed(Section):
     )
 
 
-class Quantised(Section):
+class Quantised(Part):
     """Gains are reported in steps of equal decibels, rounded down."""
 
     kind: Literal["quantised"] = "quantised"
@@ -225,7 +225,7 @@ class Quantised(Section):
     )
 
 
-class Statistics(Section):
+class Statistics(Part):
     """Only the mean gains are known."""
 
     kind: Literal["statistics"] = "statistics"

@@ -5,12 +5,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agewise.scenario.section import LARGE, ByName, RelativeTo, Section
+from agewise.part import LARGE, ByName, Part, RelativeTo
 
 _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
 
 
-class Disc(Section):
+class Disc(Part):
     """UEs uniform by area in a disc around the access point."""
 
     kind: Literal["disc"] = "disc"
@@ -22,7 +22,7 @@ class Disc(Section):
         return self.radius_m
 
 
-class Annulus(Section):
+class Annulus(Part):
     """UEs uniform by area between two circles around the access point."""
 
     kind: Literal["annulus"] = "annulus"
@@ -40,7 +40,7 @@ class Annulus(Section):
         return self
 
 
-class Hexagon(Section):
+class Hexagon(Part):
     """UEs uniform by area in the hexagon of one site among others, the access point in the middle.
 
     Two of its sides cross the x-axis.
@@ -64,7 +64,7 @@ class Hexagon(Section):
         return self
 
 
-class Clusters(Section):
+class Clusters(Part):
     """UEs in round clusters, such as buildings or squares, spread over a disc (Matérn 1960)."""
 
     kind: Literal["clusters"] = "clusters"
@@ -89,7 +89,7 @@ class Clusters(Section):
         return self
 
 
-class PlacementFile(Section):
+class PlacementFile(Part):
     """Positions from a file: a CSV with a row ``x, y`` per UE, or an NPZ with ``positions_m``."""
 
     kind: Literal["file"] = "file"
@@ -105,13 +105,13 @@ class PlacementFile(Section):
         return self.radius_m
 
 
-class NoMobility(Section):
+class NoMobility(Part):
     """UEs stay where they are."""
 
     kind: Literal["none"] = "none"
 
 
-class RandomWaypoint(Section):
+class RandomWaypoint(Part):
     """Each UE goes straight to a random point of the area, pauses, and goes on to the next.
 
     Started in its steady state, in which UEs are more often in the middle than at the edge.
@@ -137,7 +137,7 @@ class RandomWaypoint(Section):
         return self
 
 
-class GaussMarkov(Section):
+class GaussMarkov(Part):
     """Each UE drifts with a mean velocity of its own and a correlated deviation from it.
 
     Velocities are mirrored at the edge of the area (Liang and Haas 1999).
@@ -162,7 +162,7 @@ class GaussMarkov(Section):
         return self.mean_speed_m_s + 4.0 * self.deviation_m_s
 
 
-class MobilityFile(Section):
+class MobilityFile(Part):
     """Positions over time from a file; straight lines between its times."""
 
     kind: Literal["file"] = "file"

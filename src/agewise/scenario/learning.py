@@ -5,14 +5,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from agewise.scenario.section import (
+from agewise.part import (
     LARGE,
     MOST,
     MOST_STEPS,
     ByName,
     Options,
+    Part,
     RelativeTo,
-    Section,
 )
 from agewise.scenario.timing import Compression, NoCompression
 
@@ -21,13 +21,13 @@ MOST_WIDTH = 2**20
 MOST_LAYERS = 64
 
 
-class Mnist(Section):
+class Mnist(Part):
     """60,000 handwritten digits of 28 by 28 pixels, inside the package."""
 
     kind: Literal["mnist"] = "mnist"
 
 
-class Synthetic(Section):
+class Synthetic(Part):
     """A small fixed problem for quick trials: ten Gaussian clusters in 20 dimensions."""
 
     kind: Literal["synthetic"] = "synthetic"
@@ -37,7 +37,7 @@ class Synthetic(Section):
 Scaling = Literal["as-is", "pixels"]
 
 
-class IdxFolder(Section):
+class IdxFolder(Part):
     """A folder of four IDX files as MNIST and its relatives come, gzipped or not."""
 
     kind: Literal["idx"] = "idx"
@@ -45,7 +45,7 @@ class IdxFolder(Section):
     relative_to: RelativeTo = "working-folder"
 
 
-class NpzFile(Section):
+class NpzFile(Part):
     """An .npz file with x_train, y_train, x_test and y_test."""
 
     kind: Literal["npz"] = "npz"
@@ -57,7 +57,7 @@ class NpzFile(Section):
     )
 
 
-class Table(Section):
+class Table(Part):
     """A .csv or .parquet table with a row per sample."""
 
     kind: Literal["table"] = "table"
@@ -77,7 +77,7 @@ class Table(Section):
     )
 
 
-class FashionMnist(Section):
+class FashionMnist(Part):
     """70,000 pictures of clothes, 28 by 28 pixels in grey, in the files of their authors."""
 
     kind: Literal["fashion-mnist"] = "fashion-mnist"
@@ -88,7 +88,7 @@ class FashionMnist(Section):
     relative_to: RelativeTo = "working-folder"
 
 
-class Cifar10(Section):
+class Cifar10(Part):
     """60,000 pictures in colour, 32 by 32 pixels, as its authors' Python batches."""
 
     kind: Literal["cifar-10"] = "cifar-10"
@@ -96,7 +96,7 @@ class Cifar10(Section):
     relative_to: RelativeTo = "working-folder"
 
 
-class Femnist(Section):
+class Femnist(Part):
     """Handwritten digits and letters with their writers, as the JSON files of LEAF."""
 
     kind: Literal["femnist"] = "femnist"
@@ -104,45 +104,45 @@ class Femnist(Section):
     relative_to: RelativeTo = "working-folder"
 
 
-class Clients(Section):
+class Clients(Part):
     """Samples that stay on the clients of a live federation: recorded, and not simulated."""
 
     kind: Literal["clients"] = "clients"
 
 
-class AllClasses(Section):
+class AllClasses(Part):
     """Tell all classes apart."""
 
     kind: Literal["all"] = "all"
 
 
-class Parity(Section):
+class Parity(Part):
     """Tell even classes from odd ones."""
 
     kind: Literal["parity"] = "parity"
 
 
-class Pair(Section):
+class Pair(Part):
     """Tell two classes apart; the samples of all others are left out."""
 
     kind: Literal["pair"] = "pair"
     classes: tuple[int, int] = Field(description="the two classes")
 
 
-class Iid(Section):
+class Iid(Part):
     """Samples dealt at random."""
 
     kind: Literal["iid"] = "iid"
 
 
-class Shards(Section):
+class Shards(Part):
     """A fixed number of classes on every UE."""
 
     kind: Literal["shards"] = "shards"
     classes_per_ue: int = Field(ge=1, le=MOST, description="how many classes each UE holds")
 
 
-class Dirichlet(Section):
+class Dirichlet(Part):
     """Each class divided among the UEs by a draw from a Dirichlet distribution."""
 
     kind: Literal["dirichlet"] = "dirichlet"
@@ -151,7 +151,7 @@ class Dirichlet(Section):
     )
 
 
-class ByWriter(Section):
+class ByWriter(Part):
     """The samples of one writer stay together; writers are drawn at random."""
 
     kind: Literal["by-writer"] = "by-writer"
@@ -160,13 +160,13 @@ class ByWriter(Section):
     )
 
 
-class EqualSizes(Section):
+class EqualSizes(Part):
     """Every UE has as many samples."""
 
     kind: Literal["equal"] = "equal"
 
 
-class LogNormalSizes(Section):
+class LogNormalSizes(Part):
     """The number of samples varies log-normally across the UEs."""
 
     kind: Literal["log-normal"] = "log-normal"
@@ -175,13 +175,13 @@ class LogNormalSizes(Section):
     )
 
 
-class NaturalSizes(Section):
+class NaturalSizes(Part):
     """Every UE has the samples of its writers, however many."""
 
     kind: Literal["natural"] = "natural"
 
 
-class Data(Section):
+class Data(Part):
     """What is learned from, and how it lies on the UEs."""
 
     dataset: Annotated[
@@ -228,7 +228,7 @@ class Data(Section):
         return self
 
 
-class Linear(Section):
+class Linear(Part):
     """A linear model: one output per class, or one for two classes."""
 
     kind: Literal["linear"] = "linear"
@@ -240,7 +240,7 @@ class Linear(Section):
     )
 
 
-class KMeans(Section):
+class KMeans(Part):
     """Cluster centres; the loss is half the squared distance to the nearest one."""
 
     kind: Literal["k-means"] = "k-means"
@@ -250,7 +250,7 @@ class KMeans(Section):
     )
 
 
-class Mlp(Section):
+class Mlp(Part):
     """A multilayer perceptron: ReLU in its hidden layers, softmax cross-entropy as the loss."""
 
     kind: Literal["mlp"] = "mlp"
@@ -269,7 +269,7 @@ class Mlp(Section):
         return widths
 
 
-class Torch(Section):
+class Torch(Part):
     """A PyTorch module: one of the package's by name, or your own from a file."""
 
     kind: Literal["torch"] = "torch"
@@ -299,7 +299,7 @@ class Torch(Section):
         return self
 
 
-class Plugin(Section):
+class Plugin(Part):
     """A learner that another package adds (entry point group agewise.learners)."""
 
     kind: Literal["plugin"] = "plugin"
@@ -309,71 +309,71 @@ class Plugin(Section):
     )
 
 
-class NoPenalty(Section):
+class NoPenalty(Part):
     """The objective has no penalty."""
 
     kind: Literal["none"] = "none"
 
 
-class L2(Section):
+class L2(Part):
     """Half the squared length of the weights, without the bias."""
 
     kind: Literal["l2"] = "l2"
     weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
 
 
-class L1(Section):
+class L1(Part):
     """The sum of the magnitudes of the weights, without the bias."""
 
     kind: Literal["l1"] = "l1"
     weight: float = Field(ge=0, le=LARGE, description="xi, the weight of the penalty")
 
 
-class PlainObjective(Section):
+class PlainObjective(Part):
     """A UE goes down the gradient of its own objective, as in the paper."""
 
     kind: Literal["none"] = "none"
 
 
-class Proximal(Section):
+class Proximal(Part):
     """Half mu times the squared distance from the round's model is added: FedProx."""
 
     kind: Literal["proximal"] = "proximal"
     mu: float = Field(gt=0, le=LARGE, description="the weight of the proximal term")
 
 
-class ControlVariates(Section):
+class ControlVariates(Part):
     """Gradients are corrected for how a UE's own differ from those of all: SCAFFOLD."""
 
     kind: Literal["control-variates"] = "control-variates"
 
 
-class WeightedAverage(Section):
+class WeightedAverage(Part):
     """The models that arrived, averaged by their numbers of samples (the paper)."""
 
     kind: Literal["average"] = "average"
 
 
-class NoDiscount(Section):
+class NoDiscount(Part):
     """An old update counts as much as a new one."""
 
     kind: Literal["none"] = "none"
 
 
-class FixedDiscount(Section):
+class FixedDiscount(Part):
     """An update that is n rounds old counts exp(-rate n) of a new one."""
 
     kind: Literal["fixed"] = "fixed"
     rate: float = Field(gt=0, le=100, description="g, by round")
 
 
-class AgreementDiscount(Section):
+class AgreementDiscount(Part):
     """An old update counts by how well old ones have predicted new ones so far."""
 
     kind: Literal["agreement"] = "agreement"
 
 
-class UpdateMemory(Section):
+class UpdateMemory(Part):
     """The last update of every UE, also of those not heard now (MIFA, Gu et al. 2021)."""
 
     kind: Literal["memory"] = "memory"
@@ -382,13 +382,13 @@ class UpdateMemory(Section):
     ] = Field(description="how the weight of an update falls with its age")
 
 
-class VarianceReduction(Section):
+class VarianceReduction(Part):
     """What arrived, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022)."""
 
     kind: Literal["variance-reduced"] = "variance-reduced"
 
 
-class ServerMomentum(Section):
+class ServerMomentum(Part):
     """The average update with momentum (FedAvgM; Reddi et al. 2021)."""
 
     kind: Literal["momentum"] = "momentum"
@@ -398,7 +398,7 @@ class ServerMomentum(Section):
     )
 
 
-class ServerAdam(Section):
+class ServerAdam(Part):
     """Adam on the average update (FedAdam; Reddi et al. 2021)."""
 
     kind: Literal["adam"] = "adam"
@@ -412,7 +412,7 @@ class ServerAdam(Section):
     )
 
 
-class Learn(Section):
+class Learn(Part):
     """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
 
     model: Annotated[
@@ -477,13 +477,13 @@ def require_plain_sgd(optimiser: str, settings: Mapping[str, object]) -> None:
     )
 
 
-class NoOptimum(Section):
+class NoOptimum(Part):
     """The optimum of problem (3) is not worked out."""
 
     kind: Literal["never"] = "never"
 
 
-class SampledOptimum(Section):
+class SampledOptimum(Part):
     """The optimum of problem (3) is worked out in some rounds, beside what the policy chose."""
 
     kind: Literal["sampled"] = "sampled"
@@ -493,7 +493,7 @@ class SampledOptimum(Section):
     )
 
 
-class Measurement(Section):
+class Measurement(Part):
     """How long a run is, and what is measured on the way."""
 
     rounds: int = Field(ge=1, le=MOST, description="T, communication rounds")

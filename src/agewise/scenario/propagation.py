@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agewise.scenario.section import MOST_DB, ByName, Section
+from agewise.part import MOST_DB, ByName, Part
 
 _CARRIER = "carrier frequency in GHz"
 _ACCESS_POINT = "height of the access point's antenna in metres"
@@ -18,7 +18,7 @@ _INDOOR = (
 INDOOR_BELOW_GHZ = 6.0
 
 
-class PowerLaw(Section):
+class PowerLaw(Part):
     """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
 
     kind: Literal["power-law"] = "power-law"
@@ -30,7 +30,7 @@ class PowerLaw(Section):
     )
 
 
-class LogDistance(Section):
+class LogDistance(Part):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
@@ -45,14 +45,14 @@ class LogDistance(Section):
     )
 
 
-class FreeSpace(Section):
+class FreeSpace(Part):
     """Nothing in the way: (4 pi d f / c)^2, from 1 m on."""
 
     kind: Literal["free-space"] = "free-space"
     carrier_ghz: float = Field(ge=1e-3, le=1000, description=_CARRIER)
 
 
-class UrbanMacro(Section):
+class UrbanMacro(Part):
     """3GPP TR 38.901 UMa: an access point above the roofs of a city, 10 m to 5 km."""
 
     most_distance_m: ClassVar[float] = 5000.0
@@ -71,7 +71,7 @@ class UrbanMacro(Section):
         return self
 
 
-class UrbanMicro(Section):
+class UrbanMicro(Part):
     """3GPP TR 38.901 UMi street canyon: an access point below the roofs, 10 m to 5 km."""
 
     most_distance_m: ClassVar[float] = 5000.0
@@ -90,7 +90,7 @@ class UrbanMicro(Section):
         return self
 
 
-class IndoorHotspot(Section):
+class IndoorHotspot(Part):
     """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m."""
 
     most_distance_m: ClassVar[float] = 150.0
@@ -106,7 +106,7 @@ class IndoorHotspot(Section):
     ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1 in the report")
 
 
-class IndoorFactory(Section):
+class IndoorFactory(Part):
     """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m."""
 
     most_distance_m: ClassVar[float] = 600.0
@@ -156,13 +156,13 @@ def _require_indoor(share: float, carrier_ghz: float) -> None:
         )
 
 
-class NoShadowing(Section):
+class NoShadowing(Part):
     """UEs at the same distance in the same sight have the same mean gain."""
 
     kind: Literal["none"] = "none"
 
 
-class LogNormalShadowing(Section):
+class LogNormalShadowing(Part):
     """Path loss varies by normal decibels, correlated in space: exp(-distance / decorrelation)."""
 
     kind: Literal["log-normal"] = "log-normal"
@@ -181,13 +181,13 @@ class LogNormalShadowing(Section):
     )
 
 
-class NoInterference(Section):
+class NoInterference(Part):
     """Only noise disturbs an upload."""
 
     kind: Literal["none"] = "none"
 
 
-class LevelInterference(Section):
+class LevelInterference(Part):
     """Interference of one given level on all subchannels in all rounds."""
 
     kind: Literal["level"] = "level"
@@ -196,7 +196,7 @@ class LevelInterference(Section):
     )
 
 
-class CellInterference(Section):
+class CellInterference(Part):
     """UEs of neighbouring hexagonal cells transmit on the same subchannels, others each round."""
 
     kind: Literal["cells"] = "cells"

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from agewise.part import Part, Unloaded, is_code, kind_of, own_parts, values_of
 from agewise.scenario import toml
 from agewise.scenario.channel import Cell, LinkBudget, ModelledChannel
 from agewise.scenario.errors import (
@@ -17,7 +18,6 @@ from agewise.scenario.errors import (
     explain,
     nearest,
     require_known,
-    require_present,
 )
 from agewise.scenario.fading import require_fading, require_knowledge
 from agewise.scenario.geometry import NoMobility
@@ -25,7 +25,6 @@ from agewise.scenario.learning import Data, Learn, Measurement
 from agewise.scenario.paths import located
 from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
 from agewise.scenario.radio_checks import require_consistent
-from agewise.scenario.section import Section, kind_of
 from agewise.scenario.timing import (
     MOST_RATE,
     ModelThreshold,
@@ -37,7 +36,7 @@ from agewise.scenario.timing import (
 from agewise.scenario.trace import Channel
 
 
-class Scenario(Section):
+class Scenario(Part):
     """What is simulated: the cell and its channel, the data, the learning and the run."""
 
     cell: Cell
@@ -70,11 +69,27 @@ class Scenario(Section):
         """The scenario of these values; `ScenarioError` begins with the ``source``.
 
         Paths that are relative to the scenario's file are below ``folder``, which is that of the
-        file; without one they are refused.
+        file; without one they are refused. Code that the scenario names is not run: `loaded` does.
         """
+        return cls._read(values, source, folder)
+
+    def loaded(self) -> Self:
+        """The scenario with the classes of the user's own, whose files are run for that."""
+        if not any(issubclass(each, Unloaded) for each in own_parts(self).values()):
+            return self
+        return self._read(values_of(self), load_code=True)
+
+    @classmethod
+    def _read(
+        cls,
+        values: Mapping[str, Any],
+        source: str = "",
+        folder: Path | None = None,
+        *,
+        load_code: bool = False,
+    ) -> Self:
         try:
-            require_present(values)
-            return located(cls.model_validate(values), folder)
+            return located(cls.model_validate(values, context={"load_code": load_code}), folder)
         except ValidationError as error:
             problem = explain(error, cls)
         except ScenarioError as error:
@@ -90,8 +105,9 @@ class Scenario(Section):
         fields that both kinds have keep their values. ``None`` takes an optional value away. All
         changes are made together, in any order.
         """
-        values = self.resolved()
-        kinds = {name: require_known(name, type(self)) for name in changes}
+        values = values_of(self)
+        own = {name for name in changes if _is_in_own(name, values, changes)}
+        kinds = {name: [] if name in own else require_known(name, type(self)) for name in changes}
         # Kinds first, outer ones before inner ones, for a kind decides which fields there are.
         for name in sorted(changes, key=lambda name: (not kinds[name], name.count("."))):
             if kinds[name]:
@@ -201,18 +217,34 @@ def _preset_file(name: str) -> Traversable:
     return files("agewise.scenario").joinpath("presets", f"{name}.toml")
 
 
+def _is_in_own(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    """Whether a dotted name is of a field in a part of the user's own, before or by the changes."""
+    *path, key = name.split(".")
+    above, inner = "", values
+    for step in path:
+        above = f"{above}.{step}".lstrip(".")
+        inner = inner.get(step, {}) if isinstance(inner, Mapping) else {}
+        given = changes.get(f"{above}.kind", changes.get(above, inner))
+        kind = given.get("kind") if isinstance(given, Mapping) else given
+        if key != "kind" and isinstance(kind, str) and is_code(kind):
+            return True
+    return False
+
+
 def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
     """The table in which a dotted name's last step stands, and that step."""
     *path, key = name.split(".")
     for step in path:
         inner = values.setdefault(step, {})
+        if isinstance(inner, Part):
+            raise ScenarioError(f"{name}: {step} is an object of your own: give another one")
         if not isinstance(inner, dict):
             raise ScenarioError(f"there is no {name}: {step} is {inner!r}")
         values = inner
     return values, key
 
 
-def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Section]]) -> None:
+def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Part]]) -> None:
     """Put a section, or switch to the kind of this name."""
     table, key = _parent(values, name)
     if not isinstance(value, str):

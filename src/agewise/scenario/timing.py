@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agewise.scenario.section import LARGE, ByName, RelativeTo, Section
+from agewise.part import LARGE, ByName, Part, RelativeTo
 
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
 MOST_RATE = 1000.0
@@ -20,7 +20,7 @@ Margin = Annotated[
 ]
 
 
-class RateThreshold(Section):
+class RateThreshold(Part):
     """The rate that a scheduled UE must reach, as a number."""
 
     kind: Literal["rate"] = "rate"
@@ -28,7 +28,7 @@ class RateThreshold(Section):
     margin: Margin = 0.0
 
 
-class PayloadThreshold(Section):
+class PayloadThreshold(Part):
     """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
 
     kind: Literal["payload"] = "payload"
@@ -37,7 +37,7 @@ class PayloadThreshold(Section):
     margin: Margin = 0.0
 
 
-class ModelThreshold(Section):
+class ModelThreshold(Part):
     """The rate that carries an update of the model by a deadline: bits / (2 bandwidth seconds).
 
     An update has 32 bits for each weight, or what compression leaves of them.
@@ -48,13 +48,13 @@ class ModelThreshold(Section):
     margin: Margin = 0.0
 
 
-class NoTiming(Section):
+class NoTiming(Part):
     """Local learning takes no time, and every upload of a scheduled UE arrives."""
 
     kind: Literal["none"] = "none"
 
 
-class SlotTiming(Section):
+class SlotTiming(Part):
     """An update counts if it was computed and uploaded by a deadline; times are in slots.
 
     An upload at exactly the rate threshold takes one slot.
@@ -77,7 +77,7 @@ class SlotTiming(Section):
     )
 
 
-class LogNormalComputing(Section):
+class LogNormalComputing(Part):
     """Local learning takes seconds that are log-normal across the UEs."""
 
     kind: Literal["log-normal"] = "log-normal"
@@ -88,7 +88,7 @@ class LogNormalComputing(Section):
     power_w: float = Field(ge=0, le=LARGE, description="watts that a UE takes while it computes")
 
 
-class CycleComputing(Section):
+class CycleComputing(Part):
     """Local learning takes cycles of a processor: cycles / frequency, kappa cycles frequency^2."""
 
     kind: Literal["cycles"] = "cycles"
@@ -106,7 +106,7 @@ class CycleComputing(Section):
     )
 
 
-class DeviceProfiles(Section):
+class DeviceProfiles(Part):
     """Measured devices: a CSV file with the columns samples_per_s and compute_w, a row each."""
 
     kind: Literal["profiles"] = "profiles"
@@ -118,13 +118,13 @@ class DeviceProfiles(Section):
     )
 
 
-class NoBattery(Section):
+class NoBattery(Part):
     """The energy of UEs does not end."""
 
     kind: Literal["none"] = "none"
 
 
-class EnergyBudget(Section):
+class EnergyBudget(Part):
     """Each UE has energy for the whole run; when it is spent, the UE leaves."""
 
     kind: Literal["budget"] = "budget"
@@ -134,7 +134,7 @@ class EnergyBudget(Section):
     )
 
 
-class SecondsTiming(Section):
+class SecondsTiming(Part):
     """Times in seconds and energy in joules: downlink, computing, upload.
 
     An upload at exactly the rate threshold takes one slot of ``slot_s``.
@@ -177,20 +177,20 @@ class SecondsTiming(Section):
     )
 
 
-class NoCompression(Section):
+class NoCompression(Part):
     """Updates are sent as they are: 32 bits a weight."""
 
     kind: Literal["none"] = "none"
 
 
-class Qsgd(Section):
+class Qsgd(Part):
     """Weights of an update rounded at random to 2^bits levels (QSGD, Alistarh et al. 2017)."""
 
     kind: Literal["qsgd"] = "qsgd"
     bits: int = Field(ge=1, le=16, description="b, bits for the magnitude of a weight")
 
 
-class TopK(Section):
+class TopK(Part):
     """Only the largest weights of an update are sent (Stich et al. 2018)."""
 
     kind: Literal["top-k"] = "top-k"
@@ -200,7 +200,7 @@ class TopK(Section):
     )
 
 
-class Sign(Section):
+class Sign(Part):
     """Only the signs of an update are sent, and their mean magnitude (Karimireddy et al. 2019)."""
 
     kind: Literal["sign"] = "sign"

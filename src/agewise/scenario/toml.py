@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
+from agewise.part import Options, Part, kind_of, parts_of
 from agewise.scenario.errors import ScenarioError
-from agewise.scenario.section import Options, Section, kind_of, sections_of
 
 _WIDTH = 88
 
@@ -32,12 +32,12 @@ def value(text: str) -> Any:
     return parsed["value"] if len(parsed) == 1 else text
 
 
-def write(scenario: Section) -> str:
+def write(scenario: Part) -> str:
     """A complete file: every field with what it means, and every kind that there is."""
     return "\n".join(_table(scenario, "")).strip() + "\n"
 
 
-def _table(section: Section, path: str, field: FieldInfo | None = None) -> list[str]:
+def _table(section: Part, path: str, field: FieldInfo | None = None) -> list[str]:
     lines = [f"[{path}]"] if path else []
     below = []
     for name, inner in type(section).model_fields.items():
@@ -45,7 +45,7 @@ def _table(section: Section, path: str, field: FieldInfo | None = None) -> list[
         current = getattr(section, name)
         if isinstance(current, Options):
             lines += [*_comment(_meaning(name, inner)), f"{name} = {_inline(current)}"]
-        elif isinstance(current, Section):
+        elif isinstance(current, Part):
             heading = inner.description or _first_line(type(current))
             below += ["", *_comment(heading[0].upper() + heading[1:])]
             below += _table(current, here, inner)
@@ -54,16 +54,18 @@ def _table(section: Section, path: str, field: FieldInfo | None = None) -> list[
         else:
             lines += _comment(_meaning(name, inner))
             lines.append(f"# {name} =" if current is None else f"{name} = {_literal(current)}")
-    others = [kind for kind in sections_of(field) if kind is not type(section)] if field else []
+    extra = section.model_extra or {}  # of code that is not loaded
+    lines += [f"{json.dumps(name)} = {_literal(each)}" for name, each in extra.items()]
+    others = [kind for kind in parts_of(field) if kind is not type(section)] if field else []
     return lines + [line for kind in others for line in _other_kind(kind)] + below
 
 
-def _other_kind(section: type[Section]) -> list[str]:
+def _other_kind(section: type[Part]) -> list[str]:
     """Another kind of a section, as comments."""
     lines = _comment(f'or kind = "{kind_of(section)}": {_first_line(section)}')
     for name, field in section.model_fields.items():
         if name != "kind":
-            kinds = ", ".join(filter(None, map(kind_of, sections_of(field))))
+            kinds = ", ".join(filter(None, map(kind_of, parts_of(field))))
             lines += _comment(f"  {name}: {_meaning(name, field)}{f' ({kinds})' if kinds else ''}")
     return lines
 
@@ -73,7 +75,7 @@ def _meaning(name: str, field: FieldInfo) -> str:
     return (field.description or name) + (f" ({', '.join(choices)})" if choices else "")
 
 
-def _first_line(section: type[Section]) -> str:
+def _first_line(section: type[Part]) -> str:
     return (section.__doc__ or "").strip().split("\n")[0].replace("``", "")
 
 

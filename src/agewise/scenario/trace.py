@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.part import LARGE, MOST, MOST_DB, ByName, Part, RelativeTo
 from agewise.scenario.channel import LinkBudget, ModelledChannel
 from agewise.scenario.fading import Fading
-from agewise.scenario.section import LARGE, MOST, MOST_DB, ByName, RelativeTo, Section
 
 
-class AsSnr(Section):
+class AsSnr(Part):
     """What the file holds are SNRs per unit of power already."""
 
     kind: Literal["none"] = "none"
@@ -18,19 +18,19 @@ class AsSnr(Section):
 PathGainLink = Annotated[AsSnr | LinkBudget, Field(discriminator="kind"), ByName]
 
 
-class AutoFormat(Section):
+class AutoFormat(Part):
     """By the ending and the content of the file, where these leave no doubt."""
 
     kind: Literal["auto"] = "auto"
 
 
-class GainsFormat(Section):
+class GainsFormat(Part):
     """Arrays gains[round, ue, subchannel] in .npz, .npy, .h5 or a .parquet table."""
 
     kind: Literal["gains"] = "gains"
 
 
-class SionnaFormat(Section):
+class SionnaFormat(Part):
     """Channel impulse responses of Sionna: a and tau in an .npz; a time step is a round."""
 
     kind: Literal["sionna"] = "sionna"
@@ -43,7 +43,7 @@ class SionnaFormat(Section):
     link: PathGainLink = Field(default=AsSnr(), description="what turns path gains into SNR")
 
 
-class DeepMimoFormat(Section):
+class DeepMimoFormat(Part):
     """Channels of DeepMIMO: channels[ue, rx, tx, subcarrier] in an .npz, or a .mat of MATLAB."""
 
     kind: Literal["deepmimo"] = "deepmimo"
@@ -53,7 +53,7 @@ class DeepMimoFormat(Section):
     link: PathGainLink = Field(default=AsSnr(), description="what turns path gains into SNR")
 
 
-class Ns3FadingFormat(Section):
+class Ns3FadingFormat(Part):
     """A fading trace of ns-3 (.fad): a row per resource block, a column per sample, in dB."""
 
     kind: Literal["ns3-fading"] = "ns3-fading"
@@ -67,7 +67,7 @@ class Ns3FadingFormat(Section):
     )
 
 
-class Ns3SinrFormat(Section):
+class Ns3SinrFormat(Part):
     """PHY statistics of ns-3, tab-separated: time, cellId, IMSI, RNTI, sinrLinear, ..."""
 
     kind: Literal["ns3-sinr"] = "ns3-sinr"
@@ -76,7 +76,7 @@ class Ns3SinrFormat(Section):
     fading: Fading = Field(description="how gains vary over the subchannels around that SINR")
 
 
-class DriveTestFormat(Section):
+class DriveTestFormat(Part):
     """Measurements on the way, a CSV with an SNR in dB per row, for a time and a UE."""
 
     kind: Literal["drive-test"] = "drive-test"
@@ -100,7 +100,7 @@ TraceFormat = Annotated[
 ]
 
 
-class TraceChannel(Section):
+class TraceChannel(Part):
     """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
 
     kind: Literal["trace"] = "trace"

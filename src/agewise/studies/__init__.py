@@ -1,7 +1,5 @@
-"""The paper's figure and claims, where they hold, the optimum, the benchmark, the channel."""
+"""The paper's figure and claims, where they hold, the optimum, the channel."""
 
-from agewise.studies.advice import Advice, advise
-from agewise.studies.benchmark_plans import BenchmarkPlan
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
@@ -17,21 +15,15 @@ from agewise.studies.optimality import (
     with_optimum,
 )
 from agewise.studies.paper import Reproduction, reproduce, usual_scenario
-from agewise.studies.ranking import Benchmark, benchmark
 
 __all__ = [
     "GAP_POLICIES",
-    "Advice",
-    "Benchmark",
-    "BenchmarkPlan",
     "ChannelView",
     "Explanation",
     "Gap",
     "Losses",
     "MapResult",
     "Reproduction",
-    "advise",
-    "benchmark",
     "draw_channel",
     "draw_channel_of",
     "explain",

@@ -7,13 +7,12 @@ policy hears in the rounds of the block is compared with that; then both policie
 very model to the end of the block, and the difference in accuracy is the gain of the block.
 """
 
-import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,19 +26,25 @@ from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
+from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
+from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.studies.documents import write_part
-from agewise.studies.explanation_summary import (
-    MEASURES,
-    Floats,
-    SeedBlocks,
-    Summary,
-    draw,
-    explanation_markdown,
-    summarise,
-)
 from agewise.version import __version__
+
+Floats = NDArray[np.float64]
+Sets = Sequence[NDArray[np.int64]]
+
+#: What is measured, by the names of tables; docs/explanation.md defines each.
+MEASURES: Final = {
+    "diversity": "gradient diversity",
+    "bias": "bias of a round",
+    "block_bias": "bias of a block",
+    "variance": "variance over draws",
+    "classes": "classes covered",
+    "labels": "distance of labels",
+    "heard": "data ever heard",
+}
 
 #: Age-based first, in all that is kept of the two.
 POLICIES: Final = (AgeBased(), MaxPack())
@@ -50,7 +55,18 @@ DRAWS: Final = 3
 FOLDER: Final = "explanation"
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
-Sets = Sequence[NDArray[np.int64]]
+
+class SeedBlocks(NamedTuple):
+    """The blocks of one seed.
+
+    ``starts[block]`` are rounds, ``gains[models, block]`` accuracies of age-based minus max-pack,
+    and ``values[models, block, policy, measure]`` what was measured; models and policies are in
+    the order age-based, max-pack.
+    """
+
+    starts: NDArray[np.int64]
+    gains: Floats
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +147,88 @@ def explain(
         Task.of(result.scenario, seed, [one[seed] for one in runs], every, draws) for seed in seeds
     ]
     blocks = _measured(result.path / FOLDER, tasks, engine, quiet=quiet)
-    made = summarise(blocks, seeds, every)
+    made = summarise(blocks, every)
     figures = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
-    draw(made, figures)
-    _keep(result.path / "explanation.json", made)
-    write_part(result.path, "explanation.md", explanation_markdown(made))
-    return Explanation(**made._asdict(), figures=figures)
+    with paper_style():
+        figure = new_figure(PAGE_IN / 2, 2.6)
+        explanation_chart(made.table.to_dicts(), figure.subplots())
+        for file in figures:
+            save(figure, file)
+    kept: dict[str, Any] = {"version": __version__, "sentences": made.sentences}
+    kept |= {"rows": made.table.fill_nan(None).to_dicts()}
+    kept |= {"seeds": made.seeds, "blocks": made.blocks, "every": made.every}
+    _write_sealed(result.path / "explanation.json", kept)  # for the page and for machines
+    return replace(made, figures=figures)
+
+
+# What the measures say
+
+
+def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
+    """Compare the policies in each measure, paired over the seeds."""
+    values = np.array([one.values for one in blocks])  # [seed, models, block, policy, measure]
+    gains = np.array([one.gains for one in blocks])
+    of_seeds = np.nanmean(values, axis=(1, 2))  # [seed, policy, measure]
+    paired = [statistics.paired_difference(first, second) for first, second in of_seeds.T]
+    tested = len(blocks) >= FEWEST_SEEDS
+    p_values = statistics.holm([one.p_value if tested else math.nan for one in paired])
+    apart = values[..., 0, :] - values[..., 1, :]
+    deviations = np.sqrt(((apart - apart.mean(axis=0)) ** 2).mean(axis=(0, 1, 2)))
+    means = np.nanmean(values, axis=(0, 2))  # [models, policy, measure]
+    rows = [
+        {
+            "measure": name,
+            "label": MEASURES[name],
+            "age_based@age_based": means[0, 0, i],
+            "max_pack@age_based": means[0, 1, i],
+            "age_based@max_pack": means[1, 0, i],
+            "max_pack@max_pack": means[1, 1, i],
+            "difference": paired[i].difference,
+            "difference_low": paired[i].low,
+            "difference_high": paired[i].high,
+            "difference_p": p_values[i],
+            "deviation": deviations[i],
+        }
+        for i, name in enumerate(MEASURES)
+    ]
+    gain = statistics.paired_difference(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
+    size = f"{len(blocks)} seeds with {gains[0].size} blocks of {every} rounds each"
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    sentences = _sentences(rows, gain, size, tested=tested)
+    return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])
+
+
+def _sentences(
+    rows: Sequence[Mapping[str, Any]], gain: statistics.Paired, size: str, *, tested: bool
+) -> list[str]:
+    """What the paper's explanation is worth, and in what else the policies differ."""
+    diversity, *others = rows
+    if not tested:
+        few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
+        return [f"On the same models: {_told(diversity)}.", few]
+    sure = is_sure(diversity["difference_p"])
+    verdict = "That gradient diversity explains the gain is not shown"
+    if sure and diversity["difference"] < 0:
+        verdict = "Gradient diversity does not explain the gain"
+    elif sure:
+        verdict = "Gradient diversity may explain the gain"
+    apart = [_told(row) for row in others if is_sure(row["difference_p"])]
+    found = f"in {and_list(apart)}" if apart else "in no other measure"
+    rest = (
+        f"The policies are shown to differ {found}; what differs need not be the cause of the gain "
+        f"({points_text(gain.difference)} points a block, {points_text(gain.low)} to "
+        f"{points_text(gain.high)}; {size}; p-values corrected (Holm) for all {len(rows)} tests)."
+    )
+    return [f"{verdict}: on the same models {_told(diversity)}.", rest]
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    aged, packed = (
+        (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
+        for policy in ("age_based", "max_pack")
+    )
+    p = f", {p_text(row['difference_p'])}" if p_text(row["difference_p"]) else ""
+    return f"{row['label']} ({aged:.2f} for age-based, {packed:.2f} for max-pack{p})"
 
 
 # Measuring
@@ -144,50 +236,36 @@ def explain(
 
 def follow(task: Task) -> SeedBlocks:
     """Measure all blocks of a seed, on the models of either run."""
-    streams = Streams(task.seed)
-    samples = samples_of(task.scenario, streams)
-    both = [_follow_one(task, own, samples.learner, samples.label_counts) for own in (0, 1)]
+    samples = samples_of(task.scenario, Streams(task.seed))
+    federation = samples.federation(task.scenario)
+    both = [_follow_one(task, own, federation, samples.label_counts) for own in (0, 1)]
     gains, values = (np.array(parts) for parts in zip(*both, strict=True))
     return SeedBlocks(task.starts(), gains, values)
 
 
 def _follow_one(
-    task: Task, own: int, learner: learn.Learner, counts: NDArray[np.int64]
+    task: Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
 ) -> tuple[list[float], list[Floats]]:
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
-    streams, rounds = Streams(task.seed), len(task.received[own])
-    aggregator, params = learn.make_aggregator(task.scenario.learn), learner.init(streams)
-    local = learn.make_local_objective(task.scenario.learn)
-    state = tuple(rule.start(learner.sizes.size, params.size) for rule in (aggregator, local))
-    gains, values = [], []
-
-    def step(
-        params: learn.Params, state: tuple[learn.State, ...], ues: NDArray[np.int64], t: int
-    ) -> tuple[learn.Params, tuple[learn.State, ...]]:
-        memory, variates = state
-        models = learner.train(params, ues, t, streams, local.corrections(variates, ues))
-        updates = learn.Updates(params, models, ues)
-        made = aggregator.combine(memory, updates, learner.sizes)
-        return made.params, (made.state, local.receive(variates, updates, learner.sizes, t))
-
-    last = 0
+    learner, rounds = federation.learner, len(task.received[own])
+    state, gains, values, last = federation.init(), [], [], 0
     for start in task.starts().tolist():
         block = range(start, min(start + task.every, rounds))
         for t in range(last, start):
-            params, state = step(params, state, task.received[own][t], t)
-        corrections = local.corrections(state[1], np.arange(learner.sizes.size))
-        values.append(_compare(task, learner, counts, params, block, corrections))
+            state = federation.round(state, task.received[own][t], t).state
+        values.append(_compare(task, federation, counts, state, block))
         reached: list[list[float]] = [[], []]
-        other, other_state = params, copy.deepcopy(state)
+        other = state.copy()
         for t in block:
-            params, state = step(params, state, task.received[own][t], t)
+            state = federation.round(state, task.received[own][t], t).state
             known = float(task.accuracies[own][t])
-            reached[own].append(learner.evaluate(params).accuracy if math.isnan(known) else known)
-            other, other_state = step(other, other_state, task.received[1 - own][t], t)
-            reached[1 - own].append(learner.evaluate(other).accuracy)
+            own_accuracy = learner.evaluate(state.params).accuracy if math.isnan(known) else known
+            other = federation.round(other, task.received[1 - own][t], t).state
+            reached[own].append(own_accuracy)
+            reached[1 - own].append(learner.evaluate(other.params).accuracy)
         gains.append(float(np.mean(reached[0]) - np.mean(reached[1])))
         last = block.stop
-    _require_same(task, own, last - 1, learner.evaluate(params).accuracy)
+    _require_same(task, own, last - 1, learner.evaluate(state.params).accuracy)
     return gains, values
 
 
@@ -203,22 +281,22 @@ def _require_same(task: Task, own: int, t: int, accuracy: float) -> None:
 
 def _compare(
     task: Task,
-    learner: learn.Learner,
+    federation: learn.Federation,
     counts: NDArray[np.int64],
-    params: learn.Params,
+    state: learn.FederationState,
     block: range,
-    corrections: learn.Params | None,
 ) -> Floats:
     """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
-    sizes, everyone = learner.sizes, np.arange(learner.sizes.size)
+    sizes = federation.learner.sizes
+    everyone = np.arange(sizes.size)
     draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(task.draws)]
-    models = [learner.train(params, everyone, block.start, draw, corrections) for draw in draws]
+    models = [federation.train(state, everyone, block.start, draw) for draw in draws]
     found = np.empty((2, len(MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]
         ever = membership([np.concatenate(received[: t + 1]) for t in block], everyone.size)
         share = float((ever @ sizes).mean() / sizes.sum())
-        of_updates = compare_updates(models, params, sets, sizes)
+        of_updates = compare_updates(models, state.params, sets, sizes)
         found[policy] = *of_updates, *compare_labels(sets, counts), share
     return found
 
@@ -322,10 +400,3 @@ def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
     with write_whole(file) as temporary:
         temporary.write_bytes(seal(text.encode()))
-
-
-def _keep(file: Path, made: Summary) -> None:
-    """The table and the sentences, for the page and for machines."""
-    rows = made.table.fill_nan(None).to_dicts()
-    values = {"version": __version__, "sentences": made.sentences, "rows": rows}
-    _write_sealed(file, values | {"seeds": made.seeds, "blocks": made.blocks, "every": made.every})

@@ -13,10 +13,9 @@ from agewise.experiment import Plan, Result, StudyOptions, execute_study
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
 from agewise.report.numbers import accuracies, count_squares, grid, mean_gain
-from agewise.report.text import STARS_NOTE, family_text, points_text, squares_text, stars
+from agewise.report.text import family_text
 from agewise.scenario import RateThreshold, Scenario, require_scenario
 from agewise.statistics import Axis, Paired, axis_of
-from agewise.studies.documents import markdown_table, write_part
 from agewise.studies.paper import POLICIES, usual_scenario
 
 THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
@@ -126,30 +125,9 @@ def reproduce_map(
     gains = np.array([one.difference for one in paired]).reshape(shape)
     p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
     figures = _draw(result.path, gains, p_values, axis)
-    made = MapResult(
+    return MapResult(
         result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds), over
     )
-    write_part(result.path, "map.md", map_markdown(made))
-    return made
-
-
-def map_markdown(study: MapResult) -> str:
-    """The map as a part of docs/results.md."""
-    counted = squares_text("age-based", study.counts(), "squares", study.pairs)
-    text = (
-        f"What age-based scheduling gains over max-pack in accuracy ({study.measured}, "
-        f"percentage points, {study.pairs} seeds), by rate threshold, data of a UE and alpha: "
-        f"{counted}. {study.family} {STARS_NOTE}.\n"
-    )
-    parts = ["## The map\n", text]
-    for layer, alpha in enumerate(study.alphas):
-        heads = [f"alpha = {alpha:g}", *(f"{rate:g} bit" for rate in study.thresholds)]
-        rows = []
-        for row, likeness in enumerate(study.likeness):
-            squares = zip(study.gains[layer, row], study.p_values[layer, row], strict=True)
-            rows.append([likeness, *(points_text(gain) + stars(p) for gain, p in squares)])
-        parts.append(markdown_table(heads, rows))
-    return "\n".join(parts)
 
 
 def _square(result: Result, plan: Plan, variation: Mapping[str, Any], axis: Axis) -> list[Paired]:

@@ -14,10 +14,9 @@ from agewise.checks import whole_number
 from agewise.experiment import Plan, Result, StudyOptions, as_columns, execute_study, product
 from agewise.records import History
 from agewise.report import PAGE_IN, new_figure, paper_style, save
-from agewise.report.text import last_part, percent_text, short_names, value_text, with_interval
+from agewise.report.text import last_part, percent_text, short_names, value_text
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
-from agewise.studies.documents import markdown_table, write_part
 
 POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
 REGIMES: dict[str, Sequence[Any]] = {
@@ -128,9 +127,7 @@ def gap(
     plan = gap_plan(base, policies, vary, seeds)
     result = execute_study(plan, out, options)
     table = _table(result, plan)
-    made = Gap(result, table, _draw(result, plan, table))
-    write_part(result.path, "gap.md", gap_markdown(made, plan))
-    return made
+    return Gap(result, table, _draw(result, plan, table))
 
 
 def gap_plan(
@@ -141,25 +138,6 @@ def gap_plan(
 ) -> Plan:
     """The runs behind `gap`, of a scenario with the optimum worked out (`with_optimum`)."""
     return Plan.of(scenario, policies, seeds, product(REGIMES if vary is None else vary))
-
-
-def gap_markdown(study: Gap, plan: Plan) -> str:
-    """The losses as a part of docs/results.md: a row per regime, a column per policy."""
-    rows = study.table.to_dicts()  # regime by regime, each with all policies
-    count = len(plan.keys)
-    lines = []
-    for i, variation in enumerate(plan.variations):
-        shown = rows[i * count : (i + 1) * count]
-        regime = [value_text(value) for value in as_columns(variation).values()]
-        lines.append(regime + [with_interval(row, "loss_per_round", ".2f") for row in shown])
-    heads = [*map(last_part, plan.variations[0]), *short_names(plan.keys).values()]
-    unproven, rounds = (int(study.table[name].sum()) for name in ("unproven", "rounds"))
-    text = (
-        "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
-        f"percent with 95% intervals over {len(plan.seeds)} seeds; the optimum is proven in "
-        f"{rounds - unproven:,} of {rounds:,} rounds.\n"
-    )
-    return "\n".join(["## Against the optimum\n", text, markdown_table(heads, lines, words=0)])
 
 
 def _table(result: Result, plan: Plan) -> pl.DataFrame:

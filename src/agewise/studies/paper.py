@@ -6,7 +6,7 @@ Both run with either rule for ties, beside two policies that know neither ages n
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import polars as pl
 
@@ -14,20 +14,11 @@ from agewise.experiment import Plan, Result, StudyOptions, engine_of, execute_st
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, PICTURES, new_figure, paper_style, save
-from agewise.report.amounts import point_text
-from agewise.report.claims import Claim, claims_note, claims_of
+from agewise.report.claims import Claim, claims_of
 from agewise.report.setting import Setting
-from agewise.report.text import (
-    p_text,
-    points_text,
-    short_names,
-    table_family,
-    with_interval,
-)
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
-from agewise.studies.documents import markdown_table, write_part
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
 
@@ -40,15 +31,6 @@ POLICIES: tuple[Policy, ...] = (
     RoundRobin(),
     Random(),
 )
-#: Columns of the document, with those of the table of a result.
-_SERVICE = {
-    "UEs a round": "ues_per_round",
-    "distinct UEs": "distinct_ues",
-    "mean age": "age_mean",
-    "mean peak age": "age_mean_peak",
-    "largest age": "age_largest",
-    "diversity": "diversity",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +83,7 @@ def reproduce(
     if explain:
         quiet = options.get("quiet", False)
         explanation = explain_gain(result, engine_of(options), quiet=quiet)
-    made = Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
-    write_part(result.path, "claims.md", claims_markdown(made))
-    return made
+    return Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
 
 
 def usual_scenario(over: str | Axis = "rounds") -> str:
@@ -113,44 +93,6 @@ def usual_scenario(over: str | Axis = "rounds") -> str:
     ('paper', 'physical-timed')
     """
     return "physical-timed" if axis_of(over).needs_seconds else "paper"
-
-
-def claims_markdown(study: Reproduction) -> str:
-    """The table and the claims as a part of docs/results.md."""
-    result, rows, axis = study.result, study.table().to_dicts(), study.axis
-    names = {str(policy): name for policy, name in short_names(result.policies).items()}
-    points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
-    lines = [
-        [
-            names[row["policy"]],
-            *("-" if row[column] is None else f"{row[column]:.2f}" for column in _SERVICE.values()),
-            *(_accuracy(row, point) for point in points),
-        ]
-        for row in rows
-    ]
-    heads = ["policy", *_SERVICE, *(point_text(point, axis) for point in points)]
-    claims = [
-        f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
-        for number, claim in enumerate(study.claims, start=1)
-    ]
-    text = (
-        f"{len(result.seeds)} seeds, {result.scenario.run.rounds} rounds; accuracies in percent "
-        "with 95% intervals, below them the gains over the baseline.\n"
-    )
-    family = table_family(rows, names[str(result.baseline)], swept=False, over=axis.name)
-    parts = ["## The figure\n", text, markdown_table(heads, lines), f"{family}\n", *claims]
-    return "\n".join([*parts, f"\n{claims_note(axis)}\n"])
-
-
-def _accuracy(row: dict[str, Any], point: str) -> str:
-    """The accuracy with its interval, and the gain over the baseline with its p-value."""
-    values = {"at": row[f"accuracy@{point}"]}
-    values |= {"at_low": row[f"low@{point}"], "at_high": row[f"high@{point}"]}
-    gain = row[f"gain@{point}"]
-    if gain is None:
-        return with_interval(values, "at")
-    said = ", ".join(filter(None, (points_text(gain), p_text(row[f"p@{point}"]))))
-    return f"{with_interval(values, 'at')}<br>{said}"
 
 
 def _drawn(result: Result, axis: Axis) -> list[Path]:

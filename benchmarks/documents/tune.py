@@ -3,7 +3,7 @@
 The score is that of the benchmark: the mean accuracy at its checkpoints, averaged over its
 scenarios. Runs are kept in ``runs/tune``, so that what was stopped goes on where it was, and the
 outcome is written to ``docs/tuning.md``. The chosen forms are copied by hand into ``TUNED`` of
-``agewise.studies.benchmark_scenarios``, so that a benchmark never depends on a folder.
+``benchmark_scenarios`` beside this file, so that a benchmark never depends on a folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.engines import make_engine
 from agewise.experiment import Measured, Plan, execute, product
-from agewise.files import write_whole
 from agewise.policies import Policy, make_policy, names
 from agewise.records import PolicyKey
 from agewise.report.text import and_list, percent_text, points_text, variation_text
-from agewise.studies.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
+from benchmarks.documents.results import write_document
 
 SEEDS = range(1000, 1010)
 FOLDER, PAGE = Path("runs/tune"), Path("docs/tuning.md")
@@ -160,8 +160,7 @@ def main() -> None:
         nothing=and_list(f"`{name}`" for name in NOTHING),
     )
     parts = [introduction, *(section(name, tried) for name, tried in sections.items())]
-    with write_whole(PAGE) as temporary:
-        temporary.write_text("\n".join(parts), encoding="utf-8")
+    write_document(PAGE, "\n".join(parts))
     print(f"Page: {PAGE}\nTUNED = {tuned(sections)}")
 
 

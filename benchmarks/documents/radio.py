@@ -1,5 +1,9 @@
-"""Whether the order of policies survives a channel that is more like those in the field."""
+"""Policies on channels that are more like those in the field: ``make radio``.
 
+It goes on where it stopped. ``make results`` puts what it writes into docs/results.md.
+"""
+
+import argparse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +27,7 @@ from agewise.report.text import (
     too_few,
 )
 from agewise.scenario import Scenario
-from agewise.studies.documents import markdown_table, write_part
+from benchmarks.documents.results import markdown_table, write_document
 
 POLICIES: Final = (
     "age-based", "max-pack", "age-based-plus", "proportional-fair", "round-robin", "random",
@@ -121,7 +125,7 @@ def compare_channels(
         for name, variation in variations.items()
     }
     study = RadioStudy(result, scores, len(plan.seeds))
-    write_part(result.path, "radio.md", radio_markdown(study))
+    write_document(result.path / "radio.md", radio_markdown(study))
     return study
 
 
@@ -141,7 +145,7 @@ def radio_markdown(study: RadioStudy) -> str:
         gain = f"{points_text(paired[place].difference)} ({p_text(p_values[place]) or '-'})"
         shown = [_with_interval(scores) for scores in by_policy.values()]
         rows.append([name, *shown, gain, f"{agreement[place]:.2f}"])
-    heads = ["channel", *POLICIES, "age-based less max-pack", "order as on the first (tau)"]
+    heads = ["channel", *POLICIES, "age-based minus max-pack", "order as on the first (tau)"]
     text = (
         "Six policies on the paper's channel, on one in which subchannels are correlated (EVA), "
         "with shadowing of 8 dB, with UEs that walk (by random waypoints, which also brings them "
@@ -193,3 +197,14 @@ def _with_interval(scores: NDArray[np.float64]) -> str:
     half = 100 * (float(interval.high) - float(interval.low)) / 2
     text = f"{100 * float(interval.mean):.1f}"
     return f"{text} ± {half:.1f}" if np.isfinite(half) else text
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--out", default="runs/radio-paper")
+    options = parser.parse_args()
+    try:
+        print(radio_markdown(compare_channels(seeds=options.seeds, out=options.out)))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None

@@ -1,4 +1,4 @@
-"""Documents are made of what the studies wrote into their folders."""
+"""Documents are made of the folders of the studies."""
 
 import matplotlib as mpl
 import pytest
@@ -8,38 +8,42 @@ from agewise.report.amounts import point_text
 from agewise.report.claims import CLAIMS_NOTE, claims_note
 from agewise.report.text import p_text, table_family
 from agewise.statistics import AXES
-from agewise.studies.documents import PARTS, write_results
+from benchmarks.documents import results
+from benchmarks.documents.results import PARTS, claims_markdown, gap_markdown, write_results
 from tests.scenarios import tiny
 
 mpl.use("Agg")
 
 
-def test_results_are_put_together_of_all_parts(tmp_path):
+def test_results_are_put_together_of_all_parts(tmp_path, monkeypatch):
+    parts = {name: (command, lambda path: path.read_text()) for name, (command, _) in PARTS.items()}
+    monkeypatch.setattr(results, "PARTS", parts)
     for name in PARTS:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"## Part {name}\n", encoding="utf-8")
     text = write_results(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
     places = [text.index(f"## Part {name}") for name in PARTS]
     assert places == sorted(places)
-    (tmp_path / "map-paper/map.md").unlink()
-    with pytest.raises(ValueError, match=r"map\.md is not there: run 'agewise reproduce --map'"):
+    (tmp_path / "map-paper").unlink()
+    with pytest.raises(ValueError, match="map-paper is not there: run 'make map' first"):
         write_results(tmp_path, tmp_path / "other.md")
     assert not (tmp_path / "other.md").exists()
 
 
-def test_studies_write_their_parts(tmp_path):
+def test_studies_are_told_from_their_folders(tmp_path):
     options = {"engine": "inline", "quiet": True}
     scenario = tiny(**{"run.rounds": 12})
     study = agewise.reproduce(scenario, 2, tmp_path / "claims", **options)
-    text = (tmp_path / "claims" / "claims.md").read_text(encoding="utf-8")
+    text = PARTS["reproduce-paper"][1](tmp_path / "claims")
     rows = study.table().to_dicts()
     for row in rows:
         if row["p@12"] is not None:
             assert p_text(row["p@12"]) in text
     assert table_family(rows, "max-pack (ties=random)", swept=False) in text
     assert CLAIMS_NOTE in text
+    assert "| data ever heard |" in text
     over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="uses", **options)
-    text = (tmp_path / "claims" / "claims.md").read_text(encoding="utf-8")
+    text = claims_markdown(over)
     assert claims_note(AXES["uses"]) in text
     assert "higher accuracy than max-pack with as many channel uses" in text
     last = over.table().columns[-2].removeprefix("p@")
@@ -49,7 +53,7 @@ def test_studies_write_their_parts(tmp_path):
         scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
         every=6, **options,
     )  # fmt: skip
-    lines = (tmp_path / "gap" / "gap.md").read_text(encoding="utf-8").splitlines()
+    lines = gap_markdown(gap).splitlines()
     assert "| rate | age-based | random |" in lines
     loss = gap.table.row(3, named=True)["loss_per_round"]
     assert f"| {100 * loss:.2f} ± " in lines[-1]

@@ -1,5 +1,10 @@
-"""The benchmark: every policy on fixed scenarios, what it gains and who cannot be told apart."""
+"""The benchmark: every policy on fixed scenarios, what it gains and who cannot be told apart.
 
+``make benchmark`` runs all of it and writes docs/benchmark.md; ``python -m
+benchmarks.documents.benchmark --help`` says how to run a part. It goes on where it was stopped.
+"""
+
+import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.engines import make_engine
 from agewise.experiment import (
     Measured,
     Plan,
@@ -18,17 +24,18 @@ from agewise.experiment import (
     default_baseline,
     execute_study,
     find_policy,
+    forecast_all,
 )
 from agewise.experiment.summary import corrected_together
 from agewise.records import History, PolicyKey
 from agewise.report.text import FEWEST_SEEDS, is_sure, short_names
 from agewise.scheduling import Policy
-from agewise.studies.aggregations import AggregationTable, compare_aggregations
-from agewise.studies.benchmark_page import headline, write_benchmark_page
-from agewise.studies.benchmark_plans import BenchmarkPlan, solved_folder
-from agewise.studies.benchmark_scenarios import CHECKPOINTS, EXACT, ROUNDS, SCENARIOS
-from agewise.studies.documents import write_part
 from agewise.studies.optimality import losses_of
+from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
+from benchmarks.documents.benchmark_page import headline, write_benchmark_page
+from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, ROUNDS, SCENARIOS
+from benchmarks.documents.results import write_document
 
 Scores = Mapping[PolicyKey, Mapping[int, float]]
 
@@ -193,7 +200,7 @@ def benchmark(
     write: Path | str | None = None,
     **options: Unpack[StudyOptions],
 ) -> Benchmark:
-    """All registered policies in their tuned forms on all scenarios of the benchmark, or these.
+    """Run all registered policies in their tuned forms on all scenarios, or these.
 
     Exact policies, and the loss against the optimum, which is worked out once in ``every``
     rounds, take the first five of the seeds. Without ``policies`` there is also the table of
@@ -221,7 +228,7 @@ def benchmark(
     if planned.aggregations:
         second = compare_aggregations(list(measures), asked.seeds, folder, options)
     made = Benchmark(results, measures, losses, compared, second)
-    write_part(folder, "headline.md", headline(made))
+    write_document(folder / "headline.md", headline(made))
     if write is not None:
         write_benchmark_page(made, write)
     return made
@@ -326,3 +333,43 @@ def _means(measures: Sequence[Measures]) -> dict[str, Any]:
         name: name for name in ("ues", "arrived", "fairness", "subchannels")
     }
     return {column: mean(name) for column, name in columns.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark, or a part of it, and print its headline."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--policy", action="append", help="may be repeated; all by default")
+    parser.add_argument("--scenario", action="append", help="may be repeated; all by default")
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--every", type=int, default=30, help="solve every N-th round")
+    parser.add_argument("--out", type=Path, default=Path("runs/benchmark"))
+    parser.add_argument("--write", type=Path, help="write a Markdown page here")
+    parser.add_argument("--baseline")
+    parser.add_argument("--workers", type=int, help="processes; one per core by default")
+    parser.add_argument("--dry-run", action="store_true", help="say how long; run nothing")
+    given = parser.parse_args(arguments)
+    try:
+        if given.dry_run:
+            planned = BenchmarkPlan.of(
+                given.policy, given.scenario, given.seeds, given.every, given.baseline
+            )
+            engine = make_engine("local", given.workers)
+            print(forecast_all(planned.by_folder(given.out), given.out, engine))
+            return
+        made = benchmark(
+            given.policy,
+            given.scenario,
+            given.seeds,
+            given.out,
+            every=given.every,
+            baseline=given.baseline,
+            write=given.write,
+            workers=given.workers,
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    print(headline(made))
+
+
+if __name__ == "__main__":
+    main()

@@ -7,9 +7,14 @@ from typing import Final
 
 from agewise.experiment import Plan
 from agewise.scheduling import Policy
-from agewise.studies.aggregations import aggregation_folder, aggregation_plan
-from agewise.studies.benchmark_scenarios import EXACT, EXACT_SEEDS, SCENARIOS, benchmark_policies
 from agewise.studies.optimality import with_optimum
+from benchmarks.documents.aggregations import aggregation_folder, aggregation_plan
+from benchmarks.documents.benchmark_scenarios import (
+    EXACT,
+    EXACT_SEEDS,
+    SCENARIOS,
+    benchmark_policies,
+)
 
 #: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
 WORK_LIMIT: Final = 1_000_000

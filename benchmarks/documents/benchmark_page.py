@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agewise.files import write_whole
 from agewise.report.text import (
     STARS_NOTE,
     and_list,
@@ -17,19 +16,19 @@ from agewise.report.text import (
     stars,
     with_interval,
 )
-from agewise.studies.benchmark_scenarios import (
+from agewise.version import __version__
+from benchmarks.documents.benchmark_scenarios import (
     CHECKPOINTS,
     EVALUATE_EVERY,
     EXACT,
     SCENARIOS,
     VERSION,
 )
-from agewise.studies.documents import markdown_table
-from agewise.version import __version__
+from benchmarks.documents.results import markdown_table, write_document
 
 if TYPE_CHECKING:
-    from agewise.studies.aggregations import AggregationTable
-    from agewise.studies.ranking import Benchmark
+    from benchmarks.documents.aggregations import AggregationTable
+    from benchmarks.documents.benchmark import Benchmark
 
 _Row = Mapping[str, Any]
 _Columns = Mapping[str, Callable[[_Row], str]]
@@ -104,10 +103,7 @@ def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
     parts += ["## All scenarios\n", *_overall(benchmark, names)]
     if benchmark.aggregations is not None:
         parts += _aggregations(benchmark.aggregations)
-    file = Path(path)
-    with write_whole(file) as temporary:
-        temporary.write_text("\n".join(parts), encoding="utf-8")
-    return file
+    return write_document(Path(path), "\n".join(parts))
 
 
 def headline(benchmark: "Benchmark") -> str:

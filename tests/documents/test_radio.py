@@ -3,7 +3,13 @@
 import numpy as np
 
 from agewise import statistics
-from agewise.studies.radio import CHANNELS, POLICIES, RadioStudy, compare_channels, radio_markdown
+from benchmarks.documents.radio import (
+    CHANNELS,
+    POLICIES,
+    RadioStudy,
+    compare_channels,
+    radio_markdown,
+)
 from tests.scenarios import tiny
 
 

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import PolicyKey, Scenario, benchmark, statistics
+from agewise import PolicyKey, Scenario, statistics
 from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
-from agewise.studies import (
+from benchmarks.documents import (
     aggregations,
     benchmark_page,
     benchmark_plans,
     benchmark_scenarios,
-    ranking,
+    tune,
 )
-from benchmarks import tune
+from benchmarks.documents import benchmark as ranking
+from benchmarks.documents.benchmark import benchmark
 from tests.scenarios import tiny
 
 POLICIES = ["random", "max-pack", "age-based"]
@@ -286,6 +287,15 @@ def test_exact_policies_have_few_seeds_and_say_so(made, tmp_path):
     assert "6 seeds; max-pack-exact, which solves every round exactly, has 5 seeds" in text
 
 
-def test_an_unknown_scenario(tmp_path):
-    with pytest.raises(ValueError, match="no scenario 'papers'; there are "):
-        benchmark(scenarios=["papers"], out=tmp_path)
+def test_the_command_writes_the_page_and_says_how_long(made, tmp_path, capsys):
+    out = made.results["plain"].path.parent
+    chosen = ["--policy", "random", "--policy", "max-pack", "--scenario", "plain"]
+    arguments = [*chosen, "--seeds", "2", "--out", str(out)]
+    ranking.main([*arguments, "--dry-run"])
+    assert capsys.readouterr().out.startswith("8 runs, of which 8 are in ")
+    ranking.main([*arguments, "--write", str(tmp_path / "page.md")])
+    assert "| random | " in capsys.readouterr().out
+    assert "2 policies on 1 of 2" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit):
+        ranking.main(["--scenario", "papers"])
+    assert "no scenario 'papers'; there are " in capsys.readouterr().err

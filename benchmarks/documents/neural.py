@@ -1,5 +1,11 @@
-"""The paper's comparison with neural networks, to see whether the gain outlives linear models."""
+"""The paper's comparison with neural networks: ``make neural``.
 
+``python -m benchmarks.documents.neural PRESET SEEDS`` for another preset or number of seeds; the
+folder ``runs/neural-PRESET`` resumes. A run of LeNet-5 takes minutes, so it is run with the paper's
+two policies alone.
+"""
+
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +22,7 @@ from agewise.experiment.summary import corrected_together
 from agewise.policies import make_policy
 from agewise.report.text import p_text, points_text, with_interval
 from agewise.scenario import Scenario
-from agewise.studies.documents import markdown_table, write_part
+from benchmarks.documents.results import markdown_table, write_document
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
 BASELINE: Final = "max-pack"
@@ -99,7 +105,7 @@ def compare_neural(
         for policy in policies
     }
     made = NeuralComparison(preset, points, accuracy, len(chosen))
-    write_part(folder, "neural.md", neural_markdown(made))
+    write_document(folder / "neural.md", neural_markdown(made))
     return made
 
 
@@ -154,3 +160,12 @@ def _verdict(study: NeuralComparison, rows: list[dict[str, Any]]) -> str:
         )
         sentences.append(f"With {row['aggregation']} aggregation, age-based scheduling {found}.")
     return " ".join(sentences) + "\n"
+
+
+if __name__ == "__main__":
+    preset, seeds = [*sys.argv[1:], *("mlp-mnist", "20")[len(sys.argv) - 1 :]]
+    try:
+        chosen = POLICIES[:2] if preset == "lenet-fashion" else POLICIES
+        print(neural_markdown(compare_neural(preset, int(seeds), policies=chosen)))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None

@@ -13,7 +13,7 @@ from agewise import statistics
 from agewise.experiment import Measured, Plan, Result, StudyOptions, execute_study
 from agewise.experiment.summary import corrected_together
 from agewise.policies import make_policy
-from agewise.studies.benchmark_scenarios import CHECKPOINTS, SCENARIOS
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, SCENARIOS
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
 #: By what they are called in the table; the first is what the others are compared with.

@@ -5,7 +5,7 @@ import pytest
 
 from agewise.report.text import points_text
 from agewise.scenario import Scenario
-from agewise.studies.neural import AGGREGATIONS, POLICIES, compare_neural
+from benchmarks.documents.neural import AGGREGATIONS, POLICIES, compare_neural
 from tests.scenarios import tiny
 
 
