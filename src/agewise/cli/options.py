@@ -15,16 +15,13 @@ import typer
 
 import agewise
 from agewise.cli import printing
+from agewise.report.pictures import PICTURES
 
 # Completion: known without importing what runs, so that a shell offers it at once.
 
 ENGINES = ("auto", "local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
 AXES = ("rounds", "seconds", "joules", "uses", "bits")
-FIGURES = (
-    "accuracy", "gain", "costs", "heat", "forest", "trade-off", "reached", "ages", "distribution",
-    "distance", "classes", "diversity", "labels", "map",
-)  # fmt: skip
 
 
 def policy_summaries() -> dict[str, str]:
@@ -232,7 +229,8 @@ Page = Annotated[
     Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
 ]
 Kind = Annotated[
-    str, typer.Argument(help=f"{_listed(FIGURES)}.", autocompletion=_complete_one_of(FIGURES))
+    str,
+    typer.Argument(help=f"{_listed(tuple(PICTURES))}.", autocompletion=_complete_one_of(PICTURES)),
 ]
 Drawing = Annotated[
     Path,
