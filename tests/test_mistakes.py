@@ -285,7 +285,7 @@ def test_no_limit_is_offered_that_is_not_allowed_itself():
 
 def test_a_field_of_another_kind_is_told_with_that_kind():
     with pytest.raises(ScenarioError, match=r"with kind = perfect; it is a field of kind = estim"):
-        tiny(**{"channel.knowledge.pilot_snr_db": 3})
+        tiny(**{"channel.csi.pilot_snr_db": 3})
     both = r"with kind = none; it is a field of kind = rayleigh or rician$"
     with pytest.raises(ScenarioError, match=both):
         tiny(**{"channel.fading": {"kind": "none", "time": "independent"}})

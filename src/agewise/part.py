@@ -58,6 +58,8 @@ RelativeTo = Annotated[
     ),
 ]
 
+#: What a part makes for one run and is handed back later: each kind knows its own.
+State = Any
 #: A class of the user's: ``file.py:Class``, or the bare name of a class in a program.
 _IN_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)$", re.DOTALL)
 _CLASS_NAME = re.compile(r"[A-Z]\w*$")

@@ -12,7 +12,7 @@ from agewise.accounting import make_batteries, offers_everyone, open_books
 from agewise.age import f_alpha
 from agewise.files import fingerprint
 from agewise.policies import make_policy
-from agewise.radio import Block, Channel, make_channel
+from agewise.radio import Block, Channel
 from agewise.random import Streams
 from agewise.records import MOST_GAINS, History, RoundRecord, RunInfo
 from agewise.resources import require_resources
@@ -99,7 +99,7 @@ def simulate(
     chosen, streams = make_policy(policy), Streams(seed)
     known = sources_of(scenario, chosen) if sources is None else dict(sources)
     samples = samples_of(scenario, streams)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     require_same(known, scenario)  # after reading them
     records = []
     for record in _rounds(scenario, chosen, streams, channel, samples.learner):
@@ -126,7 +126,7 @@ def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     samples = samples_of(scenario, streams)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
 
 
