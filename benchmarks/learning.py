@@ -90,7 +90,12 @@ def contestants(workload: str, seed: int, _threads: int) -> dict[str, Round]:
 def stream_of(workload: Scenario, seed: int) -> Round:
     """A round of the simulation after another."""
     stream = rounds(workload, Random(), seed)
-    return lambda: next(stream).accuracy or 0.0
+
+    def accuracy() -> float:
+        evaluation = next(stream).evaluation
+        return 0.0 if evaluation is None else evaluation.accuracy
+
+    return accuracy
 
 
 def loop_of(train: Callable[[], None], evaluate: Callable[[], float], every: int = EVERY) -> Round:

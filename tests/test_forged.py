@@ -57,8 +57,8 @@ FORGERIES = {
     "there are gains without needs": lambda frame: frame.with_columns(
         pl.lit(None, pl.List(pl.Int32)).alias("need")
     ),
-    "the gains that were offered are not one for each UE and subchannel": lambda frame: (
-        frame.with_columns(pl.col("offered_gain") * -1.0)
+    "the gains of eligible UEs are not one for each UE and subchannel": lambda frame: (
+        frame.with_columns(pl.col("eligible_gain") * -1.0)
     ),
     "emptied has a UE that there is not": lambda frame: frame.with_columns(
         pl.lit([12], pl.List(pl.Int32)).alias("emptied")

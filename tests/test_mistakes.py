@@ -292,8 +292,8 @@ def test_a_field_of_another_kind_is_told_with_that_kind():
 
 
 def test_a_kind_that_several_sections_have_is_told_once():
-    with pytest.raises(ScenarioError, match=r"frequency.kind = 'epb': did you mean epa\?$"):
-        tiny(**{"channel.fading.frequency": "epb"})
+    with pytest.raises(ScenarioError, match=r"frequency.kind = 'tap': did you mean taps\?$"):
+        tiny(**{"channel.fading.frequency": "tap"})
 
 
 def test_the_ends_of_the_ranges_do_not_overflow():

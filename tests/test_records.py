@@ -10,7 +10,18 @@ import pytest
 import agewise
 from agewise.files import NO_CHECKSUM, seal, write_whole
 from agewise.policies import AgeBased
-from agewise.records import History, PolicyKey, RoundRecord, RunInfo, read_info
+from agewise.records import (
+    Delivery,
+    Eligible,
+    Evaluation,
+    History,
+    Optimum,
+    PolicyKey,
+    RoundCost,
+    RoundRecord,
+    RunInfo,
+    read_info,
+)
 from agewise.simulation import simulate
 from tests.scenarios import tiny
 
@@ -60,15 +71,15 @@ def test_files_that_are_not_histories(history, tmp_path):
         History.load(path)
     for written, message in (
         ('{"format": 1}', r"run.parquet: written by an older version \(format 1\); run it again$"),
-        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 4$"),
-        ('{"format": 4}', "damaged: there is no checksum in it"),
+        ('{"format": 99}', r"written by a newer version \(format 99\); this one reads up to 5$"),
+        ('{"format": 5}', "damaged: there is no checksum in it"),
         ("[]", "damaged: there is no checksum in it"),
     ):
         pl.DataFrame({"a": [1]}).write_parquet(path, metadata={"agewise": written})
         with pytest.raises(ValueError, match=message):
             History.load(path)
     buffer = io.BytesIO()
-    empty = json.dumps({"format": 4, "checksum": NO_CHECKSUM})
+    empty = json.dumps({"format": 5, "checksum": NO_CHECKSUM})
     pl.DataFrame({"a": [1]}).write_parquet(buffer, metadata={"agewise": empty})
     path.write_bytes(seal(buffer.getvalue()))
     with pytest.raises(ValueError, match="run.parquet: does not describe a run: 'scenario'"):
@@ -111,30 +122,32 @@ def test_a_file_is_read_by_its_exact_name(history, tmp_path):
 def test_records_there_and_back():
     """Every field of a record, measured or not, comes back from the history."""
     rng = np.random.default_rng(3)
-    measured = {"accuracy": 0.5, "class_accuracy": np.array([0.25, 0.75]), "test_loss": 1.5,
-                "objective": 2.5, "weight": 3.0, "optimum": 3.5, "optimum_bound": 4.0,
-                "gradient_diversity": 0.75}  # fmt: skip
-    offered = rng.random((3, 3), np.float32)
+    gains = rng.random((3, 3), np.float32)
+    measured = {"evaluation": Evaluation(0.5, 1.5, np.array([0.25, 0.75])), "objective": 2.5,
+                "optimum": Optimum(3.0, 3.5, 4.0), "gradient_diversity": 0.75,
+                "eligible": Eligible(1, np.array([2, 0, 1]), gains)}  # fmt: skip
     records = [
         RoundRecord(
             t=t,
-            scheduled=np.array(scheduled),
-            received=np.array(scheduled[:1], np.int64),
-            owner=np.array(owner),
-            power=rng.random(3),
-            gain=rng.random(3),
-            rate=rng.random(len(scheduled)),
-            outcome=np.array(["received", "outage"][: len(scheduled)], np.str_),
+            delivery=Delivery(
+                np.array(scheduled),
+                np.array(scheduled[:1], np.int64),
+                np.array(["received", "outage"][: len(scheduled)], np.str_),
+                rate=rng.random(len(scheduled)),
+                owner=np.array(owner),
+                power=rng.random(3),
+                gain=rng.random(3),
+            ),
             ages=np.array(ages),
             participation=np.array(participation),
-            seconds=0.5 * t,
-            energy_j=np.arange(1.0, len(scheduled) + 1.0),
-            uses=10.0 * t,
-            bits=32.0 * len(scheduled),
-            emptied=np.array(scheduled[1:], np.int64),
-            need=np.array([2, 0, 1]) if t == 1 else None,
-            offered_gain=offered if t == 1 else None,
-            **(measured if t == 1 else dict.fromkeys(measured)),
+            cost=RoundCost(
+                seconds=0.5 * t,
+                energy_j=np.arange(1.0, len(scheduled) + 1.0),
+                channel_uses=10.0 * t,
+                bits=32.0 * len(scheduled),
+                emptied=np.array(scheduled[1:], np.int64),
+            ),
+            **(measured if t == 1 else {}),
         )
         for t, (scheduled, owner, ages, participation) in enumerate(
             [
@@ -149,19 +162,21 @@ def test_records_there_and_back():
     sources = {"data:x.npz": "0" * 64}
     info = RunInfo(scenario, key, 7, "1", None, None, ("odd", "even"), sources)
     history = History.collect(info, records, 0.5)
-    for name in ("owner", "power", "gain", "ages"):
-        np.testing.assert_array_equal(getattr(history, name), [getattr(r, name) for r in records])
-    for name in ("scheduled", "received", "rate", "outcome", "emptied"):
+    np.testing.assert_array_equal(history.ages, [r.ages for r in records])
+    for name in Delivery._fields:
         for read, record in zip(getattr(history, name), records, strict=True):
-            np.testing.assert_array_equal(read, getattr(record, name))
+            np.testing.assert_array_equal(read, getattr(record.delivery, name))
+    assert [ues.tolist() for ues in history.emptied] == [[2], [], []]
     nan = np.nan
     np.testing.assert_array_equal(history.class_accuracy, [[nan, nan], [0.25, 0.75], [nan, nan]])
-    for name in measured.keys() - {"class_accuracy"}:
-        np.testing.assert_array_equal(history.numbers(name), [nan, measured[name], nan])
+    numbers = {"accuracy": 0.5, "test_loss": 1.5, "objective": 2.5, "weight": 3.0, "optimum": 3.5,
+               "optimum_bound": 4.0, "gradient_diversity": 0.75}  # fmt: skip
+    for name, value in numbers.items():
+        np.testing.assert_array_equal(history.numbers(name), [nan, value, nan])
     assert history.participation.tolist() == [1, 1, 0]
-    assert (history.offer.t, history.offer.need.tolist()) == (1, [2, 0, 1])
-    np.testing.assert_array_equal(history.offer.gain, offered)
-    assert History.collect(info, records[:1], 0.5).offer is None
+    assert (history.eligible.t, history.eligible.need.tolist()) == (1, [2, 0, 1])
+    np.testing.assert_array_equal(history.eligible.gain, gains)
+    assert History.collect(info, records[:1], 0.5).eligible is None
     assert history.energy_j.tolist() == [1.0, 1.0, 2.0]
     spent = {"seconds": [0, 0.5, 1], "joules": [3, 0, 1], "uses": [0, 10, 20], "bits": [64, 0, 32]}
     assert {name: history.numbers(name).tolist() for name in spent} == spent

@@ -11,9 +11,10 @@ import agewise
 from agewise import Allocation, InfeasibleAllocation, RoundView, Streams, Uplink, simulation
 from agewise.age import f_alpha
 from agewise.data import divide, load
+from agewise.learn import Diverged
 from agewise.learn.threads import set_threads
 from agewise.policies import AgeBased, MaxPack, Policy
-from agewise.simulation import Diverged, rounds, simulate
+from agewise.simulation import rounds, simulate
 from tests import reference
 from tests.learn import twin
 from tests.scenarios import tiny
@@ -35,8 +36,8 @@ def test_a_run_is_algorithm_3():
         weights = [reference.f_alpha(age, 0.5) for age in ages]
         owner, _ = reference.pack(channel.block(t).true.tolist(), weights, range(12), 1.0, 4.0)
         ues = sorted(set(owner) - {-1})
-        assert record.owner.tolist() == owner
-        assert record.scheduled.tolist() == record.received.tolist() == ues
+        assert record.delivery.owner.tolist() == owner
+        assert record.delivery.scheduled.tolist() == record.delivery.received.tolist() == ues
         own = [partition.samples_of(ue) for ue in ues]
         models = [
             twin.local_sgd(scenario.learn, model, x[i], labels[i], int(streams.sgd), t, ue)
@@ -50,9 +51,9 @@ def test_a_run_is_algorithm_3():
         assert record.ages.tolist() == ages
         scores = data.test.values() @ model[:-1] + model[-1]
         right = (scores.argmax(1) == data.test.labels).mean()
-        assert record.accuracy == pytest.approx(right, abs=0.003)
+        assert record.evaluation.accuracy == pytest.approx(right, abs=0.003)
         expected = twin.losses("hinge", scores, data.test.labels).mean()
-        assert record.test_loss == pytest.approx(expected, rel=1e-3)
+        assert record.evaluation.loss == pytest.approx(expected, rel=1e-3)
 
 
 def test_history_tells_what_the_rounds_did():
@@ -64,18 +65,20 @@ def test_history_tells_what_the_rounds_did():
     measured = [t for t in range(7) if not np.isnan(history.accuracy[t])]
     assert measured == [2, 5, 6]
     assert frame["objective"].is_not_null().to_list() == [False, True] * 3 + [True]
-    np.testing.assert_array_equal(history.owner, [r.owner for r in records])
+    np.testing.assert_array_equal(history.owner, [r.delivery.owner for r in records])
     np.testing.assert_array_equal(history.ages, [r.ages for r in records])
     np.testing.assert_array_equal(history.participation, records[-1].participation)
-    assert frame["received"].to_list() == [r.received.tolist() for r in records]
-    assert frame["power"].to_list() == [r.power.tolist() for r in records]
+    assert frame["received"].to_list() == [r.delivery.received.tolist() for r in records]
+    assert frame["power"].to_list() == [r.delivery.power.tolist() for r in records]
     assert frame["age_mean"].to_list() == pytest.approx([r.ages.mean() for r in records])
     assert frame["age_largest"].to_list() == [r.ages.max() for r in records]
     costs = [sum(reference.f_alpha(int(a), 0.5) for a in r.ages) for r in records]
     assert frame["age_cost"].to_list() == pytest.approx(costs)
     reached = [np.count_nonzero(r.participation) for r in records]
     assert frame["reached"].to_list() == reached
-    assert frame["subchannels_used"].to_list() == [np.count_nonzero(r.owner >= 0) for r in records]
+    assert frame["subchannels_used"].to_list() == [
+        np.count_nonzero(r.delivery.owner >= 0) for r in records
+    ]
     assert history.info.scenario == scenario.model_dump(mode="json", exclude_none=True)
     assert (history.info.policy, history.info.seed) == (AgeBased().key, 2)
     assert history.info.version == agewise.__version__
@@ -85,7 +88,7 @@ def test_every_round_is_told_as_soon_as_it_is_over():
     scenario, seen = tiny(**{"run.rounds": 3}), []
     history = agewise.simulate(scenario, "random", 1, on_round=seen.append)
     assert [record.t for record in seen] == [0, 1, 2]
-    assert [record.accuracy for record in seen] == history.accuracy.tolist()
+    assert [record.evaluation.accuracy for record in seen] == history.accuracy.tolist()
 
     def stop(record):
         raise RuntimeError(f"stopped in round {record.t}")
@@ -162,8 +165,8 @@ def test_same_round_same_model_same_update_whatever_the_policy():
     """In round 0 all start from one model: a UE that two policies serve learns the same."""
     first = next(rounds(tiny(), AgeBased(), 9))
     second = next(rounds(tiny(), MaxPack(), 9))
-    assert first.received.tolist() == second.received.tolist()
-    assert first.accuracy == second.accuracy
+    assert first.delivery.received.tolist() == second.delivery.received.tolist()
+    assert first.evaluation.accuracy == second.evaluation.accuracy
     assert first.gradient_diversity == second.gradient_diversity
 
 
@@ -221,12 +224,14 @@ def test_a_record_keeps_what_pictures_need():
     history = simulate(scenario, "max-pack", 5)
     for t, record in enumerate(records):
         uplink = Uplink(channel.block(t).true, 1.0, 4.0)
-        allocation = Allocation.of(uplink, record.owner, record.power)
-        np.testing.assert_array_equal(record.gain, allocation.gain)
-        np.testing.assert_allclose(record.rate, allocation.rate[record.scheduled])
-        assert (record.rate >= 4.0 * (1 - 1e-9)).all()
+        allocation = Allocation.of(uplink, record.delivery.owner, record.delivery.power)
+        np.testing.assert_array_equal(record.delivery.gain, allocation.gain)
+        np.testing.assert_allclose(record.delivery.rate, allocation.rate[record.delivery.scheduled])
+        assert (record.delivery.rate >= 4.0 * (1 - 1e-9)).all()
         weights = np.bincount(load(scenario.data).test.labels) / 1000
-        assert record.class_accuracy @ weights == pytest.approx(record.accuracy)
+        assert record.evaluation.class_accuracy @ weights == pytest.approx(
+            record.evaluation.accuracy
+        )
     np.testing.assert_array_equal(history.info.positions_m, channel.block(0).positions_m)
     data = load(scenario.data)
     partition = divide(data.train.labels, scenario.data, 12, streams)
@@ -243,12 +248,12 @@ def test_one_round_keeps_what_its_policy_could_choose_from(monkeypatch):
     assert history.frame["need"].is_not_null().to_list() == [t == 4 for t in range(8)]
     seen = scenario.make_channel(Streams(3)).block(4).seen
     found = [reference.candidate(gains, range(5), 1.0, 4.5) for gains in seen.tolist()]
-    assert history.offer.need.tolist() == [len(each[0]) if each else 0 for each in found]
-    np.testing.assert_array_equal(history.offer.gain, seen.astype(np.float32))
+    assert history.eligible.need.tolist() == [len(each[0]) if each else 0 for each in found]
+    np.testing.assert_array_equal(history.eligible.gain, seen.astype(np.float32))
     monkeypatch.setattr(simulation, "MOST_GAINS", 12 * 5 - 1)
     larger = simulate(scenario, "max-pack", 3)
-    assert larger.offer.gain is None
-    assert larger.offer.need.tolist() == history.offer.need.tolist()
+    assert larger.eligible.gain is None
+    assert larger.eligible.need.tolist() == history.eligible.need.tolist()
 
 
 def test_the_optimum_is_worked_out_where_it_is_asked_for():

@@ -89,7 +89,7 @@ def test_compiled_slots_are_those_of_the_policy(policy, edge_snr_db, threshold, 
 def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
     streams = Streams(seed)
     channel = scenario.make_channel(streams)
-    keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
+    keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)
     chances = np.array(np.broadcast_to(1.0 if arrivals is None else arrivals, channel.ue_count))
     cell = TrafficCell(
         channel.large_scale(0).mean_gains,

@@ -37,9 +37,11 @@ def main() -> None:
     """Measure."""
     meter = common.Meter()
     for record in rounds(scenario(common.chosen_workload()), "random", seed=1):
-        if record.received.size != common.COHORT:
-            raise RuntimeError(f"{record.received.size} clients uploaded in round {record.t}")
-        if not meter.after_round(record.accuracy):
+        if record.delivery.received.size != common.COHORT:
+            raise RuntimeError(
+                f"{record.delivery.received.size} clients uploaded in round {record.t}"
+            )
+        if not meter.after_round(record.evaluation and record.evaluation.accuracy):
             break
     meter.finish(agewise.__version__)
 

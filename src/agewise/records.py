@@ -29,28 +29,12 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format that is written, and the oldest one that is still read.
-_FORMAT = 4
-_OLDEST = 4
+_FORMAT = 5
+_OLDEST = 5
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
-_NUMBERS = (
-    "accuracy",
-    "test_loss",
-    "objective",
-    "gradient_diversity",
-    "weight",
-    "optimum",
-    "optimum_bound",
-    "seconds",
-    "joules",
-    "uses",
-    "bits",
-)
-#: Columns of lists: of UEs, and of numbers.
-_UES = ("scheduled", "received", "owner", "emptied")
-_LISTS = ("power", "gain", "rate", "energy_j")
-#: Of a larger cell (UEs x subchannels) the gains that a policy was offered are not kept.
+#: Of a larger cell (UEs x subchannels) the gains that a policy could choose from are not kept.
 MOST_GAINS = 2**16
 
 #: What became of the upload of a scheduled UE: it arrived, or why not. It was too late, its true
@@ -99,67 +83,88 @@ class PolicyKey:
         raise ValueError(f"a policy is a name and parameters, not {values!r}")
 
 
-class RoundRecord(NamedTuple):
-    """One communication round: who was scheduled, whose update arrived, and what it did.
+class Delivery(NamedTuple):
+    """Uploads of a round, on the channel that they met.
 
-    ``scheduled`` and ``received`` are UEs in rising order, ``outcome`` (one of `OUTCOMES`) says of
-    each scheduled one whether its update arrived, and ``rate`` (float64, bits per channel use)
-    what it reached on the true channel. ``owner[subchannel]``, ``power[subchannel]`` and
-    ``gain[subchannel]`` are the allocation, with the owner's true gain, 0 where nobody transmits.
-    ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
-    received so far.
-
-    ``accuracy``, ``class_accuracy[class]``, ``test_loss`` and ``objective`` are ``None`` in rounds
-    that do not measure them, and ``gradient_diversity`` where no update arrived. ``weight`` is the
-    sum of f_alpha of the ages before the round over the scheduled UEs, ``optimum`` the best value
-    of problem (3) found and ``optimum_bound`` what none can exceed, in rounds in which the optimum
-    was worked out.
-
-    What the round took (`agewise.accounting`): ``seconds``, and ``energy_j[i]`` of each scheduled
-    UE in joules, ``None`` where the scenario has no times in seconds; ``uses`` real channel uses
-    and ``bits`` that were sent, also by UEs whose update did not arrive. A live federation has
-    seconds by the server's clock and ``None`` for the others, which it does not count. The
-    batteries of the UEs ``emptied`` ran out in this round. ``positions_m[ue, (x, y)]`` is where the
-    UEs were, ``None`` where they stay at those of `RunInfo`. ``need`` and ``offered_gain`` are
-    those of an `Offer`, ``None`` in all rounds but the one that has it.
+    ``scheduled`` and ``received`` are UEs in rising order; ``outcome`` (one of `OUTCOMES`) says of
+    each scheduled one whether its update arrived, and ``rate`` (bits per real channel use) what it
+    reached. ``owner[subchannel]``, ``power[subchannel]`` and ``gain[subchannel]`` are the
+    allocation with the owner's true gain; -1 and 0 where nobody transmits.
     """
 
-    t: int
     scheduled: NDArray[np.int64]
     received: NDArray[np.int64]
+    outcome: NDArray[np.str_]
+    rate: NDArray[np.float64]
     owner: NDArray[np.int64]
     power: NDArray[np.float64]
     gain: NDArray[np.float64]
-    rate: NDArray[np.float64]
-    outcome: NDArray[np.str_]
-    ages: NDArray[np.int64]
-    participation: NDArray[np.int64]
-    gradient_diversity: float | None
-    accuracy: float | None
-    class_accuracy: NDArray[np.float64] | None
-    test_loss: float | None
-    objective: float | None
-    weight: float | None
-    optimum: float | None
-    optimum_bound: float | None
-    seconds: float | None
-    energy_j: NDArray[np.float64] | None
-    uses: float | None
-    bits: float | None
-    emptied: NDArray[np.int64]
-    positions_m: NDArray[np.float32] | None = None
-    need: NDArray[np.int64] | None = None
-    offered_gain: NDArray[np.float32] | None = None
+
+
+#: Nobody's battery ran out.
+NOBODY = np.empty(0, np.int64)
+
+
+class RoundCost(NamedTuple):
+    """Cost of a round (`agewise.cost`), also of uploads that did not arrive.
+
+    ``energy_j[i]`` is that of the i-th scheduled UE. ``seconds`` and ``energy_j`` are ``None``
+    where the scenario has no times in seconds; a live federation has seconds by the server's clock
+    and counts nothing else. ``channel_uses`` are real channel uses: the airtime, summed over
+    subchannels. The batteries of the UEs ``emptied`` ran out. UEs that were probed before the round
+    spent ``probe_j`` together.
+    """
+
+    seconds: float | None = None
+    energy_j: NDArray[np.float64] | None = None
+    channel_uses: float | None = None
+    bits: float | None = None
+    emptied: NDArray[np.int64] = NOBODY
+    probe_j: float = 0.0
 
     @property
     def joules(self) -> float | None:
-        """What all scheduled UEs spent together."""
-        return None if self.energy_j is None else float(self.energy_j.sum())
+        """Joules that all UEs spent together."""
+        return None if self.energy_j is None else float(self.energy_j.sum()) + self.probe_j
 
 
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """What a policy could choose from in round ``t``, the one in the middle of a run.
+class Evaluation(NamedTuple):
+    """Quality of a model on the test samples: share classified rightly, mean loss; NaN if unknown.
+
+    ``class_accuracy[class]`` is the share of the class's own test samples that are classified
+    rightly, NaN where it has none.
+    """
+
+    accuracy: float
+    loss: float
+    class_accuracy: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, right: NDArray[np.int64], samples: NDArray[np.int64], loss: float) -> "Evaluation":
+        """Evaluate from how many ``samples[class]`` there are and are classified ``right[class]``.
+
+        ``loss`` is the sum over all samples.
+        """
+        share = np.full(samples.size, np.nan)
+        np.divide(right, samples, out=share, where=samples > 0)
+        count = int(samples.sum())
+        return cls(int(right.sum()) / count, loss / count, share)
+
+
+class Optimum(NamedTuple):
+    """Problem (3) beside what a policy chose, all by f_alpha of the ages before the round.
+
+    ``weight`` is that of the scheduled UEs, ``value`` the best that was found, and no allocation
+    exceeds ``bound``.
+    """
+
+    weight: float
+    value: float
+    bound: float
+
+
+class Eligible(NamedTuple):
+    """What a policy could choose from in round ``t``.
 
     ``need[ue]`` is the fewest subchannels with which the UE reaches the rate threshold (Algorithm
     1) while all of them are free, 0 if none suffice. ``gain[ue, subchannel]`` are the gains as the
@@ -169,6 +174,61 @@ class Offer:
     t: int
     need: NDArray[np.int64]
     gain: NDArray[np.float32] | None
+
+
+class RoundRecord(NamedTuple):
+    """One communication round: who uploaded, what it cost, and what it did to the model.
+
+    ``ages[ue]`` are those after the round, T[t+1]; ``participation[ue]`` counts the updates
+    received so far. ``evaluation``, ``objective`` and ``optimum`` are ``None`` in rounds that do
+    not measure them, and ``gradient_diversity`` where no update arrived. ``positions_m[ue, xy]``
+    is where the UEs were, ``None`` where they stay at those of `RunInfo`. One round of a run, in
+    its middle, keeps who was ``eligible``.
+    """
+
+    t: int
+    delivery: Delivery
+    ages: NDArray[np.int64]
+    participation: NDArray[np.int64]
+    cost: RoundCost
+    gradient_diversity: float | None = None
+    evaluation: Evaluation | None = None
+    objective: float | None = None
+    optimum: Optimum | None = None
+    positions_m: NDArray[np.float32] | None = None
+    eligible: Eligible | None = None
+
+    def row(self) -> dict[str, object]:
+        """Flatten to the columns of a file; those of ages are worked out for all rounds at once."""
+        measured, optimum, eligible = self.evaluation, self.optimum, self.eligible
+        lists: dict[str, NDArray[Any] | None] = {
+            **self.delivery._asdict(),
+            "energy_j": self.cost.energy_j,
+            "emptied": self.cost.emptied,
+            "class_accuracy": None if measured is None else measured.class_accuracy,
+            "positions_m": self.positions_m,
+            "need": None if eligible is None else eligible.need,
+            "eligible_gain": None if eligible is None else eligible.gain,
+        }
+        return {
+            "round": self.t,
+            "accuracy": None if measured is None else _number(measured.accuracy),
+            "test_loss": None if measured is None else _number(measured.loss),
+            "objective": self.objective,
+            "gradient_diversity": self.gradient_diversity,
+            "weight": None if optimum is None else optimum.weight,
+            "optimum": None if optimum is None else optimum.value,
+            "optimum_bound": None if optimum is None else optimum.bound,
+            "seconds": self.cost.seconds,
+            "joules": self.cost.joules,
+            "uses": self.cost.channel_uses,
+            "bits": self.cost.bits,
+            **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
+        }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -300,15 +360,15 @@ class History:
         return self._table("positions_m").astype(np.float32).reshape(len(self), -1, 2)
 
     @property
-    def offer(self) -> Offer | None:
+    def eligible(self) -> Eligible | None:
         """What the policy could choose from in the middle of the run; ``None`` if not recorded."""
         kept = self.frame.filter(pl.col("need").is_not_null())
         if kept.is_empty():
             return None
         need = kept["need"][0].to_numpy().astype(np.int64)
-        gain = kept["offered_gain"][0]
+        gain = kept["eligible_gain"][0]
         table = None if gain is None else gain.to_numpy().reshape(need.size, -1)
-        return Offer(int(kept["round"][0]), need, table)
+        return Eligible(int(kept["round"][0]), need, table)
 
     @property
     def participation(self) -> NDArray[np.int64]:
@@ -488,21 +548,21 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     places = frame["positions_m"].list.len()
     if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
         return "there is not one position for each UE"
-    return _offer_misfit(frame, cell["ues"], cell["subchannels"])
+    return _eligible_misfit(frame, cell["ues"], cell["subchannels"])
 
 
-def _offer_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
-    """What is wrong with the offer in these rounds, or ``None``."""
+def _eligible_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
+    """What is wrong with the eligible UEs in these rounds, or ``None``."""
     kept = frame.filter(pl.col("need").is_not_null())
-    if (frame["need"].is_null() & frame["offered_gain"].is_not_null()).any():
+    if (frame["need"].is_null() & frame["eligible_gain"].is_not_null()).any():
         return "there are gains without needs"
     if kept.height > 1 or (kept["need"].list.len() != ues).any():
         return "there is not one need for each UE in one round"
-    needed, gain = kept["need"].explode(), kept["offered_gain"].explode().drop_nulls()
+    needed, gain = kept["need"].explode(), kept["eligible_gain"].explode().drop_nulls()
     if needed.null_count() or not needed.is_between(0, subchannels).all():
         return f"a need is not from 0 to {subchannels}"
     if gain.len() not in (0, ues * subchannels) or not (gain.is_finite() & (gain >= 0)).all():
-        return "the gains that were offered are not one for each UE and subchannel"
+        return "the gains of eligible UEs are not one for each UE and subchannel"
     return None
 
 
@@ -549,53 +609,52 @@ def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | 
     return None if rows is None else np.array(rows, dtype=kind)
 
 
+_UE_LIST, _NUMBER_LIST = pl.List(pl.Int32), pl.List(pl.Float64)
 #: The columns of the file of a run.
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "round": pl.Int32,
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "class_accuracy": pl.List(pl.Float64),
+    "accuracy": pl.Float64,
+    "test_loss": pl.Float64,
+    "objective": pl.Float64,
+    "gradient_diversity": pl.Float64,
+    "weight": pl.Float64,
+    "optimum": pl.Float64,
+    "optimum_bound": pl.Float64,
+    "seconds": pl.Float64,
+    "joules": pl.Float64,
+    "uses": pl.Float64,
+    "bits": pl.Float64,
+    "class_accuracy": _NUMBER_LIST,
     "age_mean": pl.Float64,
     "age_largest": pl.Int64,
     "age_cost": pl.Float64,
     "reached": pl.Int32,
     "subchannels_used": pl.Int32,
-    **dict.fromkeys(_UES, pl.List(pl.Int32)),
-    **dict.fromkeys(_LISTS, pl.List(pl.Float64)),
+    "scheduled": _UE_LIST,
+    "received": _UE_LIST,
+    "owner": _UE_LIST,
+    "emptied": _UE_LIST,
+    "power": _NUMBER_LIST,
+    "gain": _NUMBER_LIST,
+    "rate": _NUMBER_LIST,
+    "energy_j": _NUMBER_LIST,
     "outcome": pl.List(pl.String),
     "positions_m": pl.List(pl.Float32),
-    "need": pl.List(pl.Int32),
-    "offered_gain": pl.List(pl.Float32),
+    "need": _UE_LIST,
+    "eligible_gain": pl.List(pl.Float32),
 }
 
 
 def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
     ages = np.stack([record.ages for record in records])
-    owner = np.stack([record.owner for record in records])
+    owner = np.stack([record.delivery.owner for record in records])
     participation = np.stack([record.participation for record in records])
-
-    def column(name: str, kind: type[pl.DataType]) -> pl.Series:
-        return pl.Series(name, [getattr(record, name) for record in records], dtype=kind)
-
-    def lists(name: str, kind: type[pl.DataType]) -> pl.Series:
-        arrays = [getattr(record, name) for record in records]
-        values = [None if array is None else array.ravel().tolist() for array in arrays]
-        return pl.Series(name, values, dtype=pl.List(kind))
-
-    return pl.DataFrame(
-        [
-            column("t", pl.Int32).alias("round"),
-            *(column(name, pl.Float64) for name in _NUMBERS),
-            lists("class_accuracy", pl.Float64),
-            pl.Series("age_mean", ages.mean(axis=1)),
-            pl.Series("age_largest", ages.max(axis=1)),
-            pl.Series("age_cost", f_alpha(ages, age_alpha).sum(axis=1)),
-            pl.Series("reached", (participation > 0).sum(axis=1), dtype=pl.Int32),
-            pl.Series("subchannels_used", (owner >= 0).sum(axis=1), dtype=pl.Int32),
-            *(lists(name, pl.Int32) for name in _UES),
-            *(lists(name, pl.Float64) for name in _LISTS),
-            lists("outcome", pl.String),
-            lists("positions_m", pl.Float32),
-            lists("need", pl.Int32),
-            lists("offered_gain", pl.Float32),
-        ]
-    )
+    rows = [record.row() for record in records]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]} | {
+        "age_mean": ages.mean(axis=1),
+        "age_largest": ages.max(axis=1),
+        "age_cost": f_alpha(ages, age_alpha).sum(axis=1),
+        "reached": (participation > 0).sum(axis=1),
+        "subchannels_used": (owner >= 0).sum(axis=1),
+    }
+    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _SCHEMA.items()])

@@ -8,32 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data, learn
-from agewise.accounting import make_batteries, offers_everyone, open_books
 from agewise.age import f_alpha
+from agewise.cost import make_batteries, make_cost_model, offers_everyone
 from agewise.files import fingerprint
+from agewise.learn import Federation, FederationState
 from agewise.policies import make_policy
 from agewise.radio import Block, Channel
 from agewise.random import Streams
-from agewise.records import MOST_GAINS, History, RoundRecord, RunInfo
+from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
 from agewise.resources import require_resources
-from agewise.scenario import (
-    Data,
-    Learn,
-    Proximal,
-    SampledOptimum,
-    Scenario,
-    Torch,
-    require_scenario,
-)
-from agewise.scheduling import AccessPoint, Policy
+from agewise.scenario import Data, Learn, SampledOptimum, Scenario, Torch, require_scenario
+from agewise.scheduling import AccessPoint, Feedback, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.spectrum.reach import needs
 from agewise.version import __version__
-
-
-class Diverged(ValueError):
-    """The model is no longer finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +32,11 @@ class SeedSamples:
     learner: learn.Learner
     label_counts: NDArray[np.int64]
     class_names: tuple[str, ...]
+    streams: Streams
+
+    def federation(self, scenario: Scenario) -> Federation:
+        """The learning of a run of this scenario, with these samples."""
+        return Federation(self.learner, scenario.learn, self.streams)
 
 
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
@@ -76,6 +70,7 @@ def _divided(
         learn.make_learner(dataset, partition, settings),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
+        streams,
     )
 
 
@@ -102,7 +97,7 @@ def simulate(
     channel = scenario.make_channel(streams)
     require_same(known, scenario)  # after reading them
     records = []
-    for record in _rounds(scenario, chosen, streams, channel, samples.learner):
+    for record in _rounds(scenario, chosen, channel, samples.federation(scenario)):
         records.append(record)
         if on_round is not None:
             on_round(record)
@@ -125,95 +120,67 @@ def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[
     scenario = scenario.loaded()
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
-    samples = samples_of(scenario, streams)
-    channel = scenario.make_channel(streams)
-    return _rounds(scenario, make_policy(policy), streams, channel, samples.learner)
+    federation = samples_of(scenario, streams).federation(scenario)
+    return _rounds(scenario, make_policy(policy), scenario.make_channel(streams), federation)
 
 
 def _rounds(
-    scenario: Scenario, policy: Policy, streams: Streams, channel: Channel, learner: learn.Learner
+    scenario: Scenario, policy: Policy, channel: Channel, federation: Federation
 ) -> Iterator[RoundRecord]:
     """Algorithm 3, a round at a time."""
-    run, params = scenario.run, learner.init(streams)
-    books = open_books(scenario, streams, channel.power_budget, params.size)
+    run, learner, streams = scenario.run, federation.learner, federation.streams
+    state = federation.init()
+    costs = make_cost_model(scenario, streams, channel.power_budget, state.params.size)
     batteries = make_batteries(scenario, streams)
     access_point = AccessPoint(
         policy,
         channel.ue_count,
         streams,
-        deadline_slots=books.deadline_slots,
+        deadline_slots=costs.deadline_slots,
         offer_everyone=offers_everyone(scenario),
         margin=scenario.threshold.margin,
     )
-    access_point.describe(data_sizes=learner.sizes, compute_slots=books.compute_slots)
-    aggregator = learn.make_aggregator(scenario.learn)
-    memory = aggregator.start(channel.ue_count, params.size)
-    compressor = learn.make_compressor(scenario.learn)
-    unsent = learn.compression_state(compressor, channel.ue_count, params.size)
-    local = learn.make_local_objective(scenario.learn)
-    variates = local.start(channel.ue_count, params.size)
+    access_point.describe(data_sizes=learner.sizes, compute_slots=costs.compute_slots)
     for t in range(run.rounds):
+        last = t + 1 == run.rounds
+
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         block = channel.block(t)
-        uplink = Uplink(block.seen, channel.power_budget, books.threshold)
+        uplink = Uplink(block.seen, channel.power_budget, costs.threshold)
         if batteries is not None:
             uplink = uplink.only(batteries.charged)
+        probed = _probe(access_point, uplink, federation, state) if policy.probes else None
         allocation = access_point.plan(uplink)
-        need, offered_gain = (
-            recorded_offer(access_point.offer(uplink)) if t == run.rounds // 2 else (None, None)
-        )
-        weight, optimum, optimum_bound = _beside_optimum(scenario, access_point, uplink, allocation)
+        optimum = _optimum(scenario, access_point, uplink, allocation)
+        eligible = eligible_of(access_point.offer(uplink), t) if t == run.rounds // 2 else None
 
         # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
-        delivery = books.deliver(
-            allocation, None if block.true is block.seen else block.true, batteries
-        )
-        batteries, received, spent = delivery.batteries, delivery.received, delivery.spent
+        met = None if block.true is block.seen else block.true
+        delivery, cost, batteries = costs.deliver(allocation, met, batteries)
+        if probed is not None:
+            cost, batteries = costs.add_probe(cost, probed, batteries)
 
-        # They learn locally from the same model, and what arrives makes the next one.
-        corrections = local.corrections(variates, received)
-        start, models = params, learner.train(params, received, t, streams, corrections)
-        trained = learn.Trained(start, models, received, t)
-        models, unsent = compressor.send(unsent, trained, streams.compression)
-        updates = learn.Updates(start, models, received, allocation.factors_of(received))
-        params, diversity, memory = aggregator.combine(memory, updates, learner.sizes)
-        variates = local.receive(variates, updates, learner.sizes, t)
-        _require_finite(params, updates, t, scenario.learn)
+        # UEs learn locally from the same model, and what arrives makes the next one.
+        factors = allocation.factors_of(delivery.received)
+        state, updates, diversity = federation.round(state, delivery.received, t, factors)
 
         # What arrived is young again, everything else grows older (Eq. 2).
-        reports = learn.reports(policy.reads, learner, start, models, received)
-        access_point.receive(received, reports)
+        access_point.receive(delivery.received, federation.reports(policy.reads, updates))
 
-        last = t + 1 == run.rounds
-        evaluation = learner.evaluate(params) if last or _is_due(t, run.evaluate_every) else None
+        measured = last or _is_due(t, run.evaluate_every)
         weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
         yield RoundRecord(
-            t=t,
-            scheduled=delivery.scheduled,
-            received=received,
-            owner=allocation.owner,
-            power=allocation.power,
-            gain=delivery.allocation.gain,
-            rate=delivery.rates,
-            outcome=delivery.outcome,
-            ages=access_point.ages,
-            participation=access_point.participation,
-            gradient_diversity=diversity,
-            accuracy=evaluation.accuracy if evaluation else None,
-            class_accuracy=evaluation.class_accuracy if evaluation else None,
-            test_loss=evaluation.loss if evaluation else None,
-            objective=learner.objective(params) if weighed else None,
-            weight=weight,
+            t,
+            delivery,
+            access_point.ages,
+            access_point.participation,
+            cost,
+            diversity,
+            evaluation=learner.evaluate(state.params) if measured else None,
+            objective=learner.objective(state.params) if weighed else None,
             optimum=optimum,
-            optimum_bound=optimum_bound,
-            seconds=spent.seconds,
-            energy_j=spent.energy_j,
-            uses=spent.uses,
-            bits=spent.bits,
-            emptied=spent.emptied,
             positions_m=_positions(block) if channel.moves else None,
-            need=need,
-            offered_gain=offered_gain,
+            eligible=eligible,
         )
 
 
@@ -222,58 +189,44 @@ def _positions(block: Block) -> NDArray[np.float32] | None:
     return None if block.positions_m is None else block.positions_m.astype(np.float32)
 
 
-def recorded_offer(
-    offered: Uplink,
-) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
-    """What a record keeps of what a policy could choose from: needs, and the gains if not too many.
+def eligible_of(uplink: Uplink, t: int) -> Eligible:
+    """What a record keeps of what a policy could choose from in round ``t``.
 
-    Shapes and meaning are those of `agewise.records.Offer`.
+    The needs of all UEs, and their gains if these are not too many.
     """
-    need, _ = needs(offered, np.arange(offered.subchannel_count))
-    gains = offered.gains
-    return need, gains.astype(np.float32) if gains.size <= MOST_GAINS else None
+    need, _ = needs(uplink, np.arange(uplink.subchannel_count))
+    gains = uplink.gains
+    return Eligible(t, need, gains.astype(np.float32) if gains.size <= MOST_GAINS else None)
+
+
+def _probe(
+    access_point: AccessPoint, uplink: Uplink, federation: Federation, state: FederationState
+) -> NDArray[np.int64]:
+    """Ask all eligible UEs for the losses and norms of this very model; who was asked."""
+    asked = np.flatnonzero(access_point.offer(uplink).gains.any(axis=1))
+    fresh, known = federation.probe(state, asked, access_point.t), access_point.feedback
+    losses, norms = known.losses.copy(), known.update_norms.copy()
+    losses[asked], norms[asked] = fresh
+    access_point.describe(feedback=Feedback(losses, norms, known.dissimilarities))
+    return asked
 
 
 def _is_due(t: int, every: int) -> bool:
     return (t + 1) % every == 0
 
 
-def _beside_optimum(
+def _optimum(
     scenario: Scenario, access_point: AccessPoint, uplink: Uplink, allocation: Allocation
-) -> tuple[float | None, float | None, float | None]:
-    """The weight that was scheduled, the optimum of problem (3) and its bound, where asked for.
+) -> Optimum | None:
+    """What was scheduled beside the optimum of problem (3), where asked for.
 
     The search for the optimum has a limit, and the policy may have found better: then this is
     the best known.
     """
     wanted = scenario.run.optimum
     if not isinstance(wanted, SampledOptimum) or not _is_due(access_point.t, wanted.every):
-        return None, None, None
+        return None
     weights = f_alpha(access_point.ages, scenario.run.age_alpha)
     weight = float(weights[allocation.scheduled].sum())
     best = solve(access_point.offer(uplink), weights, work_limit=wanted.work_limit)
-    return weight, max(weight, best.value), max(weight, best.bound)
-
-
-def _require_finite(params: learn.Params, updates: learn.Updates, t: int, settings: Learn) -> None:
-    if learn.is_finite(params):
-        return
-    spoilt = [
-        int(ue)
-        for ue, model in zip(updates.ues, updates.models, strict=True)
-        if not learn.is_finite(model)
-    ]
-    step = settings.step_of(t)
-    cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
-    if isinstance(settings.local, Proximal) and step * settings.local.mu > 1.0:
-        cause = (
-            f"is a proximal term that overshoots, for step size times mu is "
-            f"{step * settings.local.mu:g}: lower learn.local.mu ({settings.local.mu:g})"
-        )
-    elif not spoilt and updates.factors is not None:
-        cause = f"are the policy's factors of the updates, up to {updates.factors.max():g}"
-    where = f", first those of UE {spoilt[0]}" if spoilt else ""
-    raise Diverged(
-        f"the model diverged in round {t}: its weights are no longer finite{where}; the likely "
-        f"cause {cause}"
-    )
+    return Optimum(weight, max(weight, best.value), max(weight, best.bound))

@@ -15,8 +15,8 @@ import pytest
 import agewise
 from agewise import InfeasibleAllocation
 from agewise.engines import Inline, Local, Ray, local, make_engine
+from agewise.learn import Diverged
 from agewise.policies import Policy
-from agewise.simulation import Diverged
 from agewise.spectrum import pack
 from tests.engines.policies import DeadlyFor, InfeasibleFor
 from tests.experiment.watch import ROOT, children, end, files, runs, start, times, until

@@ -241,7 +241,7 @@ def test_every_round_is_shown_as_it_happens(tmp_path):
     scenario, seen = tiny(**{"run.rounds": 2}), []
     result = agewise.run(scenario, "random", 2, tmp_path / "out", on_round=seen.append, quiet=True)
     assert [record.t for record in seen] == [0, 1, 0, 1]
-    shown = [record.accuracy for record in seen]
+    shown = [record.evaluation.accuracy for record in seen]
     assert shown == np.concatenate(result.accuracy("random")).tolist()
     plain = agewise.run(scenario, "random", 2, tmp_path / "plain", engine="inline", quiet=True)
     assert [e.file.read_bytes() for e in plain.entries] == [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams, schedule_traffic
-from agewise.accounting import payload_bits
+from agewise.cost import payload_bits
 from agewise.learn import (
     Trained,
     compression_bytes,
@@ -129,10 +129,12 @@ def test_sent_bits_and_channel_uses_are_counted(name):
     scenario = tiny(**{"learn.compression": CODES[name]})
     payload = payload_bits(scenario, 210)
     for record in rounds(scenario, "max-pack", 1):
-        assert record.bits == payload * record.scheduled.size
-        held = (record.owner[None, :] == record.scheduled[:, None]).sum(axis=1)
-        assert record.uses == pytest.approx(float((held * payload / record.rate).sum()))
-        assert record.seconds is record.energy_j is record.joules is None
+        assert record.cost.bits == payload * record.delivery.scheduled.size
+        held = (record.delivery.owner[None, :] == record.delivery.scheduled[:, None]).sum(axis=1)
+        assert record.cost.channel_uses == pytest.approx(
+            float((held * payload / record.delivery.rate).sum())
+        )
+        assert record.cost.seconds is record.cost.energy_j is record.cost.joules is None
 
 
 def test_the_threshold_follows_from_the_model():

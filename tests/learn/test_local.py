@@ -126,9 +126,9 @@ def test_a_run_with_a_local_objective_learns_otherwise(local):
     plain, other = (
         list(rounds(tiny(**{"learn.local": each}), "round-robin", 1)) for each in ("none", local)
     )
-    assert plain[0].owner.tolist() == other[0].owner.tolist()
-    assert plain[-1].test_loss != other[-1].test_loss
-    assert other[-1].test_loss < other[0].test_loss
+    assert plain[0].delivery.owner.tolist() == other[0].delivery.owner.tolist()
+    assert plain[-1].evaluation.loss != other[-1].evaluation.loss
+    assert other[-1].evaluation.loss < other[0].evaluation.loss
 
 
 def test_what_variates_take_is_said_and_refused(monkeypatch):

@@ -10,8 +10,8 @@ from agewise import Streams, simulate
 from agewise import memory as machine
 from agewise.core import mlp as kernels
 from agewise.core.panels import empty_net, put, take
+from agewise.learn import Diverged
 from agewise.scenario import ScenarioError
-from agewise.simulation import Diverged
 from tests.learn import twin
 from tests.learn.test_learners import dataset, learner_of, penalised
 from tests.scenarios import tiny

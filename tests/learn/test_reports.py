@@ -8,7 +8,7 @@ import pytest
 from agewise import Streams, Uplink
 from agewise.data import Dataset, Samples, divide, iid, load
 from agewise.data.partition import equal_shares
-from agewise.learn import average, make_learner, reports
+from agewise.learn import Federation, Updates, average, make_learner
 from agewise.learn.linear import LOSSES
 from agewise.policies import RoundRobin
 from agewise.scheduling import AccessPoint, Policy
@@ -38,6 +38,11 @@ def model_of(loss):
     return {"kind": "linear", "loss": loss, "initial_deviation": 0.01}
 
 
+def reported(wanted, learner, start, models, ues):
+    federation = Federation(learner, tiny().learn, Streams(0))
+    return federation.reports(wanted, Updates(start, models, ues))
+
+
 def some_model(learner):
     start = learner.init(Streams(0))
     return (start + np.random.default_rng(2).normal(size=start.size)).astype(np.float32)
@@ -48,25 +53,25 @@ def some_model(learner):
 def test_the_loss_of_a_single_ue_is_the_objective(loss):
     learner = learner_of(1, model=model_of(loss), penalty="none")
     model = some_model(learner)
-    found = reports(["losses"], learner, model, model[None], np.array([0]))
+    found = reported(["losses"], learner, model, model[None], np.array([0]))
     assert found["losses"] == pytest.approx([learner.objective(model)], rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "k-means"])
 def test_losses_of_all_ues_make_up_the_objective(loss):
     learner = learner_of(4, model=model_of(loss), penalty="none")
-    model, ues = some_model(learner), np.array([3, 1, 0, 2])
-    losses = reports(["losses"], learner, model, np.stack([model] * 4), ues)["losses"]
+    model, ues = some_model(learner), np.arange(4)
+    losses = reported(["losses"], learner, model, np.stack([model] * 4), ues)["losses"]
     mean = np.average(losses, weights=learner.sizes[ues])
     assert mean == pytest.approx(learner.objective(model), rel=1e-6)
-    assert losses[2] == pytest.approx(learner.losses(model, np.array([0]))[0])
+    assert losses[0] == pytest.approx(learner.losses(model, np.array([0]))[0])
 
 
 def test_norms_and_dissimilarities_by_numpy():
     learner, rng = learner_of(5), np.random.default_rng(3)
     start = some_model(learner)
     models = (start + rng.normal(size=(5, start.size))).astype(np.float32)
-    found = reports(ALL, learner, start, models, np.arange(5))
+    found = reported(ALL, learner, start, models, np.arange(5))
     updates = models.astype(float) - start
     together = updates.sum(axis=0)
     for i, update in enumerate(updates):
@@ -80,7 +85,7 @@ def test_alike_opposed_and_standing_still():
     learner = learner_of(3)
     start = np.zeros_like(some_model(learner))
     step = np.ones_like(start)
-    found = reports(ALL, learner, start, np.stack([-step, 2 * step, start]), np.arange(3))
+    found = reported(ALL, learner, start, np.stack([-step, 2 * step, start]), np.arange(3))
     assert found["dissimilarities"].tolist() == [2.0, 0.0, 0.0]
     assert found["update_norms"][2] == 0.0
 
@@ -89,8 +94,8 @@ def test_alike_opposed_and_standing_still():
 def test_only_what_is_wanted_is_measured(wanted):
     learner = learner_of(2)
     start = some_model(learner)
-    assert set(reports(wanted, learner, start, start[None], np.array([1]))) == set(wanted)
-    nobody = reports(wanted, learner, start, np.empty((0, start.size), np.float32), np.arange(0))
+    assert set(reported(wanted, learner, start, start[None], np.array([1]))) == set(wanted)
+    nobody = reported(wanted, learner, start, np.empty((0, start.size), np.float32), np.arange(0))
     assert all(values.size == 0 for values in nobody.values())
 
 
@@ -127,7 +132,7 @@ class Listening(Policy):
 
 def test_a_run_reports_what_a_policy_reads():
     scenario, policy, streams = tiny(**{"run.rounds": 2}), Listening(), Streams(3)
-    first = next(rounds(scenario, policy, 3)).received
+    first = next(rounds(scenario, policy, 3)).delivery.received
     policy.seen.clear()
     list(rounds(scenario, policy, 3))
     before, after = policy.seen
@@ -218,12 +223,12 @@ def test_a_run_with_factors_of_shares_is_federated_averaging():
     for plain, weighed in zip(
         rounds(scenario, RoundRobin(), 1), rounds(scenario, Weighing(), 1), strict=True
     ):
-        assert weighed.received.tolist() == plain.received.tolist()
-        assert weighed.test_loss == pytest.approx(plain.test_loss, rel=1e-4)
+        assert weighed.delivery.received.tolist() == plain.delivery.received.tolist()
+        assert weighed.evaluation.loss == pytest.approx(plain.evaluation.loss, rel=1e-4)
         assert weighed.gradient_diversity == pytest.approx(plain.gradient_diversity, rel=1e-3)
 
 
 def test_a_run_with_factors_of_zero_learns_nothing():
     records = list(rounds(tiny(), Weighing(times=0.0), 1))
-    assert len({(record.accuracy, record.test_loss) for record in records}) == 1
-    assert sum(record.received.size for record in records) > 0
+    assert len({(record.evaluation.accuracy, record.evaluation.loss) for record in records}) == 1
+    assert sum(record.delivery.received.size for record in records) > 0

@@ -296,7 +296,7 @@ def test_a_trace_is_replayed_with_better_channels_nearer_to_the_middle(visit, tr
     np.testing.assert_array_equal(drawn["owner"], history.owner[7])
     assert page.locator(".panel .disc, .panel .scale").count() == 0
     far = np.hypot(*np.transpose(panel.evaluate(PLACES)))
-    gain = history.offer.gain.mean(axis=1)
+    gain = history.eligible.gain.mean(axis=1)
     assert np.argsort(far).tolist() == np.argsort(-gain).tolist()
     assert far.max() < 104
 

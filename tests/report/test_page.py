@@ -295,7 +295,7 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     assert "do not say where the phones are" in page
     seed = unpacked(embedded(page)["replays"][0]["first"])
     assert seed["positions"] is None
-    gain = traced.history("max-pack", seed["seed"]).offer.gain.mean(axis=1)
+    gain = traced.history("max-pack", seed["seed"]).eligible.gain.mean(axis=1)
     assert np.argsort(seed["rank"]).tolist() == np.argsort(-gain).tolist()
     assert seed["ranked"] == 5
     assert numbers.curves(traced, {})["age-based"].served is None
@@ -368,7 +368,7 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
         ("max-pack (ties=random)", "max-pack(ties=random)"),
     ):
         history = compared.history(policy, setting.seed)
-        offer, ranking = history.offer, setting.ranking(name)
+        offer, ranking = history.eligible, setting.ranking(name)
         assert (offer.t, ranking.t) == (4, 4)
         score = [2 * age**0.5 / need if need else 0.0
                  for age, need in zip(history.ages[3], offer.need, strict=True)]  # fmt: skip

@@ -97,6 +97,20 @@ def test_runs_are_followed_on_their_own_models(runs):
     assert heard[:, 1, 0] == pytest.approx(share)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"learn.compression": {"kind": "sign", "error_feedback": True}},
+        {"learn.compression": {"kind": "qsgd", "bits": 3}, "learn.local": "control-variates"},
+        {"learn.aggregation": {"kind": "memory", "discount": "agreement"}},
+    ],
+)
+def test_a_replay_does_all_that_a_round_of_learning_does(changes):
+    scenario = SCENARIO.with_(**changes)
+    runs = [agewise.simulate(scenario, policy, 3) for policy in POLICIES]
+    assert follow(Task.of(scenario, 3, runs, 4, 2)).starts.tolist() == [0, 4]
+
+
 def test_a_run_that_cannot_be_followed_is_refused(runs):
     task = Task.of(SCENARIO, 3, runs, 4, 2)
     task.accuracies[0][-1] += 0.01

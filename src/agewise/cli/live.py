@@ -51,21 +51,22 @@ class Live:
         self.shown += 1
         if record.t == 0:
             self._accuracies.clear()
-        if record.accuracy is not None:
-            self._accuracies.append(record.accuracy)
+        if record.evaluation is not None:
+            self._accuracies.append(record.evaluation.accuracy)
         if self._screen:
             panel = picture(record, self._accuracies, self.title, self.count)
             self._screen.update(panel, refresh=True)
             time.sleep(_SHOWN_S)
             return
-        measured = "" if record.accuracy is None else f", accuracy {100 * record.accuracy:.1f}%"
+        accuracy = None if record.evaluation is None else record.evaluation.accuracy
+        measured = "" if accuracy is None else f", accuracy {100 * accuracy:.1f}%"
         typer.echo(f"round {record.t + 1} of {self.count}: {_facts(record)}{measured}")
 
 
 def picture(record: "RoundRecord", accuracies: list[float], title: str, count: int) -> Panel:
     """One round as a panel of text."""
     text = Text(f"round {record.t + 1} of {count}: {_facts(record)}\n\n")
-    uploads = " ".join(map(str, record.scheduled.tolist())) or "nobody"
+    uploads = " ".join(map(str, record.delivery.scheduled.tolist())) or "nobody"
     text.append("uploads   ", "bold").append(f"{uploads}\n", "dark_orange")
     bars, edges = age_histogram(record)
     text.append("ages      ", "bold").append(f"{bars}", "cyan").append(f"  {edges}\n")
@@ -102,10 +103,11 @@ def sparkline(values: Sequence[float], *, zero: bool = False) -> str:
 
 
 def _facts(record: "RoundRecord") -> str:
-    lost = record.scheduled.size - record.received.size
+    scheduled, received, *_ = record.delivery
+    owner, lost = record.delivery.owner, scheduled.size - received.size
     return (
-        f"{record.scheduled.size} UEs on {int((record.owner >= 0).sum())} of "
-        f"{record.owner.size} subchannels{f', {lost} lost' if lost else ''}, "
+        f"{scheduled.size} UEs on {int((owner >= 0).sum())} of "
+        f"{owner.size} subchannels{f', {lost} lost' if lost else ''}, "
         f"{int((record.participation > 0).sum())} heard so far, "
         f"age {record.ages.mean():.1f} (largest {int(record.ages.max())})"
     )

@@ -23,6 +23,7 @@ from agewise.learn.compression import (
     keeps_unsent,
     make_compressor,
 )
+from agewise.learn.federation import Diverged, Federation, FederationState, Probe
 from agewise.learn.kmeans import KMeansLearner
 from agewise.learn.linear import LinearLearner
 from agewise.learn.local import (
@@ -34,7 +35,7 @@ from agewise.learn.local import (
 from agewise.learn.makers import add_module, added_maker, source_file
 from agewise.learn.mlp import MlpLearner
 from agewise.learn.registry import make_learner, model_length, rate_threshold
-from agewise.learn.reports import reports, update_reports
+from agewise.learn.reports import update_reports
 from agewise.learn.threads import set_threads
 
 __all__ = [
@@ -42,7 +43,10 @@ __all__ = [
     "Aggregator",
     "Average",
     "Compressor",
+    "Diverged",
     "Evaluation",
+    "Federation",
+    "FederationState",
     "KMeansLearner",
     "Learner",
     "LearnerKind",
@@ -51,6 +55,7 @@ __all__ = [
     "Memory",
     "MlpLearner",
     "Params",
+    "Probe",
     "State",
     "Trained",
     "Updates",
@@ -72,7 +77,6 @@ __all__ = [
     "model_length",
     "proximal_weight",
     "rate_threshold",
-    "reports",
     "set_threads",
     "source_file",
     "update_reports",

@@ -1,7 +1,6 @@
 """What a learner is, and what its kinds share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -12,6 +11,7 @@ from agewise.core.samples import Rows, rows_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn.threads import in_chunks
 from agewise.random import Streams
+from agewise.records import Evaluation as Evaluation
 from agewise.scenario import Learn, NoPenalty, Proximal
 
 Params = NDArray[np.float32]
@@ -20,27 +20,6 @@ Params = NDArray[np.float32]
 _PART: Final = 128
 #: In the order of the kernels' codes.
 PENALTIES: Final = ("none", "l2", "l1")
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """How good a model is on the test samples: share classified rightly, mean loss.
-
-    ``class_accuracy[class]`` is the share of the class's own test samples that are classified
-    rightly, NaN where it has none.
-    """
-
-    accuracy: float
-    loss: float
-    class_accuracy: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, right: NDArray[np.int64], samples: NDArray[np.int64], loss: float) -> "Evaluation":
-        """From how many ``samples[class]`` there are and are classified ``right[class]``."""
-        share = np.full(samples.size, np.nan)
-        np.divide(right, samples, out=share, where=samples > 0)
-        count = int(samples.sum())
-        return cls(int(right.sum()) / count, loss / count, share)
 
 
 class Learner(Protocol):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import scenario
-from agewise.accounting import kept_weights
 from agewise.core import compression as kernels
+from agewise.cost import kept_weights
 from agewise.learn.aggregation import Kept, State
 from agewise.learn.base import Params
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from agewise.accounting import payload_bits
+from agewise.cost import payload_bits
 from agewise.data import Dataset, Partition, load_once
 from agewise.learn.base import Learner, LearnerKind
 from agewise.learn.kmeans import KMeansLearner

@@ -6,27 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.core.aggregation import compare_updates
-from agewise.learn.base import Learner, Params
+from agewise.learn.base import Params
 from agewise.scheduling import Report
-
-
-def reports(
-    wanted: Collection[Report],
-    learner: Learner,
-    start: Params,
-    models: Params,
-    ues: NDArray[np.int64],
-) -> dict[Report, NDArray[np.float64]]:
-    """The wanted of ``losses``, ``update_norms`` and ``dissimilarities``: ``float64[len(ues)]``.
-
-    ``models[i]`` is what ``ues[i]`` made of ``start``. The loss is the mean over the UE's samples
-    of what ``start`` costs there; the dissimilarity is one minus the cosine between its update
-    and the sum of all of them, and 0 where either has no length.
-    """
-    found = update_reports(wanted, start, models)
-    if "losses" in wanted:
-        found["losses"] = learner.losses(start, ues)
-    return found
 
 
 def update_reports(

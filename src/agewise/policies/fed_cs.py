@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.accounting import upload_slots
+from agewise.cost import upload_slots
 from agewise.policies._parameters import Ties, check_share, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill

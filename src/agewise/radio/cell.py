@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.part import MOST, MOST_DB, CodeError, Part
+from agewise.part import MOST, MOST_DB, Part
 from agewise.radio.path_loss import PathLoss
 from agewise.random import Streams
 from agewise.units import db_to_linear, dbm_to_watt
@@ -39,22 +39,6 @@ class RunContext(NamedTuple):
     rounds: int
     round_s: float | None
     streams: Streams
-
-
-def given(part: Part, method: str, values: _Floats, shape: tuple[int, ...]) -> _Floats:
-    """Return what a method of a part gave, checked if the part is the user's own.
-
-    `CodeError` names the kind unless there are finite numbers of this shape.
-    """
-    if type(part).__module__.startswith("agewise."):
-        return values
-    found = np.ascontiguousarray(values, dtype=np.float64)
-    kind = getattr(part, "kind", type(part).__name__)
-    if found.shape != shape:
-        raise CodeError(f"{kind}: {method} must give numbers of shape {shape}, not {found.shape}")
-    if not np.isfinite(found).all():
-        raise CodeError(f"{kind}: {method} must give finite numbers, not {found.min()}")
-    return found
 
 
 class Link(Part):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.part import LARGE, Kinds, Part, State, Unloaded, parts_inside
-from agewise.radio.cell import Cell, Link, RunContext, given
+from agewise.part import LARGE, Kinds, Part, State, Unloaded, given, parts_inside
+from agewise.radio.cell import Cell, Link, RunContext
 from agewise.radio.csi import Csi, PerfectCsi
 from agewise.radio.fading import Fading
 from agewise.radio.interference import Interference, NoInterference

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.core.propagation import normal_cdf_each, ratios_each
-from agewise.part import State
-from agewise.radio.cell import Link, RunContext, given
+from agewise.part import State, given
+from agewise.radio.cell import Link, RunContext
 from agewise.radio.path_loss import PathLoss
 from agewise.radio.shadowing import LOS, NLOS, O2I, GaussianField, Shadowing
 
@@ -76,7 +76,7 @@ class Environment(NamedTuple):
             level = normal_cdf_each(self.los_field.at(positions_m))
             probability = loss.los_probability(distance_m)
             los = level < given(loss, "los_probability", probability, shape)
-        gains = given(loss, "loss_db", loss.gain(distance_m, los), shape)
+        gains = given(loss, "gain", loss.gain(distance_m, los), shape)
         condition = np.where(los, LOS, NLOS).astype(np.int8)
         if o2i_loss_db is not None:
             condition[o2i_loss_db > 0.0] = O2I

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from agewise.core.elementary import exp_each, log1p_each, power_each
 from agewise.core.propagation import decibels_each, ratios_each
-from agewise.part import MOST_DB, Part
+from agewise.part import MOST_DB, Part, given
 from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
@@ -61,7 +61,8 @@ class PathLoss(Part):
 
     def gain(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return received over transmitted power at these distances."""
-        return np.asarray(ratios_each(-self.loss_db(distance_m, line_of_sight)))
+        loss_db = self.loss_db(distance_m, line_of_sight)
+        return np.asarray(ratios_each(-given(self, "loss_db", loss_db, distance_m.shape)))
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Return the probability of line of sight at these distances."""

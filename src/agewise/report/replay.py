@@ -91,7 +91,7 @@ def _places(history: History, radius_m: float | None) -> dict[str, Any] | None:
 
 def _ranks(history: History) -> dict[str, Any]:
     """The order of the UEs by their channel, where one round of it is recorded."""
-    offer = history.offer
+    offer = history.eligible
     means = None if offer is None or offer.gain is None else offer.gain.mean(axis=1)
     if offer is None or means is None or (means == means[0]).all():
         return {"positions": None}

@@ -321,7 +321,7 @@ class Setting:
     def ranking(self, name: str) -> Ranking | None:
         """The UEs of the round whose offer is recorded, in the run to look at."""
         history = self.history(name)
-        offer = history.offer
+        offer = history.eligible
         if offer is None:
             return None
         choice, need = self.choice(name, offer.t), offer.need

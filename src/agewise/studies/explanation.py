@@ -7,7 +7,6 @@ policy hears in the rounds of the block is compared with that; then both policie
 very model to the end of the block, and the difference in accuracy is the gain of the block.
 """
 
-import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -237,50 +236,36 @@ def _told(row: Mapping[str, Any]) -> str:
 
 def follow(task: Task) -> SeedBlocks:
     """Measure all blocks of a seed, on the models of either run."""
-    streams = Streams(task.seed)
-    samples = samples_of(task.scenario, streams)
-    both = [_follow_one(task, own, samples.learner, samples.label_counts) for own in (0, 1)]
+    samples = samples_of(task.scenario, Streams(task.seed))
+    federation = samples.federation(task.scenario)
+    both = [_follow_one(task, own, federation, samples.label_counts) for own in (0, 1)]
     gains, values = (np.array(parts) for parts in zip(*both, strict=True))
     return SeedBlocks(task.starts(), gains, values)
 
 
 def _follow_one(
-    task: Task, own: int, learner: learn.Learner, counts: NDArray[np.int64]
+    task: Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
 ) -> tuple[list[float], list[Floats]]:
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
-    streams, rounds = Streams(task.seed), len(task.received[own])
-    aggregator, params = learn.make_aggregator(task.scenario.learn), learner.init(streams)
-    local = learn.make_local_objective(task.scenario.learn)
-    state = tuple(rule.start(learner.sizes.size, params.size) for rule in (aggregator, local))
-    gains, values = [], []
-
-    def step(
-        params: learn.Params, state: tuple[learn.State, ...], ues: NDArray[np.int64], t: int
-    ) -> tuple[learn.Params, tuple[learn.State, ...]]:
-        memory, variates = state
-        models = learner.train(params, ues, t, streams, local.corrections(variates, ues))
-        updates = learn.Updates(params, models, ues)
-        made = aggregator.combine(memory, updates, learner.sizes)
-        return made.params, (made.state, local.receive(variates, updates, learner.sizes, t))
-
-    last = 0
+    learner, rounds = federation.learner, len(task.received[own])
+    state, gains, values, last = federation.init(), [], [], 0
     for start in task.starts().tolist():
         block = range(start, min(start + task.every, rounds))
         for t in range(last, start):
-            params, state = step(params, state, task.received[own][t], t)
-        corrections = local.corrections(state[1], np.arange(learner.sizes.size))
-        values.append(_compare(task, learner, counts, params, block, corrections))
+            state = federation.round(state, task.received[own][t], t).state
+        values.append(_compare(task, federation, counts, state, block))
         reached: list[list[float]] = [[], []]
-        other, other_state = params, copy.deepcopy(state)
+        other = state.copy()
         for t in block:
-            params, state = step(params, state, task.received[own][t], t)
+            state = federation.round(state, task.received[own][t], t).state
             known = float(task.accuracies[own][t])
-            reached[own].append(learner.evaluate(params).accuracy if math.isnan(known) else known)
-            other, other_state = step(other, other_state, task.received[1 - own][t], t)
-            reached[1 - own].append(learner.evaluate(other).accuracy)
+            own_accuracy = learner.evaluate(state.params).accuracy if math.isnan(known) else known
+            other = federation.round(other, task.received[1 - own][t], t).state
+            reached[own].append(own_accuracy)
+            reached[1 - own].append(learner.evaluate(other.params).accuracy)
         gains.append(float(np.mean(reached[0]) - np.mean(reached[1])))
         last = block.stop
-    _require_same(task, own, last - 1, learner.evaluate(params).accuracy)
+    _require_same(task, own, last - 1, learner.evaluate(state.params).accuracy)
     return gains, values
 
 
@@ -296,22 +281,22 @@ def _require_same(task: Task, own: int, t: int, accuracy: float) -> None:
 
 def _compare(
     task: Task,
-    learner: learn.Learner,
+    federation: learn.Federation,
     counts: NDArray[np.int64],
-    params: learn.Params,
+    state: learn.FederationState,
     block: range,
-    corrections: learn.Params | None,
 ) -> Floats:
     """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
-    sizes, everyone = learner.sizes, np.arange(learner.sizes.size)
+    sizes = federation.learner.sizes
+    everyone = np.arange(sizes.size)
     draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(task.draws)]
-    models = [learner.train(params, everyone, block.start, draw, corrections) for draw in draws]
+    models = [federation.train(state, everyone, block.start, draw) for draw in draws]
     found = np.empty((2, len(MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]
         ever = membership([np.concatenate(received[: t + 1]) for t in block], everyone.size)
         share = float((ever @ sizes).mean() / sizes.sum())
-        of_updates = compare_updates(models, params, sets, sizes)
+        of_updates = compare_updates(models, state.params, sets, sizes)
         found[policy] = *of_updates, *compare_labels(sets, counts), share
     return found
 

@@ -9,7 +9,6 @@ import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING
 from agewise.random import Streams, normal
+from agewise.records import Delivery, RoundCost
 from agewise.scenario import Scenario
 from agewise.spectrum import Allocation
 
@@ -27,7 +27,8 @@ Numbers = NDArray[np.float64]
 
 #: Bits of one weight as it is learned.
 WEIGHT_BITS = 32
-_NOBODY = np.empty(0, np.int64)
+#: Bits of what a UE answers to a probe: a loss and a norm.
+PROBE_BITS = 64.0
 #: What a file of devices must have of each.
 _COLUMNS = ("samples_per_s", "compute_w")
 
@@ -55,25 +56,12 @@ class Clock:
     devices: Devices
 
 
-class Spent(NamedTuple):
-    """What a round took; ``energy_j[i]`` is of the i-th scheduled UE.
-
-    ``seconds`` and ``energy_j`` are ``None`` where there are no times in seconds. The batteries of
-    the UEs ``emptied`` have nothing left.
-    """
-
-    seconds: float | None
-    energy_j: Numbers | None
-    uses: float
-    bits: float
-    emptied: NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
-class Books:
-    """The costs of the rounds of one run: an update has ``payload_bits``, R_s is ``threshold``.
+class CostModel:
+    """The cost of the rounds of one run, and whose update is there in time.
 
-    Local learning takes ``compute_slots[ue]``, and what is there after ``deadline_slots`` is late.
+    An update has ``payload_bits``, R_s is ``threshold``. Local learning takes
+    ``compute_slots[ue]``, and what is there after ``deadline_slots`` is late.
     """
 
     payload_bits: float
@@ -84,42 +72,48 @@ class Books:
 
     def deliver(
         self, allocation: Allocation, true_gains: Numbers | None, batteries: "Batteries | None"
-    ) -> "Delivery":
-        """What becomes of the uploads of a round.
+    ) -> tuple[Delivery, RoundCost, "Batteries | None"]:
+        """Uploads of a round, what they cost, and the batteries after them.
 
         ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
         """
         if true_gains is not None:
             allocation = allocation.meeting(true_gains)
-        scheduled, short, uses, numbers = uploads_of(
+        scheduled, short, channel_uses, numbers = uploads_of(
             allocation.owner, allocation.power, allocation.gain,
             allocation.ue_count, self.threshold, self.payload_bits,
         )  # fmt: skip
         rates, sent, power = numbers
-        spent = self._spent(scheduled, sent, power, uses)
-        if batteries is None and not short and self.deadline_slots == math.inf:
-            received = _all_received(scheduled.size)
-            return Delivery(allocation, scheduled, rates, received, scheduled, spent, None)
-        outcome = np.full(scheduled.size, "received")
-        if self.deadline_slots < math.inf:
-            taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
-            outcome[taken > self.deadline_slots] = "late"
-        # The first thing that went wrong is what counts.
-        if short:
-            outcome[rates < self.threshold * (1.0 - ROUNDING)] = "outage"
-        if batteries is not None:
-            batteries, spent, lasted = batteries.drained(spent, scheduled)
-            outcome[~lasted] = "battery"
-        received = scheduled[outcome == "received"]
-        return Delivery(allocation, scheduled, rates, outcome, received, spent, batteries)
+        cost = self._cost(scheduled, sent, power, channel_uses)
+        received, outcome = scheduled, _all_received(scheduled.size)
+        if batteries is not None or short or self.deadline_slots < math.inf:
+            outcome = outcome.copy()
+            if self.deadline_slots < math.inf:
+                taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
+                outcome[taken > self.deadline_slots] = "late"
+            # The first thing that went wrong is what counts.
+            if short:
+                outcome[rates < self.threshold * (1.0 - ROUNDING)] = "outage"
+            if batteries is not None:
+                wanted_j = np.zeros(scheduled.size) if cost.energy_j is None else cost.energy_j
+                batteries, energy_j = batteries.drained(scheduled, wanted_j)
+                emptied = scheduled[~batteries.charged[scheduled]]
+                cost = cost._replace(energy_j=energy_j, emptied=emptied)
+                outcome[energy_j < wanted_j] = "battery"
+            received = scheduled[outcome == "received"]
+        delivery = Delivery(
+            scheduled, received, outcome, rates,
+            allocation.owner, allocation.power, allocation.gain,
+        )  # fmt: skip
+        return delivery, cost, batteries
 
-    def _spent(
-        self, scheduled: NDArray[np.int64], rates: Numbers, power: Numbers, uses: float
-    ) -> Spent:
-        """What a round takes in which these UEs upload at these rates, without batteries."""
+    def _cost(
+        self, scheduled: NDArray[np.int64], rates: Numbers, power: Numbers, channel_uses: float
+    ) -> RoundCost:
+        """The cost of a round in which these UEs upload at these rates, without batteries."""
         bits = self.payload_bits * scheduled.size
         if self.clock is None:
-            return Spent(None, None, uses, bits, _NOBODY)
+            return RoundCost(channel_uses=channel_uses, bits=bits)
         clock, slots = self.clock, np.zeros_like(rates)
         np.divide(self.threshold, rates, out=slots, where=rates > 0)
         upload_s, devices = clock.slot_s * slots, clock.devices
@@ -128,7 +122,25 @@ class Books:
         busy_s = (devices.compute_s[scheduled] + upload_s).max(initial=0.0)
         waited_s = busy_s if scheduled.size else clock.slot_s
         seconds = min(clock.downlink_s + float(waited_s), clock.deadline_s)
-        return Spent(seconds, energy_j, uses, bits, _NOBODY)
+        return RoundCost(seconds, energy_j, channel_uses, bits)
+
+    def add_probe(
+        self, cost: RoundCost, ues: NDArray[np.int64], batteries: "Batteries | None"
+    ) -> tuple[RoundCost, "Batteries | None"]:
+        """Add a probe of these UEs before the round (`agewise.learn.Federation.probe`) to its cost.
+
+        All of them learn locally, the round begins when the slowest is done, and each sends two
+        numbers on a control channel: `PROBE_BITS`, which take no channel uses of the uplink.
+        """
+        cost = cost._replace(bits=(cost.bits or 0.0) + PROBE_BITS * ues.size)
+        if self.clock is None or cost.seconds is None:
+            return cost, batteries
+        devices = self.clock.devices
+        energy_j = devices.compute_j[ues]
+        if batteries is not None:
+            batteries, energy_j = batteries.drained(ues, energy_j)
+        seconds = cost.seconds + float(devices.compute_s[ues].max(initial=0.0))
+        return cost._replace(seconds=seconds, probe_j=float(energy_j.sum())), batteries
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,39 +154,16 @@ class Batteries:
         """``[ue]``: who has any left."""
         return self.left_j > 0.0
 
-    def drained(
-        self, spent: Spent, scheduled: NDArray[np.int64]
-    ) -> tuple["Batteries", Spent, NDArray[np.bool_]]:
-        """The batteries after a round of these costs, what was really spent, and who lasted.
+    def drained(self, ues: NDArray[np.int64], wanted_j: Numbers) -> tuple["Batteries", Numbers]:
+        """Take ``wanted_j[i]`` from each of these UEs; the batteries after it, and what was there.
 
-        A battery that has less than an upload costs is emptied by it, and the update is lost.
+        A battery that has less is emptied.
         """
-        if spent.energy_j is None:
-            return self, spent, np.ones(scheduled.size, np.bool_)
-        before = self.left_j[scheduled]
-        energy_j = np.minimum(spent.energy_j, before)
+        before = self.left_j[ues]
+        energy_j = np.minimum(wanted_j, before)
         left_j = self.left_j.copy()
-        left_j[scheduled] = before - energy_j
-        emptied, lasted = scheduled[left_j[scheduled] <= 0.0], spent.energy_j <= before
-        drawn = Spent(spent.seconds, energy_j, spent.uses, spent.bits, emptied)
-        return Batteries(left_j), drawn, lasted
-
-
-class Delivery(NamedTuple):
-    """What became of the uploads of a round.
-
-    The ``allocation`` has the gains and rates that were met; ``rates[i]`` and ``outcome[i]`` (of
-    `agewise.records.OUTCOMES`) are those of the i-th of the ``scheduled`` UEs, and ``received`` are
-    the UEs whose updates arrived.
-    """
-
-    allocation: Allocation
-    scheduled: NDArray[np.int64]
-    rates: Numbers
-    outcome: NDArray[np.str_]
-    received: NDArray[np.int64]
-    spent: Spent
-    batteries: Batteries | None
+        left_j[ues] = before - energy_j
+        return Batteries(left_j), energy_j
 
 
 @functools.lru_cache(maxsize=64)
@@ -185,8 +174,10 @@ def _all_received(count: int) -> NDArray[np.str_]:
     return outcome
 
 
-def open_books(scenario: Scenario, streams: Streams, power_budget: float, length: int) -> Books:
-    """The books of a run on a channel of this power budget with models of this length."""
+def make_cost_model(
+    scenario: Scenario, streams: Streams, power_budget: float, length: int
+) -> CostModel:
+    """The cost model of a run on a channel of this power budget with models of this length."""
     payload = payload_bits(scenario, length)
     timing, clock = scenario.timing, None
     if isinstance(timing, sections.SecondsTiming):
@@ -198,7 +189,7 @@ def open_books(scenario: Scenario, streams: Streams, power_budget: float, length
             watts=1.0 if whole_w is None else whole_w / power_budget,
             devices=make_devices(scenario, timing, streams),
         )
-    return Books(
+    return CostModel(
         payload,
         scenario.rate_for(payload),
         compute_slots(scenario, streams),

@@ -8,11 +8,11 @@ import pytest
 
 import agewise
 from agewise import Allocation, Streams, Uplink
-from agewise.accounting import (
+from agewise.cost import (
     compute_slots,
     make_batteries,
+    make_cost_model,
     make_devices,
-    open_books,
     upload_slots,
 )
 from agewise.files import fingerprint
@@ -69,10 +69,12 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
     ages, counts, late = np.zeros(12, int), np.zeros(12, int), 0
     for t, record in enumerate(rounds(scenario, "max-pack", seed)):
         uplink = Uplink(channel.block(t).true, channel.power_budget, threshold)
-        rate = Allocation.of(uplink, record.owner, record.power).rate
-        in_time = [ue for ue in record.scheduled if computing[ue] + threshold / rate[ue] <= 1.5]
-        assert record.received.tolist() == in_time
-        late += record.scheduled.size - len(in_time)
+        rate = Allocation.of(uplink, record.delivery.owner, record.delivery.power).rate
+        in_time = [
+            ue for ue in record.delivery.scheduled if computing[ue] + threshold / rate[ue] <= 1.5
+        ]
+        assert record.delivery.received.tolist() == in_time
+        late += record.delivery.scheduled.size - len(in_time)
         counts[in_time] += 1
         ages += 1
         ages[in_time] = 0
@@ -92,8 +94,8 @@ def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
     assert 0 < len(in_time) < 12
     heard: set[int] = set()
     for record in rounds(scenario, policy, 2):
-        assert record.received.tolist() == record.scheduled.tolist()
-        heard |= set(record.scheduled.tolist())
+        assert record.delivery.received.tolist() == record.delivery.scheduled.tolist()
+        heard |= set(record.delivery.scheduled.tolist())
     assert heard
     assert heard <= in_time
 
@@ -113,8 +115,10 @@ def test_the_optimum_is_that_of_those_who_were_offered():
 def test_a_deadline_that_nobody_meets_leaves_the_model_as_it_was():
     hopeless = HURRIED | {"compute_slots": 100.0, "compute_sigma": 0.0}
     records = list(rounds(tiny(timing=hopeless), "round-robin"))
-    assert all(record.received.size == 0 < record.scheduled.size for record in records)
-    assert len({(record.accuracy, record.test_loss) for record in records}) == 1
+    assert all(
+        record.delivery.received.size == 0 < record.delivery.scheduled.size for record in records
+    )
+    assert len({(record.evaluation.accuracy, record.evaluation.loss) for record in records}) == 1
     assert records[-1].ages.tolist() == [8] * 12
 
 
@@ -124,8 +128,8 @@ def test_a_generous_deadline_changes_nothing():
         rounds(tiny(timing=generous), "age-based", 1), rounds(tiny(), "age-based", 1),
         strict=True,
     ):  # fmt: skip
-        assert timed.received.tolist() == plain.received.tolist()
-        assert timed.test_loss == plain.test_loss
+        assert timed.delivery.received.tolist() == plain.delivery.received.tolist()
+        assert timed.evaluation.loss == plain.evaluation.loss
 
 
 @pytest.mark.parametrize("change", [{"deadline_slots": 0.0}, {"compute_sigma": -1.0}])
@@ -157,18 +161,18 @@ def test_the_example_by_hand():
             "learn.local_steps": 50, "learn.batch_size": 20,
         },
     )  # fmt: skip
-    books = open_books(scenario, Streams(0), 1.0, 210)
-    uplink = Uplink(np.array([[63.0, 0, 0], [1, 1, 1], [0, 30, 30]]), 1.0, books.threshold)
+    model = make_cost_model(scenario, Streams(0), 1.0, 210)
+    uplink = Uplink(np.array([[63.0, 0, 0], [1, 1, 1], [0, 30, 30]]), 1.0, model.threshold)
     allocation = Allocation.of(uplink, [0, 2, 2], [1.0, 0.5, 0.5])
     allocation.validate(uplink)
     scheduled = np.array([0, 2])
     assert allocation.rate[scheduled] == pytest.approx([3.0, 4.0])
-    spent = books.deliver(allocation, None, None).spent
+    _, spent, _ = model.deliver(allocation, None, None)
     found = {
-        "payload_bits": (books.payload_bits, 6720),
-        "threshold": (books.threshold, 2.24),
+        "payload_bits": (model.payload_bits, 6720),
+        "threshold": (model.threshold, 2.24),
         "bits": (spent.bits, 13440),
-        "uses": (spent.uses, 5600),
+        "uses": (spent.channel_uses, 5600),
         "seconds": (spent.seconds, 0.10467),
         "joules": (spent.energy_j.sum(), 0.017067),
     }
@@ -202,16 +206,21 @@ def test_every_round_is_paid_for_also_by_those_who_are_late():
     devices = make_devices(scenario, scenario.timing, streams)
     late, total = 0, np.zeros(12)
     for record in rounds(scenario, "round-robin", 1):
-        upload_s = 0.5 * 4.0 / record.rate
-        taken_s = 0.05 + devices.compute_s[record.scheduled] + upload_s
-        assert record.received.tolist() == record.scheduled[taken_s <= 0.7].tolist()
-        assert record.seconds == pytest.approx(min(0.7, taken_s.max()))
-        power_w = [0.1 * record.power[record.owner == ue].sum() for ue in record.scheduled]
-        energy_j = 2.0 * devices.compute_s[record.scheduled] + power_w * upload_s
-        np.testing.assert_allclose(record.energy_j, energy_j)
+        upload_s = 0.5 * 4.0 / record.delivery.rate
+        taken_s = 0.05 + devices.compute_s[record.delivery.scheduled] + upload_s
+        assert (
+            record.delivery.received.tolist() == record.delivery.scheduled[taken_s <= 0.7].tolist()
+        )
+        assert record.cost.seconds == pytest.approx(min(0.7, taken_s.max()))
+        power_w = [
+            0.1 * record.delivery.power[record.delivery.owner == ue].sum()
+            for ue in record.delivery.scheduled
+        ]
+        energy_j = 2.0 * devices.compute_s[record.delivery.scheduled] + power_w * upload_s
+        np.testing.assert_allclose(record.cost.energy_j, energy_j)
         assert max(power_w) <= 0.1 * (1 + 1e-9)
-        total[record.scheduled] += energy_j
-        late += record.scheduled.size - record.received.size
+        total[record.delivery.scheduled] += energy_j
+        late += record.delivery.scheduled.size - record.delivery.received.size
     assert late > 0
     np.testing.assert_allclose(simulate(scenario, "round-robin", 1).energy_j, total)
 
@@ -230,10 +239,12 @@ def test_a_link_budget_knows_the_watts():
         timing={"kind": "seconds", "downlink_s": 0.0, "computing": CYCLES},
     )
     record = next(rounds(physical, "max-pack"))
-    upload_s = 0.15 * physical.rate_threshold / record.rate  # the payload's own deadline
-    power_w = [record.power[record.owner == ue].sum() for ue in record.scheduled]
+    upload_s = 0.15 * physical.rate_threshold / record.delivery.rate  # the payload's own deadline
+    power_w = [
+        record.delivery.power[record.delivery.owner == ue].sum() for ue in record.delivery.scheduled
+    ]
     compute_j = 1e-28 * 2e4 * 50 * 1e18
-    np.testing.assert_allclose(record.energy_j, compute_j + power_w * upload_s)
+    np.testing.assert_allclose(record.cost.energy_j, compute_j + power_w * upload_s)
     assert max(power_w) == pytest.approx(0.01)  # 10 dBm
 
 
@@ -326,12 +337,12 @@ def test_empty_batteries_leave():
     had = make_batteries(scenario, Streams(2)).left_j
     spent, gone, lost = np.zeros(12), set(), 0
     for record in rounds(scenario, "age-based", 2):
-        assert not gone & set(record.scheduled.tolist())
-        spent[record.scheduled] += record.energy_j
-        assert set(record.emptied.tolist()) <= set(record.scheduled.tolist())
-        gone |= set(record.emptied.tolist())
-        missing = set(record.scheduled.tolist()) - set(record.received.tolist())
-        assert missing <= set(record.emptied.tolist())
+        assert not gone & set(record.delivery.scheduled.tolist())
+        spent[record.delivery.scheduled] += record.cost.energy_j
+        assert set(record.cost.emptied.tolist()) <= set(record.delivery.scheduled.tolist())
+        gone |= set(record.cost.emptied.tolist())
+        missing = set(record.delivery.scheduled.tolist()) - set(record.delivery.received.tolist())
+        assert missing <= set(record.cost.emptied.tolist())
         lost += len(missing)
     assert (spent <= had * (1 + 1e-12)).all()
     np.testing.assert_allclose(spent[sorted(gone)], had[sorted(gone)])

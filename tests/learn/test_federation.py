@@ -1,0 +1,87 @@
+"""The learning half of a round: state in and out, and fresh numbers for policies that ask."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from agewise import Streams, simulate
+from agewise.cost import make_devices
+from agewise.learn import update_reports
+from agewise.policies import AgeBased, Policy
+from agewise.simulation import samples_of
+from tests.scenarios import tiny
+
+KEPT = {
+    "learn.compression": "sign",
+    "learn.aggregation": {"kind": "memory", "discount": "none"},
+    "learn.local": "control-variates",
+}
+SECONDS = {
+    "kind": "seconds", "slot_s": 0.5, "downlink_s": 0.0, "transmit_power_w": 0.1,
+    "computing": {"kind": "log-normal", "median_s": 0.3, "sigma": 1.0, "power_w": 2.0},
+}  # fmt: skip
+
+
+@pytest.fixture
+def federation():
+    return samples_of(tiny(**KEPT), Streams(2)).federation(tiny(**KEPT))
+
+
+def content(state):
+    return [state.params.tobytes(), *({k: x.tobytes() for k, x in s.items()} for s in state[1:])]
+
+
+def test_a_round_follows_from_its_state_alone(federation):
+    """Going two ways from a copy: the same ones give the same bytes, others do not touch it."""
+    state = federation.round(federation.init(), np.array([1, 4, 7]), 0).state
+    other, again = state.copy(), state.copy()
+    federation.round(other, np.array([0, 1, 2]), 1)
+    one, two = (federation.round(each, np.array([2, 4]), 1).state for each in (state, again))
+    assert content(one) == content(two)
+    assert one.unsent["unsent"][4].any()
+
+
+def test_a_probe_is_what_the_round_would_bring_and_changes_nothing(federation):
+    state = federation.round(federation.init(), np.array([1, 4, 7]), 0).state
+    before, ues = content(state), np.arange(12)
+    fresh = federation.probe(state, ues, 1)
+    assert content(state) == before
+    np.testing.assert_array_equal(fresh.losses, federation.learner.losses(state.params, ues))
+    models = federation.train(state, np.array([3, 5]), 1)
+    norms = update_reports({"update_norms"}, state.params, models)["update_norms"]
+    np.testing.assert_array_equal(fresh.update_norms[[3, 5]], norms)
+
+
+@dataclass(frozen=True)
+class Prober(Policy):
+    """As age-based, but everybody is asked first; keeps what it saw."""
+
+    name = "prober"
+    reads = frozenset({"losses", "update_norms"})
+    probes = True
+
+    def schedule(self, view, rng):
+        SEEN.append((view.feedback.losses, view.feedback.update_norms))
+        return AgeBased().schedule(view, rng)
+
+
+SEEN: list = []
+
+
+def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
+    scenario = tiny(timing=SECONDS, **{"run.rounds": 3})
+    SEEN.clear()
+    probed, plain = simulate(scenario, Prober(), 1), simulate(scenario, "age-based", 1)
+    np.testing.assert_array_equal(probed.accuracy, plain.accuracy)
+    federation = samples_of(scenario, Streams(1)).federation(scenario)
+    state, everyone = federation.init(), np.arange(12)
+    for t, seen in enumerate(SEEN):
+        np.testing.assert_array_equal(seen, federation.probe(state, everyone, t))
+        state = federation.round(state, plain.received[t], t).state
+    devices = make_devices(scenario, scenario.timing, Streams(1))
+    more = {n: probed.numbers(n) - plain.numbers(n) for n in ("seconds", "joules", "bits", "uses")}
+    assert more["seconds"] == pytest.approx([devices.compute_s.max()] * 3)
+    assert more["joules"] == pytest.approx([devices.compute_j.sum()] * 3)
+    assert more["bits"].tolist() == [64.0 * 12] * 3
+    assert more["uses"].tolist() == [0.0] * 3
