@@ -310,7 +310,7 @@ def given(
     """
     if type(part).__module__.startswith("agewise."):
         return values
-    found = np.ascontiguousarray(values, dtype=np.float64)
+    found = np.asarray(values, dtype=np.float64, order="C")
     kind = getattr(part, "kind", type(part).__name__)
     if found.shape != shape:
         raise CodeError(f"{kind}: {method} must give numbers of shape {shape}, not {found.shape}")

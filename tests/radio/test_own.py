@@ -45,7 +45,7 @@ class Unlimited(Fading):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"channel.path_loss": Flat()}, "Flat: loss_db must give numbers of shape (12,), not ()"),
+        ({"channel.path_loss": Flat()}, "Flat: loss_db must give numbers of shape (1,), not ()"),
         ({"channel.fading": Unlimited()}, "Unlimited: gains must give finite numbers, not inf"),
         ({"channel.fading": Fading()}, "Fading has no method gains, which every fading needs"),
     ],
