@@ -108,7 +108,7 @@ class Links(ABC):
         """What was learned, as arrays."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+    def restore(self, state: Arrays) -> None:  # noqa: B027
         """Go on with what `state` gave."""
 
     def scenario(self) -> Scenario | None:
@@ -233,7 +233,7 @@ class Airtime(Links):
         """The estimates of all clients."""
         return {name: self._known[name].copy() for name in _MEASURED}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Go on with these estimates."""
         self._known = np.zeros(state["t"].size, self._known.dtype)
         for name in _MEASURED:
