@@ -17,7 +17,7 @@ from agewise.scenario import Scenario
 
 #: The public rooms of the package, each with a page of its own.
 ROOMS = (
-    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "accounting",
+    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "cost",
     "simulation", "traffic", "records", "experiment", "engines", "statistics", "studies", "report",
     "flower", "age", "random", "units",
 )  # fmt: skip
