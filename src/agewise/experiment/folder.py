@@ -26,8 +26,9 @@ from agewise.files import (
     seal_holds,
     write_whole,
 )
+from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
-from agewise.scenario import Scenario, TraceChannel
+from agewise.scenario import Scenario
 from agewise.sources import source_text
 from agewise.version import __version__
 
