@@ -18,16 +18,14 @@ from pathlib import Path
 from agewise.data import files_of, names_of
 from agewise.files import fingerprint
 from agewise.learn import added_maker, source_file
-from agewise.part import Unloaded, loaded_text, own_parts
+from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
 from agewise.policies import text_of_file
+from agewise.radio import MobilityFile, PlacementFile, TraceChannel
 from agewise.scenario import (
     DeviceProfiles,
-    MobilityFile,
-    PlacementFile,
     Scenario,
     SecondsTiming,
     Torch,
-    TraceChannel,
 )
 from agewise.scheduling import Policy
 
@@ -67,13 +65,9 @@ def source_names(scenario: Scenario) -> set[str]:
 
 def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Besides the data: what each file is, and its path."""
-    if isinstance(scenario.channel, TraceChannel):
-        yield "trace", scenario.channel.path
-    else:
-        if isinstance(scenario.channel.placement, PlacementFile):
-            yield "positions", scenario.channel.placement.path
-        if isinstance(scenario.channel.mobility, MobilityFile):
-            yield "tracks", scenario.channel.mobility.path
+    for _, part in parts_inside(scenario.channel):
+        if isinstance(part, PlacementFile | MobilityFile | TraceChannel):
+            yield part.source, part.path
     timing = scenario.timing
     if isinstance(timing, SecondsTiming) and isinstance(timing.computing, DeviceProfiles):
         yield "devices", timing.computing.path

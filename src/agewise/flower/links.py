@@ -25,7 +25,7 @@ from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.files import read_plain
-from agewise.radio import Channel, make_channel
+from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
 
@@ -259,7 +259,7 @@ class Modelled(Links):
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
-        self._channel = make_channel(self.model, Streams(self.seed))
+        self._channel = self.model.make_channel(Streams(self.seed))
         self.rate_threshold = learn.rate_threshold(self.model)
         self.margin = self.model.threshold.margin
         self.power_budget = self._channel.power_budget
