@@ -28,8 +28,7 @@ def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None
         return
     if changes:
         raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
-    names = agewise.scenario.presets()
-    printing.print_list({name: agewise.scenario.summary(name) for name in names})
+    printing.print_list(opt.preset_summaries())
 
 
 @command("policies")

@@ -44,10 +44,11 @@ def added_policies() -> list[str]:
     return [point.name for point in entry_points(group="agewise.policies")]
 
 
-def preset_names() -> list[str]:
-    """The names of the package's scenarios, sorted."""
+def preset_summaries() -> dict[str, str]:
+    """The package's scenarios, sorted, each with the first line of its file."""
     folder = files("agewise").joinpath("scenario", "presets")
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
+    texts = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in folder.iterdir()}
+    return {name: texts[name].partition("\n")[0].lstrip("# ") for name in sorted(texts)}
 
 
 def _complete_policy(incomplete: str) -> list[str]:
@@ -56,7 +57,7 @@ def _complete_policy(incomplete: str) -> list[str]:
 
 
 def _complete_preset(incomplete: str) -> list[str]:
-    return _beginning(preset_names(), incomplete)
+    return _beginning(preset_summaries(), incomplete)
 
 
 def _complete_one_of(words: Iterable[str]) -> Callable[[str], list[str]]:

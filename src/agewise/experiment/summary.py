@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment.plan import as_columns
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.records import History, PolicyKey
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ import base64
 import math
 from html import escape
 
-import polars as pl
-
 from agewise import statistics
 from agewise.experiment import Result
+from agewise.frames import pl
 from agewise.report.amounts import amount_text, at_text
 from agewise.report.style import LIGHT, dash_index
 from agewise.report.text import (

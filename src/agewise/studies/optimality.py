@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.checks import whole_number
 from agewise.experiment import Plan, Result, RunOptions, as_columns, execute, product
+from agewise.frames import pl
 from agewise.records import History
 from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.report.text import last_part, percent_text, short_names, value_text

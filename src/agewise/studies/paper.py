@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment.progress import say
+from agewise.frames import pl
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, PICTURES, new_figure, paper_style, save
 from agewise.report.claims import Claim, claims_of
