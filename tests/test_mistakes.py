@@ -22,6 +22,7 @@ import agewise
 from agewise import memory
 from agewise.archives import read_arrays
 from agewise.cli import app, main
+from agewise.cli.app import print_json
 from agewise.cli.options import range_values, swept_scenario, variations_of
 from agewise.data import read_idx_folder, read_npz, read_table
 from agewise.engines import Inline
@@ -790,5 +791,5 @@ def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatc
 
 
 def test_numbers_that_are_not_finite_are_null(capfd):
-    agewise.cli.printing.print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
+    print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
     assert strictly(capfd.readouterr().out) == {"a": [None, [1.0, None]], "b": {"c": None}}
