@@ -35,6 +35,8 @@ _COVER, _UNSURE = 0.7, 0.3
 def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
     """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
     gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
+    if len(gains) < 2 and on_page():
+        return None  # the picture of the gain says it
     axis = figure.subplots()
     ranked = sorted(gains.items(), key=lambda item: item[1].difference)
     axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
@@ -57,8 +59,6 @@ def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
     if not on_page() and not setting.over_rounds:
         axis.set_title(where, fontsize="medium")
-    if len(gains) < 2 and on_page():
-        return None  # the picture of the gain says it
     sure = [name for name in gains if is_sure(setting.p_value(name))]
     better = sum(gains[name].difference > 0 for name in sure)
     finding = (
@@ -157,12 +157,14 @@ def draw_trade_off(
     setting: Setting, names: Sequence[str], figure: Figure | SubFigure
 ) -> Shown | None:
     """Draw the updates a round of each policy against its mean age, with its name beside it."""
-    axis = figure.subplots()
     points = {
         name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
         for name, each in setting.measured.items()
         if name in names
     }
+    if len(points) < 3 and on_page():
+        return None
+    axis = figure.subplots()
     middle = np.mean([x for x, _ in points.values()])
     shifts = _apart(points)
     for name, (x, y) in points.items():
@@ -175,8 +177,6 @@ def draw_trade_off(
     axis.margins(0.15, 0.2)
     axis.set_xlabel("updates a round")
     axis.set_ylabel("mean age (rounds)")
-    if len(points) < 3 and on_page():
-        return None
     most = max(points, key=lambda name: points[name][0])
     fresh = min(points, key=lambda name: points[name][1])
     both = f"{most} collects the most updates and keeps them freshest"
@@ -208,7 +208,7 @@ def draw_classes(
     """Draw the gain of each class and seed over where its samples are, with a fitted line."""
     del names
     found = setting.class_gains
-    if found is None:
+    if found is None or (found[0].size < 3 and on_page()):
         return None
     axis, seeds = figure.subplots(), len(found[0])
     x, y = found[0].ravel(), 100 * found[1].ravel()
@@ -221,8 +221,6 @@ def draw_classes(
         axis.plot(ends, level + slope * ends, color=ink("ink"), linewidth=1.4, linestyle="--")
     axis.set_xlabel("mean distance of the class's samples (m)")
     axis.set_ylabel("gain of the class (points)")
-    if x.size < 3 and on_page():
-        return None
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
         link = stats.pearsonr(x, found[1].ravel())
