@@ -24,8 +24,9 @@ from agewise.archives import read_arrays
 from agewise.cli import app, main
 from agewise.cli.options import range_values, swept_scenario, variations_of
 from agewise.data import read_idx_folder, read_npz, read_table
-from agewise.experiment.execute import _warn_of_length
-from agewise.experiment.runs import Plan
+from agewise.engines import Inline
+from agewise.experiment.execute import _announce
+from agewise.experiment.plan import Plan
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
 from agewise.report import numbers
@@ -489,9 +490,10 @@ def test_available_memory_is_that_of_the_smallest_group(tmp_path, monkeypatch):
 
 
 def test_years_of_computing_are_announced(capsys):
-    _warn_of_length(Plan.of(tiny(), ["max-pack"], 3).runs())
+    _announce(Plan.of(tiny(), ["max-pack"], 3).runs(), Inline(), quiet=False)
     assert capsys.readouterr().err == ""
-    _warn_of_length(Plan.of(tiny(**{"learn.local_steps": 2 * 10**8}), ["max-pack"], 200).runs())
+    long = Plan.of(tiny(**{"learn.local_steps": 2 * 10**8}), ["max-pack"], 200)
+    _announce(long.runs(), Inline(), quiet=False)
     assert re.search(r"200 runs will take about [\d,]+ (days|years)", capsys.readouterr().err)
 
 
@@ -527,7 +529,6 @@ def test_years_of_computing_are_announced(capsys):
         (("run", "tiny.toml", "--live", "--engine", "local"), "--engine local cannot go with it"),
         (("run", "tiny.toml", "--live", "--engine", "ray"), "--engine ray cannot go with it"),
         (("run", "tiny.toml", "--live", "--workers", "2"), "--workers cannot go with it"),
-        (("run", "tiny.toml", "--live", "--address", "auto"), "--address cannot go with it"),
         (("run", "tiny.toml", "--live", "--json"), "--json cannot go with it"),
         (("run", "tiny.toml", "--engine", "inline", "--workers", "2"), "go with the engine local"),
         (("run", "tiny.toml", "--address", "auto"), "goes with the engine ray"),
@@ -593,16 +594,16 @@ def test_changes_and_variations_are_validated_together(tmp_path, order):
     paths = [str(tmp_path / name) for name in ("a.npz", "b.npz")]
     kind, path = "data.dataset=npz", f"data.dataset.path={paths[0]}"
     for changes in ([kind, path][::order], [path, kind][::order]):
-        scenario = swept_scenario(tiny(), changes, {})
+        scenario = swept_scenario(tiny(), {}, changes)
         assert scenario.data.dataset.path == paths[0]
     varied = variations_of([f"data.dataset.path={','.join(paths)}"], [kind])
-    base = swept_scenario(tiny(), [kind], varied)
+    base = swept_scenario(tiny(), varied, [kind])
     assert [base.with_(**{name: value}).data.dataset.path
             for name, values in varied.items() for value in values] == paths  # fmt: skip
     with pytest.raises(ScenarioError, match=r"data.dataset.path is missing"):
-        swept_scenario(tiny(), [kind], {})
+        swept_scenario(tiny(), {}, [kind])
     with pytest.raises(ScenarioError, match="there is no run.round"):
-        swept_scenario(tiny(), ["run.round=1"], varied)
+        swept_scenario(tiny(), varied, ["run.round=1"])
 
 
 # Figures

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Measured, Plan, Result, StudyOptions, execute_study
+from agewise.experiment import Measured, Plan, Result, RunOptions, execute
 from agewise.experiment.summary import corrected_together
 from agewise.policies import make_policy
 from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, SCENARIOS
@@ -67,13 +67,13 @@ def aggregation_folder(scenario: str) -> str:
 
 
 def compare_aggregations(
-    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: StudyOptions
+    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: RunOptions
 ) -> AggregationTable:
     """Four policies with every aggregation on these scenarios."""
     scores = {}
     for scenario in scenarios:
         plan = aggregation_plan(scenario, seeds)
-        result = execute_study(plan, folder / aggregation_folder(scenario), options)
+        result = execute(plan, folder / aggregation_folder(scenario), options)
         scores[scenario] = {
             (policy, name): _scores(result, policy, variation, plan.seeds)
             for name, variation in _VARIATIONS.items()

@@ -6,25 +6,24 @@ benchmarks.documents.benchmark --help`` says how to run a part. It goes on where
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import make_engine
 from agewise.experiment import (
     Measured,
     Plan,
     Result,
-    StudyOptions,
+    RunOptions,
     default_baseline,
-    execute_study,
+    execute,
     find_policy,
-    forecast_all,
+    forecast,
 )
 from agewise.experiment.summary import corrected_together
 from agewise.records import History, PolicyKey
@@ -198,7 +197,7 @@ def benchmark(
     every: int = 30,
     baseline: Policy | str | None = None,
     write: Path | str | None = None,
-    **options: Unpack[StudyOptions],
+    **options: Any,
 ) -> Benchmark:
     """Run all registered policies in their tuned forms on all scenarios, or these.
 
@@ -215,18 +214,19 @@ def benchmark(
         default_baseline(asked.keys) if baseline is None else find_policy(baseline, asked.keys)
     )
     folder, results = Path(out), dict[str, Result]()
+    chosen = replace(RunOptions.of(options), fail_fast=True)
     measures: dict[str, dict[PolicyKey, Measures]] = {}
     losses: dict[str, dict[PolicyKey, OptimumLoss]] = {}
     for name, solved in planned.solved.items():
-        results[name], histories = _histories(solved, folder / solved_folder(name), options)
+        results[name], histories = _histories(solved, folder / solved_folder(name), chosen)
         losses[name] = {policy: _loss(runs) for policy, runs in histories.items()}
         if name in planned.fast:
-            results[name], many = _histories(planned.fast[name], folder / name, options)
+            results[name], many = _histories(planned.fast[name], folder / name, chosen)
             histories |= many
         measures[name] = {policy: Measures.of(histories[policy]) for policy in asked.keys}
     second = None
     if planned.aggregations:
-        second = compare_aggregations(list(measures), asked.seeds, folder, options)
+        second = compare_aggregations(list(measures), asked.seeds, folder, chosen)
     made = Benchmark(results, measures, losses, compared, second)
     write_document(folder / "headline.md", headline(made))
     if write is not None:
@@ -235,10 +235,10 @@ def benchmark(
 
 
 def _histories(
-    plan: Plan, folder: Path, options: StudyOptions
+    plan: Plan, folder: Path, options: RunOptions
 ) -> tuple[Result, dict[PolicyKey, dict[int, History]]]:
     """The runs of a plan; the folder may hold more policies and seeds from before."""
-    result = execute_study(plan, folder, options)
+    result = execute(plan, folder, options)
     histories = {}
     for policy in plan.keys:
         finished = result.histories(policy)
@@ -353,8 +353,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             planned = BenchmarkPlan.of(
                 given.policy, given.scenario, given.seeds, given.every, given.baseline
             )
-            engine = make_engine("local", given.workers)
-            print(forecast_all(planned.by_folder(given.out), given.out, engine))
+            options = RunOptions(workers=given.workers)
+            print(forecast(planned.by_folder(given.out), given.out, options))
             return
         made = benchmark(
             given.policy,

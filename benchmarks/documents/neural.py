@@ -7,7 +7,7 @@ two policies alone.
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Measured, Plan, Result, execute
+from agewise.experiment import Measured, Plan, Result, RunOptions, execute
 from agewise.experiment.summary import corrected_together
 from agewise.policies import make_policy
 from agewise.report.text import p_text, points_text, with_interval
@@ -83,8 +82,7 @@ def compare_neural(
     *,
     policies: Sequence[str] = POLICIES,
     scenario: Scenario | None = None,
-    engine: str | Engine = "local",
-    quiet: bool = False,
+    **options: Any,
 ) -> NeuralComparison:
     """Run the policies with both aggregations; ``runs/neural-PRESET`` by default resumes.
 
@@ -97,7 +95,7 @@ def compare_neural(
     base = Scenario.preset(preset) if scenario is None else scenario
     plan = Plan.of(base, policies, chosen, variations.values())
     folder = Path(f"runs/neural-{preset}" if out is None else out)
-    result = execute(plan, folder, make_engine(engine), quiet=quiet, fail_fast=True)
+    result = execute(plan, folder, replace(RunOptions.of(options), fail_fast=True))
     points = tuple(point for point in CHECKPOINTS if point <= base.run.rounds)
     accuracy = {
         (name, policy): _at(result, policy, variation, chosen, points)

@@ -5,7 +5,7 @@ It goes on where it stopped. ``make study NAME=results`` puts what it writes int
 
 import argparse
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Plan, Result, execute
+from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
 from agewise.report.text import (
     and_list,
@@ -104,11 +103,7 @@ def compare_channels(
     scenario: Scenario | None = None,
     seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/radio-paper",
-    *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Any,
 ) -> RadioStudy:
     """Run the policies on every channel, and write the part of docs/results.md about them.
 
@@ -121,7 +116,7 @@ def compare_channels(
         for name, changes in CHANNELS.items()
     }
     plan = Plan.of(base, POLICIES, seeds, variations.values(), baseline=make_policy(MAX_PACK))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     scores = {
         name: {policy: _scores(result, plan, policy, variation) for policy in POLICIES}
         for name, variation in variations.items()

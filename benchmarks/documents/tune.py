@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import make_engine
 from agewise.experiment import Measured, Plan, execute, product
 from agewise.policies import Policy, make_policy, names
 from agewise.records import PolicyKey
@@ -97,7 +96,7 @@ def run_all(folder: Path) -> dict[PolicyKey, NDArray[np.float64]]:
     scores: dict[PolicyKey, list[NDArray[np.float64]]] = {one.key: [] for one in policies}
     for name, described in SCENARIOS.items():
         plan = Plan.of(described.scenario, policies, SEEDS)
-        result = execute(plan, folder / name, make_engine("local", None, None))
+        result = execute(plan, folder / name)
         for key, of_scenarios in scores.items():
             measured = Measured.of(result.histories(key))
             of_scenarios.append(np.mean([measured.at(point) for point in CHECKPOINTS], axis=0))

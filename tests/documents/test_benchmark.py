@@ -7,7 +7,6 @@ import pytest
 
 import agewise
 from agewise import PolicyKey, Scenario, statistics
-from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
 from benchmarks.documents import (
@@ -60,7 +59,7 @@ def test_what_is_planned_is_what_was_run(made):
     assert {folder.name: len(plan.runs()) for folder, plan in planned.items()} == {
         "plain-optimum": 9, "late-optimum": 9, "plain": 9, "late": 9,
     }  # fmt: skip
-    there = agewise.experiment.forecast_all(planned, out, make_engine("inline"))
+    there = agewise.experiment.forecast(planned, out)
     assert (there.runs, there.finished, there.rounds) == (36, 36, 0)
     more = benchmark_plans.BenchmarkPlan.of(None, ["late"], 3, 30).by_folder(out)
     assert list(more)[-1] == out / "late-aggregations"
@@ -201,7 +200,7 @@ def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
 
 
 def test_aggregations_are_compared_with_the_average(made, tmp_path):
-    options = {"engine": "inline", "quiet": True}
+    options = agewise.experiment.RunOptions(engine="inline", quiet=True)
     table = aggregations.compare_aggregations(["plain"], [0, 1], tmp_path, options)
     rows = table.table("plain").to_dicts()
     assert len(rows) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)

@@ -9,8 +9,8 @@ import pytest
 import agewise
 from agewise import statistics
 from agewise.experiment import FolderError, Measured, Result, checkpoints, default_baseline
+from agewise.experiment.plan import file_name, find_policy
 from agewise.experiment.result import HistoryCache
-from agewise.experiment.runs import file_name, find_policy
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random
 from agewise.records import PolicyKey
 from tests.scenarios import DIVERGING, tiny

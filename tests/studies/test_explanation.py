@@ -8,7 +8,7 @@ import pytest
 
 import agewise
 from agewise import learn
-from agewise.engines import Inline
+from agewise.experiment import RunOptions
 from agewise.report.explained import explained_section
 from agewise.simulation import samples_of
 from agewise.studies import explanation
@@ -177,7 +177,7 @@ def test_a_changed_file_is_not_shown(tmp_path):
     result = agewise.compare(
         SCENARIO, POLICIES, 1, tmp_path / "r", engine="inline", quiet=True, baseline="max-pack"
     )
-    explanation.explain(result, Inline(), quiet=True)
+    explanation.explain(result, RunOptions(engine="inline", quiet=True))
     assert "too few" in explained_section(result.path)
     file = result.path / "explanation.json"
     file.write_bytes(file.read_bytes().replace(b"too few", b"enough!"))

@@ -4,14 +4,16 @@ import difflib
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import agewise
 from agewise.checks import visible
+from agewise.cli.options import with_groups
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -20,6 +22,7 @@ _INTERRUPTED = 130
 #: Typer finds out the shell that asks for its script, unless this is set: then it takes a name.
 _NAMED_SHELL = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
 _SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+_Function = TypeVar("_Function", bound=Callable[..., None])
 _NOTHING_KEPT = "nothing was finished; the same command starts anew"
 
 
@@ -68,14 +71,24 @@ app = typer.Typer(
     help="Who uploads, on which subchannels, with what power: age-based scheduling of federated "
     "learning over wireless channels.",
 )
-#: Registers a command: a decorator with its name.
-command = partial(app.command, cls=_Command)
 _traces = typer.Typer(
     help="Channels in files: record one, or show what is in one.", invoke_without_command=True
 )
 app.add_typer(_traces, name="trace")
+
+
+def command(name: str, within: typer.Typer = app) -> Callable[[_Function], _Function]:
+    """Register a command of this name; its groups of parameters become options."""
+
+    def register(function: _Function) -> _Function:
+        within.command(name, cls=_Command)(with_groups(function))
+        return function
+
+    return register
+
+
 #: Registers a command below ``agewise trace``.
-trace_command = partial(_traces.command, cls=_Command)
+trace_command = partial(command, within=_traces)
 
 
 def _version(wanted: bool) -> None:

@@ -3,21 +3,18 @@
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.execute import (
     AllFailed,
-    Options,
-    StudyOptions,
+    DryRun,
+    Forecast,
+    RunOptions,
     compare,
-    engine_of,
     execute,
-    execute_study,
+    forecast,
     run,
     sweep,
 )
-from agewise.experiment.folder import Folder
-from agewise.experiment.forecast import Forecast, forecast, forecast_all
+from agewise.experiment.folder import Folder, replay_scenario
 from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
-from agewise.experiment.replay import replay_scenario
-from agewise.experiment.result import Entry, FailedRun, Result
-from agewise.experiment.runs import (
+from agewise.experiment.plan import (
     Plan,
     Run,
     as_columns,
@@ -25,6 +22,7 @@ from agewise.experiment.runs import (
     find_policy,
     product,
 )
+from agewise.experiment.result import Entry, FailedRun, Result
 from agewise.experiment.summary import Course, Measured, checkpoints, point_name
 
 __all__ = [
@@ -32,6 +30,7 @@ __all__ = [
     "Course",
     "CsvLogger",
     "Description",
+    "DryRun",
     "Entry",
     "FailedRun",
     "Folder",
@@ -40,22 +39,18 @@ __all__ = [
     "LoggedRun",
     "Logger",
     "Measured",
-    "Options",
     "Plan",
     "Result",
     "Run",
-    "StudyOptions",
+    "RunOptions",
     "TensorBoardLogger",
     "as_columns",
     "checkpoints",
     "compare",
     "default_baseline",
-    "engine_of",
     "execute",
-    "execute_study",
     "find_policy",
     "forecast",
-    "forecast_all",
     "point_name",
     "product",
     "replay_scenario",

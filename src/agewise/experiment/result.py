@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from agewise.checks import real_number
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.folder import Folder, Identity, run_text, strays
-from agewise.experiment.runs import (
+from agewise.experiment.plan import (
     Variation,
     as_columns,
     default_baseline,

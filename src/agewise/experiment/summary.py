@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment.runs import as_columns
+from agewise.experiment.plan import as_columns
 from agewise.frames import require_frames
 from agewise.records import History, PolicyKey
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from agewise import statistics
 from agewise.experiment import Entry, FailedRun, Folder, Result, point_name
-from agewise.experiment.runs import variation_key
+from agewise.experiment.plan import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
 from agewise.report.amounts import amount_text, at_text

@@ -19,8 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
-from agewise.engines import Engine
-from agewise.experiment import Result
+from agewise.experiment import Result, RunOptions
 from agewise.experiment.progress import progress
 from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
 from agewise.policies import AgeBased, MaxPack
@@ -28,6 +27,7 @@ from agewise.random import Streams
 from agewise.records import History
 from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
 from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text
+from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
 from agewise.version import __version__
@@ -53,6 +53,8 @@ EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
 DRAWS: Final = 3
 FOLDER: Final = "explanation"
+#: To follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
+_TIMES_A_RUN: Final = 10
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
 
@@ -133,7 +135,7 @@ class Explanation:
 
 
 def explain(
-    result: Result, engine: Engine, *, every: int = EVERY, draws: int = DRAWS, quiet: bool = False
+    result: Result, options: RunOptions | None = None, *, every: int = EVERY, draws: int = DRAWS
 ) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
@@ -146,7 +148,7 @@ def explain(
     tasks = [
         Task.of(result.scenario, seed, [one[seed] for one in runs], every, draws) for seed in seeds
     ]
-    blocks = _measured(result.path / FOLDER, tasks, engine, quiet=quiet)
+    blocks = _measured(result.path / FOLDER, tasks, options or RunOptions())
     made = summarise(blocks, every)
     figures = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     with paper_style():
@@ -366,16 +368,16 @@ def compare_labels(sets: Sets, counts: NDArray[np.int64]) -> tuple[float, float]
 # Files
 
 
-def _measured(
-    folder: Path, tasks: Sequence[Task], engine: Engine, *, quiet: bool
-) -> list[SeedBlocks]:
+def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[SeedBlocks]:
     """The blocks of every task, from files or measured now."""
     folder.mkdir(exist_ok=True)
     files = {task.seed: folder / f"seed-{task.seed:04d}.json" for task in tasks}
     found = {task.seed: _stored(files[task.seed], task) for task in tasks}
     missing = [task for task in tasks if found[task.seed] is None]
     rounds = sum(2 * task.scenario.run.rounds for task in missing)
-    with progress(len(missing), rounds, quiet=quiet, what="seeds explained") as counted:
+    seconds = sum(_TIMES_A_RUN * expected_seconds(task.scenario) for task in missing)
+    engine = options.engine_for(seconds)
+    with progress(len(missing), rounds, quiet=options.quiet, what="seeds") as counted:
         for task, blocks in engine.run(follow, missing):
             content = task.identity | {
                 "starts": blocks.starts.tolist(),

@@ -1,15 +1,15 @@
 """Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
-from agewise.experiment import Plan, Result, StudyOptions, execute_study
+from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
 from agewise.report.numbers import accuracies, count_squares, grid, mean_gain
@@ -105,7 +105,7 @@ def reproduce_map(
     out: Path | str = "runs/map-paper",
     *,
     over: str | Axis = "rounds",
-    **options: Unpack[StudyOptions],
+    **options: Any,
 ) -> MapResult:
     """Sweep threshold, likeness and alpha, and draw the gain of age-based over max-pack.
 
@@ -118,7 +118,7 @@ def reproduce_map(
     require_scenario(scenario)
     axis.require(scenario.resolved())
     plan = map_plan(scenario, seeds)
-    result = execute_study(plan, out, options)
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
     squares = [_square(result, plan, variation, axis) for variation in plan.variations]
     paired = [square[layer] for layer in range(len(ALPHAS)) for square in squares]

@@ -1,9 +1,9 @@
 """What policies lose against the optimum of problem (3), over regimes of the channel."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.checks import whole_number
-from agewise.experiment import Plan, Result, StudyOptions, as_columns, execute_study, product
+from agewise.experiment import Plan, Result, RunOptions, as_columns, execute, product
 from agewise.records import History
 from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.report.text import last_part, percent_text, short_names, value_text
@@ -114,7 +114,7 @@ def gap(
     *,
     every: int = 10,
     work_limit: int = WORK_LIMIT,
-    **options: Unpack[StudyOptions],
+    **options: Any,
 ) -> Gap:
     """Run the policies over regimes, with one in ``every`` rounds also solved to optimality.
 
@@ -125,7 +125,7 @@ def gap(
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = gap_plan(base, policies, vary, seeds)
-    result = execute_study(plan, out, options)
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     table = _table(result, plan)
     return Gap(result, table, _draw(result, plan, table))
 

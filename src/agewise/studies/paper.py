@@ -4,13 +4,13 @@ Both run with either rule for ties, beside two policies that know neither ages n
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 import polars as pl
 
-from agewise.experiment import Plan, Result, StudyOptions, engine_of, execute_study
+from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, PICTURES, new_figure, paper_style, save
@@ -63,7 +63,7 @@ def reproduce(
     *,
     explain: bool = False,
     over: str | Axis = "rounds",
-    **options: Unpack[StudyOptions],
+    **options: Any,
 ) -> Reproduction:
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
@@ -78,11 +78,9 @@ def reproduce(
     require_scenario(scenario)
     axis.require(scenario.resolved())
     plan = Plan.of(scenario, POLICIES, seeds, baseline=MAX_PACK)
-    result = execute_study(plan, out, options)
-    explanation = None
-    if explain:
-        quiet = options.get("quiet", False)
-        explanation = explain_gain(result, engine_of(options), quiet=quiet)
+    chosen = replace(RunOptions.of(options), fail_fast=True)
+    result = execute(plan, out, chosen)
+    explanation = explain_gain(result, chosen) if explain else None
     return Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
 
 
