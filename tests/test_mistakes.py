@@ -29,9 +29,10 @@ from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
-from agewise.report import numbers
 from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
+from agewise.statistics import AXES, Contrast
+from agewise.tables import GainMap
 from tests.scenarios import tiny
 
 
@@ -650,10 +651,17 @@ def test_a_folder_that_is_not_there_is_named(called, swept):
 
 
 def test_no_square_of_a_map_is_won_or_lost_with_few_seeds():
-    gains, p_values = np.array([0.1, -0.1, 0.1, np.nan]), np.array([0.001, 0.001, 0.5, np.nan])
-    assert numbers.count_squares(gains, p_values, 20) == (1, 1, 1)
-    assert numbers.count_squares(gains, p_values, 4) == (0, 3, 0)
-    assert numbers.count_squares(gains, p_values, np.array([4, 5, 5, 0])) == (0, 2, 1)
+    def counts(*pairs):
+        found = zip((0.1, -0.1, 0.1, np.nan), (0.001, 0.001, 0.5, np.nan), pairs, strict=True)
+        squares = {
+            (0, 0, x): Contrast(gain, gain, gain, p, n) for x, (gain, p, n) in enumerate(found)
+        }
+        drawn = GainMap(["a"], "b", "", [""], "", list("1234"), {}, squares, AXES["rounds"])
+        return drawn.counts()
+
+    assert counts(20, 20, 20, 20) == (1, 1, 1)
+    assert counts(4, 4, 4, 4) == (0, 3, 0)
+    assert counts(4, 5, 5, 0) == (0, 2, 1)
 
 
 # Interrupts

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise.experiment.summary import layout
 from agewise.policies import AgeBased, make_policy
 from agewise.report import numbers, replay, write_page
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
 from agewise.report.verdict import compared as compared_policies
+from agewise.tables.words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
@@ -41,12 +43,11 @@ def test_the_verdict_comes_first_with_its_numbers(page, compared):
     places = [page.index(part) for part in order]
     assert places == sorted(places)
     assert "Does age-based learn better than max-pack when 12 phones share" in question(page)
-    assert "age-based less max-pack (ties=random)" in page
-    for row in compared.table().to_dicts():
-        assert f"{100 * row['accuracy@8']:.1f} <span" in page
-        assert f"[{100 * row['low@8']:.1f}, {100 * row['high@8']:.1f}]" in page
-        if row["gain@8"] is not None:
-            assert f"{100 * row['gain@8']:+.1f}, p " in unescape(page)
+    assert "age-based minus max-pack (ties=random)" in page
+    for row in compared.table().rows:
+        assert estimate_text(row.at[8]) in page
+        if row.at[8].gain is not None:
+            assert contrast_text(row.at[8].gain) in unescape(page)
     assert "Missing:" not in page
 
 
@@ -187,13 +188,13 @@ def test_a_picture_that_cannot_be_made_leaves_the_numbers(compared, monkeypatch,
     monkeypatch.setattr("agewise.report.page.inline_svg", broken)
     page = write_page(compared, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This picture could not be made: no &lt;font&gt; at all" in page
-    assert f"{100 * compared.table()['accuracy@8'][0]:.1f} <span" in page
+    assert estimate_text(compared.table().rows[0].at[8]) in page
 
 
 def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
     page = write_page(swept, tmp_path / "s.html").read_text(encoding="utf-8")
     assert '<option value="0">rate=4, partition=shards</option>' in page
-    drawn = numbers.sweep_map(swept)
+    drawn = swept.map()
     assert (drawn.policies, drawn.baseline) == (["age-based"], "max-pack")
     assert drawn.columns == ["1", "4"]
     assert drawn.rows == ["partition=iid", "partition=shards"]
@@ -204,7 +205,7 @@ def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
 
 def test_a_sweep_without_a_rectangle_has_a_row_each():
     odd = [{"a.x": 1, "a.y": 1}, {"a.x": 2, "a.y": 1}, {"a.x": 2, "a.y": 2}]
-    assert numbers.layout(odd) == (None, [None], odd)
+    assert layout(odd) == (None, [None], odd)
 
 
 def test_no_text_of_a_file_becomes_markup(tmp_path):
@@ -403,7 +404,7 @@ def test_the_rival_is_the_most_usual_age_based_one(compared):
 def test_another_baseline_changes_the_question(compared, tmp_path):
     page = write_page(compared, tmp_path / "r.html", baseline="round-robin").read_text()
     assert question(page).startswith("Does age-based learn better than round-robin when")
-    assert "under it the gain over round-robin" in page
+    assert "below it the gain over round-robin" in page
 
 
 def test_the_page_shows_the_channel_that_the_folder_holds(compared, swept):

@@ -138,7 +138,7 @@ def test_what_the_policies_are_shown_to_differ_in_is_told():
     assert rows["heard"]["difference_p"] < 0.001 < rows["bias"]["difference_p"]
     assert made.sentences[0].startswith("Gradient diversity does not explain the gain")
     assert "shown to differ in data ever heard (1.49" in made.sentences[1]
-    assert "(+2.0 points a block, " in made.sentences[1]
+    assert "(+2.0 points per block, " in made.sentences[1]
     assert "8 seeds with 20 blocks of 5 rounds each; p-values corrected" in made.sentences[1]
     more = summarise(made_up({"diversity": 0.5}), 5)
     assert more.sentences[0].startswith("Gradient diversity may explain the gain")

@@ -74,7 +74,7 @@ def test_gap_over_regimes(tmp_path):
     options = {"every": 3, "engine": "inline", "quiet": True}
     vary = {"threshold.rate": [2.0, 6.0]}
     made = gap(SCENARIO, ["age-based", "random"], vary, 2, tmp_path / "gap", **options)
-    table = made.table
+    table = made.table.to_polars()
     assert table["threshold.rate"].to_list() == [2.0, 2.0, 6.0, 6.0]
     assert table["rounds"].to_list() == [6] * 4
     assert table["unproven"].sum() == 0
@@ -94,7 +94,7 @@ def test_gap_over_regimes(tmp_path):
     assert all(file.stat().st_size > 5000 for file in made.figures)
     files = {file: file.stat().st_mtime_ns for file in made.result.path.rglob("*.parquet")}
     fewer = gap(SCENARIO, ["random"], {"threshold.rate": [6.0]}, 1, tmp_path / "gap", **options)
-    assert fewer.table["seeds"].to_list() == [1]
+    assert [row.seeds for row in fewer.table.rows] == [1]
     assert {file: file.stat().st_mtime_ns for file in files} == files, "what is there stays"
 
 
@@ -103,7 +103,7 @@ def test_a_limited_search_is_said_to_be_unproven(tmp_path):
         SCENARIO, ["random"], {"threshold.rate": [6.0]}, 2, tmp_path, every=1, work_limit=0,
         engine="inline", quiet=True,
     )  # fmt: skip
-    assert made.table["unproven"][0] > 0
+    assert made.table.rows[0].unproven > 0
     assert made.result.scenario.run.optimum.work_limit == 0
 
 

@@ -237,7 +237,7 @@ def reproduce_command(
     """
     over, usual = shown.over, agewise.studies.usual_scenario(shown.over)
     if whole_map and (explain or shown != printing.Shown(over)):
-        option = "--explain" if explain else "--points or --target"
+        option = "--explain" if explain else "--at or --target"
         raise ValueError(f"{option} goes with the paper's figure: leave out --map")
     kind, base = ("map", agewise.studies.map_scenario(over)) if whole_map else ("reproduce", usual)
     scenario = opt.scenario_of(source or base, changes, rounds)

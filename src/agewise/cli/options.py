@@ -319,16 +319,16 @@ def _run_options(*, loggers: list[str] | None, **given: Any) -> "agewise.experim
     return agewise.experiment.RunOptions(loggers=loggers or (), **given)
 
 
-def _shown(over: str, points: str | None = None, target: float | None = None) -> printing.Shown:
+def _shown(over: str, at: str | None = None, target: float | None = None) -> printing.Shown:
     agewise.statistics.axis_of(over)
     if target is not None and not 0.0 < target <= 1.0:
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
-    if points is None:
+    if at is None:
         return printing.Shown(over, None, target)
-    numbers = [_value_of(text, "--points") for text in split_values(points)]
+    numbers = [_value_of(text, "--at") for text in split_values(at)]
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
-            raise ValueError(f"--points {points}: give numbers above 0, such as 10,20,40")
+            raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
     return printing.Shown(over, tuple(numbers), target)
 
 
@@ -396,12 +396,12 @@ _RUN = {
 }
 _SHOWN: Mapping[str, tuple[Any, Any]] = {
     "over": (Over, "rounds"),
-    "points": (
+    "at": (
         Annotated[
             str | None,
             typer.Option(
                 help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run "
-                "spent, by default."
+                "cost, by default."
             ),
         ],
         None,

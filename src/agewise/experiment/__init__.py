@@ -17,17 +17,15 @@ from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoard
 from agewise.experiment.plan import (
     Plan,
     Run,
-    as_columns,
     default_baseline,
     find_policy,
     product,
 )
 from agewise.experiment.result import Entry, FailedRun, Result
-from agewise.experiment.summary import Course, Measured, checkpoints, point_name
+from agewise.experiment.summary import LearningCurve, RunMetrics, checkpoints
 
 __all__ = [
     "AllFailed",
-    "Course",
     "CsvLogger",
     "Description",
     "DryRun",
@@ -36,22 +34,21 @@ __all__ = [
     "Folder",
     "FolderError",
     "Forecast",
+    "LearningCurve",
     "LoggedRun",
     "Logger",
-    "Measured",
     "Plan",
     "Result",
     "Run",
+    "RunMetrics",
     "RunOptions",
     "TensorBoardLogger",
-    "as_columns",
     "checkpoints",
     "compare",
     "default_baseline",
     "execute",
     "find_policy",
     "forecast",
-    "point_name",
     "product",
     "replay_scenario",
     "run",

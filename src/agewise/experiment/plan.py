@@ -118,15 +118,6 @@ def variation_key(variation: Variation) -> str:
     return json.dumps(_same(variation), sort_keys=True)
 
 
-def as_columns(variation: Variation) -> dict[str, Any]:
-    """What a variation changes as entries of a table: sections of a scenario become text.
-
-    >>> as_columns({"run.rounds": 5, "data.sizes": {"kind": "log-normal", "sigma": 1.0}})
-    {'run.rounds': 5, 'data.sizes': 'log-normal (sigma=1.0)'}
-    """
-    return {name: _entry(value) for name, value in variation.items()}
-
-
 def _as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]:
     """Policies by name or as objects; each once."""
     given = [policies] if isinstance(policies, Policy | str) else list(policies)
@@ -188,13 +179,6 @@ def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
     usual = MaxPack().key
     packs = [key for key in policies if key.name == usual.name]
     return usual if usual in packs else (packs or policies)[0]
-
-
-def _entry(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    inside = ", ".join(f"{name}={_entry(x)}" for name, x in value.items() if name != "kind")
-    return f"{value.get('kind', '')} ({inside})".strip() if inside else str(value.get("kind"))
 
 
 def _same(value: Any) -> Any:

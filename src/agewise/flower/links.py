@@ -54,7 +54,7 @@ class FederationError(RuntimeError):
 
 @dataclass(frozen=True)
 class UploadTiming:
-    """What the server measured of one upload.
+    """Measurement of one upload by the server.
 
     ``seconds`` pass from the request to the reply, of these ``transfer_s`` on the link.
     """
@@ -65,7 +65,7 @@ class UploadTiming:
 
 
 class Links(ABC):
-    """What a round's uploads meet: `gains` before it, `observe` and `miss` after it.
+    """Uplinks of the clients: `gains` before a round, `observe` and `miss` after it.
 
     ``subchannels`` is N. Clients have rows, in the order in which they first came.
     """
@@ -85,10 +85,10 @@ class Links(ABC):
 
     @abstractmethod
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
+        """``[client, subchannel]``: gains of these clients in round ``t`` (from 0), by row."""
 
     def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:  # noqa: ARG002
-        """What uploads of round ``t`` meet, in the form of `gains`; ``None`` if it is just that.
+        """``[client, subchannel]``: the gains that uploads meet; ``None`` if `gains` has them.
 
         An upload whose rate on these gains is below the threshold is lost.
         """
@@ -105,18 +105,18 @@ class Links(ABC):
         """Take in that an upload was not there at the deadline of round ``t``."""
 
     def state(self) -> Arrays:
-        """What was learned, as arrays."""
+        """Save what was learned, as arrays."""
         return {}
 
     def restore(self, state: Arrays) -> None:  # noqa: B027
-        """Go on with what `state` gave."""
+        """Restore what `state` saved."""
 
     def scenario(self) -> Scenario | None:
         """The scenario that the links are a part of, where there is one."""
         return None
 
     def __str__(self) -> str:
-        """What a saved state is known by to be of such links."""
+        """Name the links, so that a saved state is not taken up over others."""
         return f"{type(self).__name__} with {self.subchannels} subchannels"
 
 
@@ -268,17 +268,17 @@ class Modelled(Links):
         self.offer_everyone = offers_everyone(self.model)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """Those that the access point sees in the scenario's round ``t``."""
+        """Gains that the access point sees in the scenario's round ``t``."""
         self._require(len(ids))
         return self._channel.block(t).seen[: len(ids)]
 
     def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
-        """The true ones of the scenario's round ``t``, where it has others."""
+        """True gains of the scenario's round ``t``, where they are others."""
         block = self._channel.block(t)
         return None if block.true is block.seen else block.true[: len(ids)]
 
     def compute_slots(self, count: int) -> NDArray[np.float64]:
-        """Those of the scenario's UEs."""
+        """Computing times of the scenario's UEs."""
         self._require(count)
         return compute_slots(self.model, Streams(self.seed))[:count]
 
@@ -324,7 +324,7 @@ class Reported(Links):
         whole_number("subchannels", self.subchannels, least=1)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """What is reported of these clients now."""
+        """Gains of these clients as they are reported now."""
         if callable(self.source):
             reports, where = self.source(t), "the function of reported links"
         else:

@@ -9,13 +9,13 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from agewise import statistics
 from agewise.report import numbers
-from agewise.report.amounts import at_text
 from agewise.report.claims import EARLY
 from agewise.report.numbers import Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import colour, dash, ink, legend_above, marker, on_page
-from agewise.report.text import FEWEST_SEEDS, is_sure, percent_text, points_text
+from agewise.statistics import FEWEST_SEEDS
+from agewise.tables.words import at_text, percent_text, points_text, sentence_case
 
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
@@ -42,10 +42,10 @@ def draw_gain(setting: Setting, names: Sequence[str], figure: Figure | SubFigure
     axis.set_ylim(float(settled.min()) - pad, float(settled.max()) + pad)
     axis.set_ylabel("gain (percentage points)")
     if not on_page():
-        axis.set_title(f"{setting.rival} over {setting.baseline}", fontsize="medium")
+        axis.set_title(f"{setting.rival} minus {setting.baseline}", fontsize="medium")
     return Shown(
         _gain_finding(setting),
-        f"Test accuracy of {setting.rival} less that of {setting.baseline} on the same seed"
+        f"Test accuracy of {setting.rival} minus that of {setting.baseline} on the same seed"
         f"{_along(setting)}: the mean over {len(gains)} seeds{_with_interval(len(gains))}, and "
         f"a thin line for each seed.{dotted}",
     )
@@ -56,12 +56,16 @@ def _gain_finding(setting: Setting) -> str:
     rival, baseline = map(setting.display_name, setting.pair)
     if found is None:
         return f"{rival} against {baseline}"
-    by = f"{points_text(found.difference)} points {at_text(setting.end, setting.axis)}"
-    if found.pairs < FEWEST_SEEDS:
-        return f"{rival} over {baseline}: {by}, with too few seeds for a verdict"
-    if not is_sure(setting.p_value(setting.rival)):
-        return f"{rival} over {baseline}: {by}, not shown to differ from 0"
-    return f"{rival} is {'ahead of' if found.difference > 0 else 'behind'} {baseline}: {by}"
+    by = f"{points_text(found.mean)} points {at_text(setting.end, setting.axis)}"
+    match found.verdict:
+        case "too few seeds":
+            return f"{rival} minus {baseline}: {by}, with too few seeds for a verdict"
+        case "not shown":
+            return f"{rival} minus {baseline}: {by}, no difference shown"
+        case "better":
+            return f"{rival} is ahead of {baseline}: {by}"
+        case "worse":
+            return f"{rival} is behind {baseline}: {by}"
 
 
 def draw_accuracy(
@@ -89,15 +93,16 @@ def draw_accuracy(
             text.set_color(ink("soft"))
     if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
         return None  # nothing was evaluated, as in a federation whose clients keep their samples
-    reached = {name: float(setting.courses[name].at(setting.end).mean()) for name in setting.pair}
+    reached = {
+        name: float(setting.learning_curves[name].at(setting.end).mean()) for name in setting.pair
+    }
     said = ", ".join(
         f"{setting.display_name(name)} {'unknown' if np.isnan(x) else f'{percent_text(x)}%'}"
         for name, x in reached.items()
     )
-    where = at_text(setting.end, setting.axis)
     fewest = min(len(setting.runs[name]) for name in setting.pair)
     return Shown(
-        f"{where[0].upper()}{where[1:]}: {said}",
+        f"{sentence_case(at_text(setting.end, setting.axis))}: {said}",
         f"Test accuracy{_along(setting)}, the mean over the seeds{_with_interval(fewest)}"
         f"{'; the other policies in grey' if len(setting.runs) > len(setting.pair) else ''}.",
         3.2 if on_page() else None,
@@ -279,7 +284,7 @@ def _name_points(axis: Axes, setting: Setting) -> None:
 
 def _along(setting: Setting) -> str:
     """What accuracies are shown over, if not rounds."""
-    what = f" over {setting.axis.what}, up to what the cheapest run spent"
+    what = f" over {setting.axis.what}, up to the cost of the cheapest run"
     return "" if setting.over_rounds else what
 
 

@@ -1,6 +1,6 @@
 """The numbers behind charts, maps and the replay, from the records of finished runs alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,23 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Course, Result
+from agewise.experiment import Result
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report.text import (
-    FEWEST_SEEDS,
-    LEVELS,
-    family_text,
-    short_names,
-    value_text,
-    variation_text,
-)
 from agewise.scenario import Scenario
+from agewise.tables.words import short_names
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
-#: So many points of an axis other than rounds are looked at.
-POINTS = 100
 Numbers = NDArray[np.float64]
 Variation = Mapping[str, Any]
 
@@ -59,57 +50,6 @@ class Labels:
 
     counts: NDArray[np.int64]
     class_names: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class SweepMap:
-    """``gains[policy, row, column]`` of mean accuracy over the baseline, with corrected p-values.
-
-    The mean is over the points of ``axis``. NaN where a policy and the baseline have no finished
-    seed in common; ``pairs`` says how many they have.
-    """
-
-    policies: list[str]
-    baseline: str
-    column_name: str
-    columns: list[str]
-    rows: list[str]
-    gains: Numbers
-    p_values: Numbers
-    pairs: NDArray[np.int64]
-    axis: statistics.Axis
-
-    def counts(self, policy: int) -> tuple[int, int, int]:
-        """In how many squares a policy is shown to win, neither, and to lose, at the 5% level."""
-        return count_squares(self.gains[policy], self.p_values[policy], self.pairs[policy])
-
-    @property
-    def family(self) -> str:
-        """The sentence on the tests behind the p-values."""
-        tests = int(np.sum(~np.isnan(self.p_values)))
-        return family_text(tests, self.baseline, "squares of all maps")
-
-    @property
-    def measured(self) -> str:
-        """What a gain is the mean over."""
-        if self.axis.column is None:
-            return "the mean over the rounds"
-        return f"the mean over {self.axis.what} up to what the cheapest run of the setting spent"
-
-    @property
-    def limit(self) -> float:
-        """The largest gain or loss, at least one percentage point."""
-        known = np.abs(self.gains[~np.isnan(self.gains)])
-        return max(0.01, float(known.max(initial=0.0)))
-
-
-def count_squares(
-    gains: Numbers, p_values: Numbers, pairs: NDArray[np.int64] | int
-) -> tuple[int, int, int]:
-    """How many gains are shown to be positive, neither, and negative: 5% level, enough pairs."""
-    shown = (p_values < LEVELS[0]) & (np.asarray(pairs) >= FEWEST_SEEDS)
-    wins, losses = int(np.sum(shown & (gains > 0))), int(np.sum(shown & (gains < 0)))
-    return wins, int(np.sum(~np.isnan(gains))) - wins - losses, losses
 
 
 def open_result(
@@ -213,115 +153,7 @@ def labels(result: Result, variation: Variation) -> Labels | None:
     return None
 
 
-def grid(runs: Iterable[History], axis: statistics.Axis) -> Numbers:
-    """``[point]``: where to look at these runs: every round, or parts of what the cheapest spent.
-
-    Runs that spent nothing are left aside; ``ValueError`` if all are such.
-    """
-    spent = [axis.spent(history) for history in runs]
-    if axis.column is None:
-        return max(spent, key=len)
-    ends = [float(each[-1]) for each in spent if each[-1] > 0.0]
-    if not ends:
-        raise ValueError(f"the runs spent no {axis.name}: look at them over rounds")
-    return np.linspace(0.0, min(ends), POINTS + 1)[1:]
-
-
-def sweep_map(result: Result, axis: statistics.Axis = statistics.AXES["rounds"]) -> SweepMap | None:
-    """The map of a sweep over at least two variations with at least two policies, else nothing."""
-    baseline = result.baseline
-    if len(result.variations) < 2 or baseline is None:
-        return None
-    names = short_names(result.policies)
-    others = [policy for policy in result.policies if policy != baseline]
-    column_name, columns, rows = layout(result.variations)
-    shape = (len(others), len(rows), len(columns))
-    gains, p_values = np.full(shape, np.nan), np.full(shape, np.nan)
-    pairs = np.zeros(shape, np.int64)
-    for variation in result.variations:
-        square = (
-            rows.index(_rest(variation, column_name)),
-            columns.index(variation[column_name] if column_name else None),
-        )
-        runs = histories(result, variation)
-        every = [run for by_seed in runs.values() for run in by_seed.values()]
-        points = grid(every, axis) if every else np.empty(0)
-        for layer, policy in enumerate(others):
-            paired = _common_gain(runs[policy], runs[baseline], axis, points)
-            gains[layer, *square], p_values[layer, *square] = paired.difference, paired.p_value
-            pairs[layer, *square] = paired.pairs
-    return SweepMap(
-        policies=[names[policy] for policy in others],
-        baseline=names[baseline],
-        column_name=column_name or "",
-        columns=[value_text(value) for value in columns],
-        rows=[variation_text(row) for row in rows],
-        gains=gains,
-        p_values=statistics.holm(p_values.ravel()).reshape(shape),
-        pairs=pairs,
-        axis=axis,
-    )
-
-
-def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list[Variation]]:
-    """The name along the columns, its values, and what each row changes besides.
-
-    The name is the first, numbers before words, whose values make a full rectangle with the
-    rest; without one every variation is a row by itself.
-    """
-    names = [name for name in variations[0] if all(name in varied for varied in variations)]
-    for name in sorted(names, key=lambda name: not isinstance(variations[0][name], int | float)):
-        columns = _distinct([varied[name] for varied in variations])
-        rows = _distinct([_rest(varied, name) for varied in variations])
-        if len(columns) * len(rows) == len(variations):
-            return name, columns, rows
-    return None, [None], list(variations)
-
-
-def _common_gain(
-    runs: Mapping[int, History],
-    reference: Mapping[int, History],
-    axis: statistics.Axis,
-    points: Numbers,
-) -> statistics.Paired:
-    """The mean gain on the seeds that both finished."""
-    common = [seed for seed in runs if seed in reference]
-    if not common:
-        return statistics.paired_difference([], [])
-    first, second = (
-        accuracies({seed: each[seed] for seed in common}, axis, points)
-        for each in (runs, reference)
-    )
-    return mean_gain(first, second)
-
-
-def mean_gain(first: Numbers, second: Numbers) -> statistics.Paired:
-    """The paired difference of accuracies ``[seed, point]``, the mean over points that both know.
-
-    NaN if a run did not come to the last point.
-    """
-    gaps = first - second
-    gains = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else float("nan") for gap in gaps]
-    return statistics.paired_difference(gains, np.zeros(len(gains)))
-
-
-def accuracies(runs: Mapping[int, History], axis: statistics.Axis, points: Numbers) -> Numbers:
-    """``[seed, point]`` of these runs; over rounds NaN in those that were not evaluated."""
-    course = Course.of(runs, axis)
-    if axis.column is None:
-        return course.accuracy
-    return statistics.accuracy_at(course.accuracy, course.spent, points)
-
-
 def _mean(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
     """Total by count; NaN where there is nothing to average."""
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
-
-
-def _rest(variation: Variation, column: str | None) -> Variation:
-    return {name: value for name, value in variation.items() if name != column}
-
-
-def _distinct(values: list[Any]) -> list[Any]:
-    return [value for i, value in enumerate(values) if value not in values[:i]]

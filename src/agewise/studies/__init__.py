@@ -3,10 +3,11 @@
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, record_trace, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
-from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
+from agewise.studies.map import MapReproduction, map_scenario, reproduce_map, reproduction_plan
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
 from agewise.studies.optimality import (
     Gap,
+    GapTable,
     Losses,
     gap,
     gap_plan,
@@ -21,8 +22,9 @@ __all__ = [
     "ChannelView",
     "Explanation",
     "Gap",
+    "GapTable",
     "Losses",
-    "MapResult",
+    "MapReproduction",
     "Reproduction",
     "draw_channel",
     "draw_channel_of",

@@ -1,22 +1,18 @@
 """Where age-based scheduling wins or loses: over threshold, likeness of data and alpha."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from agewise import learn, statistics
+from agewise import learn
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
-from agewise.report.numbers import accuracies, count_squares, grid, mean_gain
-from agewise.report.text import family_text
 from agewise.scenario import RateThreshold, Scenario, require_scenario
-from agewise.statistics import Axis, Paired, axis_of
+from agewise.statistics import Axis, axis_of
 from agewise.studies.paper import POLICIES, usual_scenario
+from agewise.tables import GainMap
 
 THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
 LIKENESS: dict[str, dict[str, Any]] = {
@@ -31,38 +27,12 @@ MAX_PACK = MaxPack()
 
 
 @dataclass(frozen=True, eq=False)
-class MapResult:
-    """``gains[alpha, likeness, threshold]`` in accuracy over max-pack, with their p-values.
-
-    The gain is the mean over the rounds of a run, or ``over`` another axis up to what the cheapest
-    run of the square spent; ``p_values``, of the same shape, are corrected (Holm) over all squares
-    of the map; ``pairs`` is the number of seeds.
-    """
+class MapReproduction:
+    """The results, and the gains of age-based over max-pack by alpha, likeness and threshold."""
 
     result: Result
-    gains: NDArray[np.float64]
-    p_values: NDArray[np.float64]
-    alphas: tuple[float, ...]
-    likeness: list[str]
-    thresholds: tuple[float, ...]
+    map: GainMap
     figures: list[Path]
-    pairs: int
-    over: str | Axis = "rounds"
-
-    @property
-    def measured(self) -> str:
-        """What a gain is the mean over."""
-        return _measured(axis_of(self.over))
-
-    @property
-    def family(self) -> str:
-        """The sentence on the tests behind the p-values."""
-        tests = int(np.sum(~np.isnan(self.p_values)))
-        return family_text(tests, "max-pack", "squares of all maps")
-
-    def counts(self) -> tuple[int, int, int]:
-        """In how many squares age-based is shown to win, neither, and to lose, at the 5% level."""
-        return count_squares(self.gains, self.p_values, self.pairs)
 
 
 def map_scenario(over: str | Axis = "rounds") -> Scenario:
@@ -106,7 +76,7 @@ def reproduce_map(
     *,
     over: str | Axis = "rounds",
     **options: Any,
-) -> MapResult:
+) -> MapReproduction:
     """Sweep threshold, likeness and alpha, and draw the gain of age-based over max-pack.
 
     The scenario is that of `map_scenario` by default. ``over`` seconds, joules, uses or bits the
@@ -119,54 +89,27 @@ def reproduce_map(
     axis.require(scenario.resolved())
     plan = map_plan(scenario, seeds)
     result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
-    shape = (len(ALPHAS), len(LIKENESS), len(THRESHOLDS))
-    squares = [_square(result, plan, variation, axis) for variation in plan.variations]
-    paired = [square[layer] for layer in range(len(ALPHAS)) for square in squares]
-    gains = np.array([one.difference for one in paired]).reshape(shape)
-    p_values = statistics.holm([one.p_value for one in paired]).reshape(shape)
-    figures = _draw(result.path, gains, p_values, axis)
-    return MapResult(
-        result, gains, p_values, ALPHAS, list(LIKENESS), THRESHOLDS, figures, len(plan.seeds), over
+    squares = replace(
+        result.only(plan).map(axis),
+        row_name="data of a UE",
+        rows=list(LIKENESS),
+        column_name="R_s",
+        columns=[f"{rate:g}" for rate in THRESHOLDS],
     )
+    return MapReproduction(result, squares, _draw(result.path, squares))
 
 
-def _square(result: Result, plan: Plan, variation: Mapping[str, Any], axis: Axis) -> list[Paired]:
-    """The gain of every alpha over max-pack on the seeds of the plan."""
-    runs = []
-    for policy in (MAX_PACK, *plan.policies[1:]):
-        histories = result.histories(policy, variation)
-        runs.append({seed: histories[seed] for seed in plan.seeds})
-    if axis.column is None:  # over the rounds in which the accuracy was measured
-        packed, *aged = (
-            np.array([np.nanmean(run.accuracy) for run in each.values()]) for each in runs
-        )
-        return [statistics.paired_difference(each, packed) for each in aged]
-    points = grid([run for each in runs for run in each.values()], axis)
-    packed, *aged = (accuracies(each, axis, points) for each in runs)
-    return [mean_gain(each, packed) for each in aged]
-
-
-def _measured(axis: Axis) -> str:
-    if axis.column is None:
-        return "mean over the rounds"
-    return f"mean over {axis.what} up to what the cheapest run of the square spent"
-
-
-def _draw(
-    path: Path, gains: NDArray[np.float64], p_values: NDArray[np.float64], over: Axis
-) -> list[Path]:
-    columns, rows = [f"{threshold:g}" for threshold in THRESHOLDS], list(LIKENESS)
-    limit = max(0.01, float(np.nanmax(np.abs(gains))))
+def _draw(path: Path, squares: GainMap) -> list[Path]:
     files = [path / f"map.{kind}" for kind in ("png", "pdf")]
     with paper_style():
         figure = new_figure(PAGE_IN, 2.3)
         axes = figure.subplots(1, len(ALPHAS), sharey=True)
         for layer, axis in enumerate(axes):
-            gain_map(gains[layer], p_values[layer], columns, rows, limit, axis)
+            gain_map(squares, layer, axis)
             axis.set_title(rf"$\alpha$ = {ALPHAS[layer]:g}", fontsize=8)
             axis.set_xlabel(r"rate threshold $R_s$ (bit)")
         axes[0].set_ylabel("data of a UE")
-        title = f"accuracy of age-based over max-pack, points ({_measured(over)})"
+        title = f"accuracy, age-based minus max-pack, points ({squares.measured})"
         figure.suptitle(title, fontsize=8)
         for file in files:
             save(figure, file)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
@@ -21,6 +19,7 @@ from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
+from agewise.tables import ResultTable
 
 AGE_BASED, MAX_PACK = AgeBased(), MaxPack()
 POLICIES: tuple[Policy, ...] = (
@@ -51,7 +50,7 @@ class Reproduction:
         """What the numbers are over."""
         return axis_of(self.over)
 
-    def table(self) -> pl.DataFrame:
+    def table(self) -> ResultTable:
         """The numbers behind the verdict, over the axis that was asked for."""
         return self.result.table(self.over)
 
@@ -117,7 +116,7 @@ def draw(result: Result, over: str | Axis = "rounds") -> list[Path]:
         PICTURES["accuracy"].draw(setting, list(setting.runs), left)
         if setting.gains is not None:
             PICTURES["gain"].draw(setting, setting.pair, right)
-            right.axes[0].set_title("age-based over max-pack, same seeds", fontsize=8)
+            right.axes[0].set_title("age-based minus max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
     return files
