@@ -19,7 +19,10 @@ from agewise.statistics import Estimate, estimate
 from agewise.tables import Cell, Column, PolicyTable, Table, column_entries
 from agewise.tables.words import NOTHING, last_part, percent_text, value_text
 
-POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
+POLICIES = (
+    "age-based", "age-based:packing=auction", "max-pack", "proportional-fair", "round-robin",
+    "random",
+)  # fmt: skip
 REGIMES: dict[str, Sequence[Any]] = {
     "channel.link.edge_snr_db": (-10.0, 0.0, 10.0, 20.0),
     "threshold.rate": (1.0, 2.0, 4.0, 6.0),
