@@ -82,6 +82,8 @@ class Links(ABC):
     #: In slots, as the simulator counts time: an update that takes longer is lost.
     deadline_slots: float = math.inf
     offer_everyone: bool = False
+    #: The scenario that the links are a part of, where there is one.
+    scenario: Scenario | None = None
 
     @abstractmethod
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
@@ -110,10 +112,6 @@ class Links(ABC):
 
     def restore(self, state: Arrays) -> None:  # noqa: B027
         """Restore what `state` saved."""
-
-    def scenario(self) -> Scenario | None:
-        """The scenario that the links are a part of, where there is one."""
-        return None
 
     def __str__(self) -> str:
         """Name the links, so that a saved state is not taken up over others."""
@@ -171,7 +169,7 @@ class Airtime(Links):
     """
 
     shares: int
-    deadline_s: float
+    deadline_s: float = field()  # must be given, for links in general may have none
     payload_bytes: float | None = None
     first_guess: float = 1.0
     retry_rounds: int = 10
@@ -231,13 +229,11 @@ class Airtime(Links):
 
     def state(self) -> Arrays:
         """The estimates of all clients."""
-        return {name: self._known[name].copy() for name in _MEASURED}
+        return {"known": self._known.copy()}
 
     def restore(self, state: Arrays) -> None:
         """Go on with these estimates."""
-        self._known = np.zeros(state["t"].size, self._known.dtype)
-        for name in _MEASURED:
-            self._known[name] = state[name]
+        self._known = np.array(state["known"], self._known.dtype)
 
 
 @dataclass(eq=False)
@@ -249,23 +245,23 @@ class Modelled(Links):
     when it arrives. So is one that takes longer than the deadline of the scenario's timing.
     """
 
-    model: Scenario
+    scenario: Scenario = field()
     seed: int = 0
     _channel: Channel = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        require_scenario(self.model)
-        if make_batteries(self.model, Streams(self.seed)) is not None:
+        require_scenario(self.scenario)
+        if make_batteries(self.scenario, Streams(self.seed)) is not None:
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
-        self._channel = self.model.make_channel(Streams(self.seed))
-        self.rate_threshold = learn.rate_threshold(self.model)
-        self.margin = self.model.threshold.margin
+        self._channel = self.scenario.make_channel(Streams(self.seed))
+        self.rate_threshold = learn.rate_threshold(self.scenario)
+        self.margin = self.scenario.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        self.deadline_slots = deadline_slots(self.model)
-        self.offer_everyone = offers_everyone(self.model)
+        self.deadline_slots = deadline_slots(self.scenario)
+        self.offer_everyone = offers_everyone(self.scenario)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Gains that the access point sees in the scenario's round ``t``."""
@@ -280,14 +276,10 @@ class Modelled(Links):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Computing times of the scenario's UEs."""
         self._require(count)
-        return compute_slots(self.model, Streams(self.seed))[:count]
-
-    def scenario(self) -> Scenario:
-        """The scenario that was given."""
-        return self.model
+        return compute_slots(self.scenario, Streams(self.seed))[:count]
 
     def __str__(self) -> str:
-        return f"{super().__str__()}, scenario {short_hash(self.model)}, seed {self.seed}"
+        return f"{super().__str__()}, scenario {short_hash(self.scenario)}, seed {self.seed}"
 
     def _require(self, count: int) -> None:
         if count > self._channel.ue_count:

@@ -175,7 +175,7 @@ class LiveRecord:
     def _scenario(self) -> Scenario:
         """The scenario that replays the federation: its links as a trace, the rest if known."""
         links, trace = self._links, (self.folder or Path()).resolve() / _TRACE
-        base = links.scenario() or Scenario.preset("paper").with_(**_LEARNING)
+        base = links.scenario or Scenario.preset("paper").with_(**_LEARNING)
         changes = {
             "channel": {"kind": "trace", "path": str(trace), "power_budget": links.power_budget},
             "threshold": {"kind": "rate", "rate": links.rate_threshold, "margin": links.margin},

@@ -27,6 +27,8 @@ _COVER, _UNSURE = 0.7, 0.3
 def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
     """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
     gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
+    if len(gains) < 2 and on_page():
+        return None  # the picture of the gain says it
     axis = figure.subplots()
     ranked = sorted(gains.items(), key=lambda item: item[1].mean)
     axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
@@ -48,8 +50,6 @@ def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
     if not on_page() and not setting.over_rounds:
         axis.set_title(where, fontsize="medium")
-    if len(gains) < 2 and on_page():
-        return None  # the picture of the gain says it
     found = [gain.verdict for gain in gains.values()]
     finding = (
         f"Against {baseline}, {found.count('better')} of {len(found)} policies are shown to be "
@@ -151,12 +151,14 @@ def draw_trade_off(
     setting: Setting, names: Sequence[str], figure: Figure | SubFigure
 ) -> Shown | None:
     """Draw the updates per round of each policy against its mean age, with its name beside it."""
-    axis = figure.subplots()
     points = {
         name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
         for name, each in setting.metrics.items()
         if name in names
     }
+    if len(points) < 3 and on_page():
+        return None
+    axis = figure.subplots()
     middle = np.mean([x for x, _ in points.values()])
     shifts = _apart(points)
     for name, (x, y) in points.items():
@@ -169,8 +171,6 @@ def draw_trade_off(
     axis.margins(0.15, 0.2)
     axis.set_xlabel("updates per round")
     axis.set_ylabel("mean age (rounds)")
-    if len(points) < 3 and on_page():
-        return None
     most = max(points, key=lambda name: points[name][0])
     fresh = min(points, key=lambda name: points[name][1])
     both = f"{most} collects the most updates and keeps them freshest"
@@ -202,7 +202,7 @@ def draw_classes(
     """Draw the gain of each class and seed over where its samples are, with a fitted line."""
     del names
     found = setting.class_gains
-    if found is None:
+    if found is None or (found[0].size < 3 and on_page()):
         return None
     axis, seeds = figure.subplots(), len(found[0])
     x, y = found[0].ravel(), 100 * found[1].ravel()
@@ -215,8 +215,6 @@ def draw_classes(
         axis.plot(ends, level + slope * ends, color=ink("ink"), linewidth=1.4, linestyle="--")
     axis.set_xlabel("mean distance of the class's samples (m)")
     axis.set_ylabel("gain of the class (points)")
-    if x.size < 3 and on_page():
-        return None
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
         link = stats.pearsonr(x, found[1].ravel())

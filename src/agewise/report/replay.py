@@ -105,9 +105,9 @@ def _run(history: History) -> dict[str, Any]:
     arrive. ``accuracy[round]`` is in percent, null where it was not measured.
     """
     lost = [
-        [t, int(ue)]
+        [t, ue]
         for t, (sent, came) in enumerate(zip(history.scheduled, history.received, strict=True))
-        for ue in np.setdiff1d(sent, came)
+        for ue in sorted({*sent.tolist()} - {*came.tolist()})
     ]
     return {
         "owner": history.owner.tolist(),
