@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from agewise.core.subchannel_sets import Quota, sets_within
 from agewise.core.waterfill import Link
@@ -114,7 +113,7 @@ class Columns:
         used, line = np.unique(rows, return_inverse=True)
         column = np.repeat(np.arange(self.count), np.diff(start))
         shape = used.size, self.count
-        return csr_array((np.ones(line.size), (line, column)), shape=shape), used
+        return scipy.sparse.csr_array((np.ones(line.size), (line, column)), shape=shape), used
 
     def owners(self, candidates: Candidates) -> NDArray[np.int64]:
         """``owner[subchannel]`` of disjoint columns, by UE; -1 is nobody."""
@@ -240,7 +239,7 @@ def solve_master(
     """
     matrix, used = columns.matrix(subchannels)
     effort.spend(_PROGRAM + _COLUMN * columns.count)
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         -weights[columns.candidate], A_ub=matrix, b_ub=np.ones(used.size), method="highs-ds"
     )
     if solved.status != 0:
