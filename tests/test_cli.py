@@ -520,7 +520,9 @@ def test_what_shells_offer_is_what_there_is():
     assert completion.policy_summaries() == {
         name: agewise.policies.summary(name) for name in agewise.policies.names()
     }
-    assert completion.preset_names() == agewise.scenario.presets()
+    assert completion.preset_summaries() == {
+        name: agewise.scenario.summary(name) for name in agewise.scenario.presets()
+    }
     for words, known in (
         (completion.ENGINES, ("auto", *agewise.engines.NAMES)),
         (completion.LOGGERS, agewise.experiment.loggers.NAMES),

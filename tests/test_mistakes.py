@@ -22,6 +22,7 @@ import agewise
 from agewise import memory
 from agewise.archives import read_arrays
 from agewise.cli import app, main
+from agewise.cli.app import print_json
 from agewise.cli.options import range_values, swept_scenario, variations_of
 from agewise.data import read_idx_folder, read_npz, read_table
 from agewise.engines import Inline
@@ -465,29 +466,18 @@ def test_too_many_seeds_and_slots_are_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_available_memory_is_that_of_the_smallest_group(tmp_path, monkeypatch):
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 5000 kB\n")
-    (tmp_path / "own").write_text("4:cpu,memory:/a/b\n1:name=systemd:/\n0::/c\n")
-    old, new = tmp_path / "groups/memory/a", tmp_path / "groups/c"
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
-    assert memory.available_bytes() == 5000 * 1024
-    (old / "memory.limit_in_bytes").write_text("4000000\n")
-    (old / "memory.usage_in_bytes").write_text("1500000\n")
-    (old / "memory.stat").write_text("cache 7\ntotal_inactive_file 500000\n")
-    assert memory.available_bytes() == 3_000_000
-    (new / "memory.max").write_text("max\n")
-    (new / "memory.current").write_text("10\n")
-    assert memory.available_bytes() == 3_000_000
-    (new / "memory.max").write_text("1010\n")
-    assert memory.available_bytes() == 1000
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "none")
-    assert memory.available_bytes() is None
-    memory.require_memory(1e30, "nobody knows whether this")
+def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
+    files = tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes"
+    monkeypatch.setattr(memory, "_CONTAINER_LIMITS", files)
+    whole = memory.available_bytes()
+    assert whole > 10**8
+    files[0].write_text("max\n")
+    assert memory.available_bytes() == whole
+    files[1].write_text("4000000\n")
+    assert memory.available_bytes() == 4_000_000
+    files[0].write_text("3000000\n")
+    with pytest.raises(ValueError, match="this would need 5 MB of memory, and 3 MB are available"):
+        memory.require_memory(5e6, "this")
 
 
 def test_years_of_computing_are_announced(capsys):
@@ -801,5 +791,5 @@ def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatc
 
 
 def test_numbers_that_are_not_finite_are_null(capfd):
-    agewise.cli.printing.print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
+    print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
     assert strictly(capfd.readouterr().out) == {"a": [None, [1.0, None]], "b": {"c": None}}

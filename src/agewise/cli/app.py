@@ -1,10 +1,12 @@
-"""The command line's frame: the application, its version, and how mistakes are told."""
+"""The command line's frame: the application, how it prints, and how mistakes are told."""
 
 import difflib
+import json
+import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -112,6 +114,31 @@ def _common(
     ] = False,
 ) -> None:
     _show_help(context)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print text; nothing in it steers the terminal, wherever it is from."""
+    typer.echo(visible(text, lines=True), err=err)
+
+
+def print_json(value: object) -> None:
+    """Print for machines; what is no finite number is null, for JSON knows no others."""
+    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_list(lines: Mapping[str, str]) -> None:
+    """Print names, each with a line of text."""
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        say(f"{name:<{width}}  {line}")
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

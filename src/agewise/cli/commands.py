@@ -4,15 +4,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lazy_loader
+
 import agewise
 from agewise.cli import options as opt
-from agewise.cli import printing
-from agewise.cli.app import command, end_if_failed, trace_command
+from agewise.cli.app import command, end_if_failed, print_json, print_list, say, trace_command
 from agewise.cli.live import Live
 
 if TYPE_CHECKING:
+    from agewise.cli import printing
     from agewise.cli.printing import Shown
     from agewise.experiment import Plan, RunOptions
+else:
+    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
 
 _PAIR = ["age-based", "max-pack"]
 
@@ -24,12 +28,11 @@ def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None
     Example: agewise scenario paper > my.toml
     """
     if source is not None:
-        printing.say(opt.scenario_of(source, changes).to_toml().rstrip())
+        say(opt.scenario_of(source, changes).to_toml().rstrip())
         return
     if changes:
         raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
-    names = agewise.scenario.presets()
-    printing.print_list({name: agewise.scenario.summary(name) for name in names})
+    print_list(opt.preset_summaries())
 
 
 @command("policies")
@@ -46,9 +49,9 @@ def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -
         lines |= {each: agewise.policies.summary(each) for each in added}
         lines = dict(sorted(lines.items()))
     if as_json:
-        printing.print_json(lines)
+        print_json(lines)
     else:
-        printing.print_list(lines)
+        print_list(lines)
 
 
 @command("run")
@@ -215,7 +218,7 @@ def figure_command(
         style=style,
         over=over,
     )
-    printing.say(f"Figure: {drawn}")
+    say(f"Figure: {drawn}")
 
 
 @command("reproduce")
@@ -318,7 +321,7 @@ def record_command(
     Example: agewise trace record paper --out gains.npz --seed 3
     """
     file = agewise.record_trace(opt.scenario_of(source, changes), out, seed, rounds)
-    printing.say(f"Trace: {file}")
+    say(f"Trace: {file}")
 
 
 @trace_command("show")
@@ -397,6 +400,6 @@ def schedule_command(
         seed=seed,
     )
     if as_json:
-        printing.print_json(printing.described_allocation(allocation, chosen, seed))
+        print_json(printing.described_allocation(allocation, chosen, seed))
     else:
         printing.print_allocation(allocation, age, chosen, seed)

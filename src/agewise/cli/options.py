@@ -9,13 +9,19 @@ from functools import wraps
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import lazy_loader
 import typer
 
 import agewise
-from agewise.cli import printing
+from agewise.checks import visible
 from agewise.report.pictures import PICTURES
+
+if TYPE_CHECKING:
+    from agewise.cli import printing
+else:
+    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
 
 # Completion: known without importing what runs, so that a shell offers it at once.
 
@@ -44,10 +50,11 @@ def added_policies() -> list[str]:
     return [point.name for point in entry_points(group="agewise.policies")]
 
 
-def preset_names() -> list[str]:
-    """The names of the package's scenarios, sorted."""
+def preset_summaries() -> dict[str, str]:
+    """The package's scenarios, sorted, each with the first line of its file."""
     folder = files("agewise").joinpath("scenario", "presets")
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
+    texts = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in folder.iterdir()}
+    return {name: texts[name].partition("\n")[0].lstrip("# ") for name in sorted(texts)}
 
 
 def _complete_policy(incomplete: str) -> list[str]:
@@ -56,7 +63,7 @@ def _complete_policy(incomplete: str) -> list[str]:
 
 
 def _complete_preset(incomplete: str) -> list[str]:
-    return _beginning(preset_names(), incomplete)
+    return _beginning(preset_summaries(), incomplete)
 
 
 def _complete_one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
@@ -319,7 +326,7 @@ def _run_options(*, loggers: list[str] | None, **given: Any) -> "agewise.experim
     return agewise.experiment.RunOptions(loggers=loggers or (), **given)
 
 
-def _shown(over: str, at: str | None = None, target: float | None = None) -> printing.Shown:
+def _shown(over: str, at: str | None = None, target: float | None = None) -> "printing.Shown":
     agewise.statistics.axis_of(over)
     if target is not None and not 0.0 < target <= 1.0:
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
@@ -446,7 +453,7 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as planned:
             if not ("dry_run" in options and isinstance(planned, agewise.experiment.DryRun)):
                 raise
-            printing.say(str(planned))
+            typer.echo(visible(str(planned)))
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}

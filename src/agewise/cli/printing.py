@@ -1,8 +1,6 @@
 """Results on the terminal as tables and sentences, or as JSON."""
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ from rich.console import Console
 
 import agewise
 from agewise.checks import visible
+from agewise.cli.app import print_json, say
 from agewise.tables import Cell, Column, Table
 from agewise.tables.words import STARS_NOTE, counted, parameters_text, value_text
 
@@ -32,24 +31,6 @@ class Shown:
     target: float | None = None
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print text; nothing in it steers the terminal, wherever it is from."""
-    typer.echo(visible(text, lines=True), err=err)
-
-
-def print_json(value: object) -> None:
-    """For machines; what is no finite number is null, for JSON knows no others."""
-    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def print_table(table: Table) -> None:
     """The title, the table as wide as the terminal, and the note."""
     console = Console(highlight=False, markup=False)
@@ -58,13 +39,6 @@ def print_table(table: Table) -> None:
     console.print(table.to_rich(console.width))
     if table.note:
         say(table.note)
-
-
-def print_list(lines: Mapping[str, str]) -> None:
-    """Names, each with a line of text."""
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        say(f"{name:<{width}}  {line}")
 
 
 def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool) -> None:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
 from agewise.data.dataset import Dataset, Samples, one_row_each
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.memory import require_memory
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise.checks import real_number
@@ -25,7 +24,7 @@ from agewise.experiment.plan import (
 )
 from agewise.experiment.summary import gain_map, result_table, target_table
 from agewise.files import fingerprint
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario

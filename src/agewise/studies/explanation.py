@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
 from agewise.experiment import Result, RunOptions
 from agewise.experiment.progress import progress
 from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
+from agewise.frames import pl
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
 from agewise.experiment import Plan, Result, RunOptions, execute, product
+from agewise.frames import pl
 from agewise.records import History, PolicyKey
 from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.scenario import Scenario, require_scenario
