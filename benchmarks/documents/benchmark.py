@@ -28,7 +28,7 @@ from agewise.experiment import (
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
 from agewise.statistics import Contrast, Estimate, TimeToTarget
-from agewise.studies.optimality import losses_of
+from agewise.studies.optimality import Losses
 from agewise.tables.words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
@@ -263,7 +263,7 @@ def _histories(
 
 
 def _loss(histories: Mapping[int, History]) -> OptimumLoss:
-    losses = [losses_of(run) for run in histories.values()]
+    losses = [Losses.of(run) for run in histories.values()]
     known = [one.per_round for one in losses if not np.isnan(one.per_round)]
     unproven = sum(one.rounds.size - one.proven for one in losses)
     return OptimumLoss(float(np.mean(known)) if known else float("nan"), unproven, len(losses))

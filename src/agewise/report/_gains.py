@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
-from scipy import stats
 
 from agewise.report.costs import AxisView, axis_views
 from agewise.report.pictures import Shown
@@ -217,7 +217,7 @@ def draw_classes(
     axis.set_ylabel("gain of the class (points)")
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
-        link = stats.pearsonr(x, found[1].ravel())
+        link = scipy.stats.pearsonr(x, found[1].ravel())
         more = "more" if link.statistic > 0 else "less"
         shown = seeds >= FEWEST_SEEDS and link.pvalue < 0.05
         finding = f"Classes held far away gain {more}"

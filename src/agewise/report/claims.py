@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_sealed
@@ -187,7 +187,7 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
-        link = stats.pearsonr(wider, gain)
+        link = scipy.stats.pearsonr(wider, gain)
         sure = link.pvalue < 0.05
         linked, opposed = sure and link.statistic > 0, sure and link.statistic < 0
         evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
