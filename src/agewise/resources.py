@@ -4,7 +4,7 @@ import itertools
 from typing import NamedTuple
 
 from agewise import data, learn
-from agewise.memory import bytes_text, require_memory
+from agewise.checks import bytes_text, require_memory
 from agewise.scenario import (
     KMeans,
     Learn,

@@ -15,7 +15,7 @@ import pytest
 
 import agewise
 from agewise.experiment import Folder, FolderError, Plan, Result, RunOptions, execute
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.policies import AgeBased
 from tests.experiment.watch import (
     Counting,
@@ -198,7 +198,7 @@ def test_a_folder_is_opened_100_times_while_pages_are_written(out):
     def write():
         while not over.is_set():
             try:
-                with write_whole(out / "report.html") as temporary:
+                with atomic_write(out / "report.html") as temporary:
                     temporary.write_text("page " * 10_000)
             except OSError as error:
                 failed.append(error)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import data
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.random import Streams
 from agewise.scenario import Scenario
 

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.archives import read_arrays, require_file
+from agewise.checks import require_memory
 from agewise.data.dataset import Dataset, Samples, one_row_each
-from agewise.frames import pl, require_frames
-from agewise.memory import require_memory
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.npz import read_arrays, require_file
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 IDX_PARTS = {
@@ -119,7 +119,7 @@ def read_table(
     """
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
-    require_frames()
+    refuse_after_fork()
     with reading(path):  # the bytes, not the path, in which Polars would expand * and [
         content = io.BytesIO(path.read_bytes().removeprefix(codecs.BOM_UTF8))
         table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)

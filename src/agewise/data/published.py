@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.checks import require_memory
 from agewise.data.dataset import Dataset, Samples
 from agewise.data.files import read_idx_folder, reading
-from agewise.memory import require_memory
 
 FASHION_NAMES: Final = (
     "T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",

@@ -7,7 +7,7 @@ are first used.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.flower.clients import Clients, PlannedRound, RoundPlanner
 from agewise.flower.links import (
     Airtime,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
-from agewise.files import read_plain
+from agewise.files import read_regular_file
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
@@ -348,7 +348,7 @@ class Reported(Links):
 
 def _read_reports(path: Path) -> dict[str, _Report]:
     try:
-        text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
+        text = read_regular_file(path, _MOST_BYTES).decode("utf-8-sig")
         head, *lines = list(csv.reader(text.splitlines())) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: the reported links cannot be read: {error}") from error

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from agewise.archives import require_file
 from agewise.files import fingerprint
+from agewise.npz import require_file
 from agewise.scenario import Torch
 from agewise.scenario.errors import nearest
 

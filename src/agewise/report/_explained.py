@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from agewise.files import read_sealed
+from agewise.files import read_verified_json
 from agewise.report._gains import explanation_chart
 from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
@@ -23,7 +23,7 @@ _ALT = "How the two policies differ in each measure"
 
 def explained_section(folder: Path) -> str:
     """The section of the page; nothing if nothing was explained, or the file was changed."""
-    found = read_sealed(folder / "explanation.json")
+    found = read_verified_json(folder / "explanation.json")
     if found is None:
         return ""
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])

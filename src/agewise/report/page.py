@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from agewise import statistics
 from agewise.experiment import Folder, Result
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
 from agewise.report import _costs, _numbers
@@ -76,7 +76,7 @@ def write_page(
     opened = _numbers.open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened, over, at, target)
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
 

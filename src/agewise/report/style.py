@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.style import context as style_context
 
-from agewise.files import write_whole
+from agewise.files import atomic_write
 
 #: Widths of one and of both columns of an IEEE paper.
 COLUMN_IN = 3.5
@@ -156,5 +156,5 @@ def save(figure: Figure | SubFigure, path: Path) -> None:
     kind = path.suffix.removeprefix(".") or "png"
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "pgf": None}
     root = figure.figure if isinstance(figure, SubFigure) else figure
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         root.savefig(temporary, format=kind, metadata=dateless.get(kind))

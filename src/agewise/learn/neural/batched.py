@@ -8,7 +8,7 @@ kernels for batches of matrices may add in another order.
 import copy
 from typing import Any
 
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.neural.training import Descent, Loss
 
 torch: Any = require("torch", "torch")

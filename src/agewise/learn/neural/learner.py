@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from agewise.core.neural import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.base import Evaluation, Params, penalty_of
 from agewise.learn.makers import maker_of
 from agewise.learn.neural.batched import Batched, can_batch

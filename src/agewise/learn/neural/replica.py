@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.core import neural as kernels
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.base import Params
 
 torch: Any = require("torch", "torch")

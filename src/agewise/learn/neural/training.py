@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.data import Dataset
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.base import Params, proximal_weight
 from agewise.learn.neural.replica import Replica
 from agewise.scenario import L1, L2, ControlVariates, Learn
