@@ -1,4 +1,4 @@
-from . import claims, explained, verdict
+from ._claims import Claim
 from ._gains import explanation_chart, gain_map
 from .figures import draw_figure
 from .page import write_page
@@ -9,16 +9,14 @@ __all__ = [
     "COLUMN_IN",
     "PAGE_IN",
     "PICTURES",
+    "Claim",
     "Need",
     "Picture",
-    "claims",
     "draw_figure",
-    "explained",
     "explanation_chart",
     "gain_map",
     "new_figure",
     "paper_style",
     "save",
-    "verdict",
     "write_page",
 ]
