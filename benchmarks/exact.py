@@ -1,4 +1,4 @@
-"""How long the optimum of problem (3) takes, and how often it is proven: ``make bench-exact``.
+"""How long the optimum of problem (3) takes, and how often it is proven: ``make bench NAME=exact``.
 
 The paper's cell over edge SNRs and rate thresholds; weights are f_0.5 of the ages that age-based
 scheduling leads to, early in a run and later.

@@ -17,7 +17,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
-from agewise.flower import Airtime, Pace, Scheduled, Slots
+from agewise.flower import Airtime, Scheduled, Slots, Timeouts
 
 _ROUNDS = 12
 _MODEL = 10_000
@@ -92,12 +92,12 @@ def measure(clients: int, chosen: int) -> None:
     plain = FedAvg(fraction_train=chosen / clients, fraction_evaluate=0.0, min_train_nodes=chosen)
     alone = seconds_a_round(plain, EchoGrid(clients), arrays)
     print(f"{clients:,} clients, {chosen} a round: FedAvg {1e3 * alone:.1f} ms")
-    pace = Pace(least_round_s=0.0)
+    timeouts = Timeouts(least_round_s=0.0)
     for name, links in (
         ("Slots", Slots(chosen)),
         ("Airtime", Airtime(shares=chosen, deadline_s=60.0)),
     ):
-        strategy = Scheduled(FedAvg(fraction_evaluate=0.0), links=links, pace=pace)
+        strategy = Scheduled(FedAvg(fraction_evaluate=0.0), links=links, timeouts=timeouts)
         taken = seconds_a_round(strategy, EchoGrid(clients), arrays)
         print(f"  age-based over {name}: {1e3 * (taken - alone):.1f} ms more")
 

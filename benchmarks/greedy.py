@@ -1,4 +1,4 @@
-"""What cheap changes to greedy packing gain: ``make bench-greedy``.
+"""What cheap changes to greedy packing gain: ``make bench NAME=greedy``.
 
 Instances are the paper's cell over edge SNRs and rate thresholds, with the ages that age-based
 scheduling leads to. The loss is the share of the optimal weight that a packing leaves.

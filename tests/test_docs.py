@@ -9,11 +9,11 @@ import pytest
 import agewise
 from agewise.radio import make_channel
 from agewise.spectrum.reach import needs
-from tests import errata
+from tests import architecture, errata
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
@@ -21,6 +21,11 @@ DOCUMENTS = [
 def test_errata_figures_are_what_the_script_makes():
     text = errata.DOCUMENT.read_text(encoding="utf-8")
     assert errata.regenerated(text) == text
+
+
+def test_architecture_shows_the_import_layers():
+    text = architecture.DOCUMENT.read_text(encoding="utf-8")
+    assert architecture.regenerated(text) == text
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -1,6 +1,6 @@
 """The benchmark: every policy on fixed scenarios, what it gains and who cannot be told apart.
 
-``make benchmark`` runs all of it and writes docs/benchmark.md; ``python -m
+``make study NAME=benchmark`` runs all of it and writes docs/benchmark.md; ``python -m
 benchmarks.documents.benchmark --help`` says how to run a part. It goes on where it was stopped.
 """
 

@@ -37,7 +37,8 @@ _INTRODUCTION = """\
 # Benchmark
 
 {policies} on {scenarios} scenarios of the benchmark (version {benchmark}), with Agewise {version} \
-and {seeds}{fewer}. `make benchmark` writes this page; it keeps what is finished and goes on from \
+and {seeds}{fewer}. `make study NAME=benchmark` writes this page; it keeps what is \
+finished and goes on from \
 there. Policies run in the forms that [tuning](tuning.md) found on other seeds. All of them meet \
 the same places, channels, samples and initial models, so differences are paired over the seeds.
 

@@ -20,7 +20,7 @@ EXACT: Final = ("max-pack-exact", "optimal")
 #: From how many of the seeds these run, and the optimum is worked out beside all policies.
 EXACT_SEEDS: Final = 5
 #: The forms of policies that were better than their defaults on other seeds than the benchmark's:
-#: what `make tune` prints, see docs/tuning.md.
+#: what `make study NAME=tune` prints, see docs/tuning.md.
 TUNED: Final = {
     "age-dissimilarity": "age-dissimilarity:alpha=1.0,beta=1.0",
     "best-channel-norm": "best-channel-norm:candidate_share=0.25",

@@ -1,4 +1,4 @@
-"""The paper's comparison with neural networks: ``make neural``.
+"""The paper's comparison with neural networks: ``make study NAME=neural``.
 
 ``python -m benchmarks.documents.neural PRESET SEEDS`` for another preset or number of seeds; the
 folder ``runs/neural-PRESET`` resumes. A run of LeNet-5 takes minutes, so it is run with the paper's

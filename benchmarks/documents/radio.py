@@ -1,6 +1,6 @@
-"""Policies on channels that are more like those in the field: ``make radio``.
+"""Policies on channels that are more like those in the field: ``make study NAME=radio``.
 
-It goes on where it stopped. ``make results`` puts what it writes into docs/results.md.
+It goes on where it stopped. ``make study NAME=results`` puts what it writes into docs/results.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Put docs/results.md together from the folders of the studies: ``make results``."""
+"""Put docs/results.md together from the folders of the studies: ``make study NAME=results``."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +26,8 @@ from agewise.studies import Explanation, Gap, MapResult, Reproduction
 _TOP = """\
 # Results
 
-Put together by `make results` from the folders of the studies; no number here is written by hand. \
+Put together by `make study NAME=results` from the folders of the studies; no number here \
+is written by hand. \
 They are measured on the presets, which were fixed beforehand for the reasons in \
 [scenarios](scenarios.md).
 """
@@ -179,12 +180,15 @@ def _text(file: Path) -> str:
 #: Folders that are finished are read and not run again.
 PARTS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "reproduce-paper": ("make reproduce", _reproduction),
-    "map-paper": ("make map", _map),
-    "gap-paper": ("make gap", _gap),
-    "radio-paper/radio.md": ("make radio", _text),
-    "benchmark/headline.md": ("make benchmark", _text),
-    "neural-mlp-mnist/neural.md": ("make neural", _text),
-    "neural-lenet-fashion/neural.md": ("make neural NEURAL=lenet-fashion NEURAL_SEEDS=6", _text),
+    "map-paper": ("agewise reproduce --map", _map),
+    "gap-paper": ("agewise gap", _gap),
+    "radio-paper/radio.md": ("make study NAME=radio", _text),
+    "benchmark/headline.md": ("make study NAME=benchmark", _text),
+    "neural-mlp-mnist/neural.md": ("make study NAME=neural", _text),
+    "neural-lenet-fashion/neural.md": (
+        ".venv-flower/bin/python -m benchmarks.documents.neural lenet-fashion 6",
+        _text,
+    ),
 }
 
 

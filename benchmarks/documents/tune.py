@@ -1,4 +1,4 @@
-"""Tune every policy once, on seeds that the benchmark does not use: ``make tune``.
+"""Tune every policy once, on seeds that the benchmark does not use: ``make study NAME=tune``.
 
 The score is that of the benchmark: the mean accuracy at its checkpoints, averaged over its
 scenarios. Runs are kept in ``runs/tune``, so that what was stopped goes on where it was, and the
@@ -50,7 +50,8 @@ NOTHING = ("best-channel", "best-norm", "max-pack", "max-pack-exact", "random", 
 _INTRODUCTION = """\
 # Tuning
 
-Written by `make tune`. The parameters of every policy of the [benchmark](benchmark.md) (version \
+Written by `make study NAME=tune`. The parameters of every policy of the \
+[benchmark](benchmark.md) (version \
 {version}) were tried over the grids below on {seeds} seeds that the benchmark does not use \
 ({first} to {last}), on its {scenarios} scenarios. *Score* is the mean test accuracy after \
 {points} rounds, averaged over the scenarios, in percent with its 95% interval over the seeds; \

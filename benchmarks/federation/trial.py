@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.flower import Airtime, Delivery
-from agewise.flower.federation import Federation
-from agewise.policies import make_policy
+from agewise.flower import Airtime, RoundPlanner, UploadTiming
 from benchmarks.federation.sums import Size, Training, summed_up, table
 
 APP = Path(__file__).resolve().parents[2] / "examples" / "flower"
@@ -60,14 +58,16 @@ def _drawn(places: int, clients: int, seed: int) -> Choices:
 def _scheduled(policy: str, links: Airtime, upload_s: NDArray[np.float64]) -> Choices:
     """Whom a policy chooses over measured airtime, every upload being there in its time."""
     names = {f"client {k}": 1 for k in range(upload_s.size)}
-    federation, nobody = Federation([make_policy(policy)], links, 0, names), np.empty(0, np.int64)
+    planner = RoundPlanner([policy], links, sizes=names)
     bits = 8.0 * (links.payload_bytes or 0.0)
     while True:
-        planned = federation.plan(np.arange(upload_s.size))
+        planned = planner.plan(np.arange(upload_s.size))
         yield planned.chosen
         for row in planned.chosen.tolist():
-            links.observe(planned.t, row, Delivery(ROUND_S + upload_s[row], upload_s[row], bits))
-        federation.receive(planned, planned.chosen, nobody, {})
+            links.observe(
+                planned.t, row, UploadTiming(ROUND_S + upload_s[row], upload_s[row], bits)
+            )
+        planner.receive(planned, planned.chosen)
 
 
 def _rounds(

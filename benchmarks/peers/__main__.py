@@ -1,4 +1,4 @@
-"""Agewise side by side with federated-learning frameworks: ``make bench-peers``.
+"""Agewise side by side with federated-learning frameworks: ``make bench NAME=peers``.
 
 Each framework is installed once, with pinned versions, in an environment of its own under
 ``.peers/``. Then each runs the same workloads (see `benchmarks.peers.common`) alone on the

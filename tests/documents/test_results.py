@@ -25,7 +25,7 @@ def test_results_are_put_together_of_all_parts(tmp_path, monkeypatch):
     places = [text.index(f"## Part {name}") for name in PARTS]
     assert places == sorted(places)
     (tmp_path / "map-paper").unlink()
-    with pytest.raises(ValueError, match="map-paper is not there: run 'make map' first"):
+    with pytest.raises(ValueError, match="map-paper is not there: run 'agewise reproduce"):
         write_results(tmp_path, tmp_path / "other.md")
     assert not (tmp_path / "other.md").exists()
 

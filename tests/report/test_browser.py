@@ -398,7 +398,7 @@ def test_no_name_runs(visit, copied, tmp_path):
 
 
 def test_the_picture_of_the_readme(visit, tmp_path):
-    """The replay's last round in the paper scenario: `make picture` keeps it."""
+    """The replay's last round in the paper scenario; AGEWISE_PICTURE says where it is kept."""
     result = agewise.compare(
         agewise.Scenario.preset("paper"), ["age-based", "max-pack"], 1, tmp_path / "paper",
         engine="inline", quiet=True,

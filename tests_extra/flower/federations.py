@@ -14,13 +14,13 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
-from agewise.flower import Clients, Pace, Scheduled
+from agewise.flower import Clients, Scheduled, Timeouts
 from agewise.random import Streams
 from agewise.simulation import samples_of
 
 TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
 #: No waiting in tests.
-FAST = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002)
+FAST = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002)
 
 
 def key_of(number):
@@ -144,6 +144,10 @@ class Problem:
         return strategy.start(grid, self.arrays, rounds, timeout=5.0, evaluate_fn=evaluate)
 
     def scheduled(self, policy, links, **options):
-        options = {"pace": FAST, "losses": "start-loss", "clients": Clients(self.sizes)} | options
+        options = {
+            "timeouts": FAST,
+            "losses": "start-loss",
+            "clients": Clients(self.sizes),
+        } | options
         inner = options.pop("inner", None) or FedAvg(fraction_evaluate=0.0)
         return Scheduled(inner, policy, links=links, seed=self.seed, **options)

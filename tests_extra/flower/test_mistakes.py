@@ -12,9 +12,9 @@ from agewise.flower import (
     Clients,
     FederationError,
     Modelled,
-    Pace,
     Scheduled,
     Slots,
+    Timeouts,
 )
 from agewise.learn import Memory
 from tests.scenarios import tiny
@@ -43,7 +43,7 @@ def problem():
             {"clients": {"a": 5}},
             r"clients must be Clients\(...\), not {'a': 5}",
         ),
-        (FedAvg(), "random", {"pace": 5}, r"pace must be Pace\(...\), not 5"),
+        (FedAvg(), "random", {"timeouts": 5}, r"timeouts must be Timeouts\(...\), not 5"),
         (FedAvg(), "random", {"aggregation": "memory"}, r"such as agewise.learn.Memory\(0.0\)"),
     ],
 )
@@ -62,23 +62,25 @@ def stops(problem, strategy, caplog, message, rounds=4, **options):
 
 def test_fewer_nodes_than_the_strategy_insists_on(problem, caplog):
     inner = FedAvg(fraction_evaluate=0.0, min_available_nodes=13)
-    pace = Pace(wait_s=0.05, poll_s=0.01)
-    strategy = problem.scheduled("random", Slots(3), inner=inner, pace=pace)
+    timeouts = Timeouts(wait_s=0.05, poll_s=0.01)
+    strategy = problem.scheduled("random", Slots(3), inner=inner, timeouts=timeouts)
     stops(problem, strategy, caplog, "12 nodes are connected after 0.05 s, .* insists on 13")
     assert inner.min_available_nodes == 13
 
 
 def test_a_deadline_nobody_meets(problem, caplog):
-    pace = Pace(deadline_s=0.02, least_round_s=0.0, patience=3, poll_s=0.01)
-    strategy = problem.scheduled("random", Slots(3), pace=pace)
+    timeouts = Timeouts(deadline_s=0.02, least_round_s=0.0, patience=3, poll_s=0.01)
+    strategy = problem.scheduled("random", Slots(3), timeouts=timeouts)
     message = "no update got .* in 3 rounds in a row: nobody meets the deadline of 0.02 s"
     stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
 
 
 def test_a_deadline_nobody_meets_over_measured_links(problem, caplog):
     """After the first round all owe a reply, so that nobody is asked again."""
-    pace = Pace(least_round_s=0.0, patience=3, poll_s=0.01)
-    strategy = problem.scheduled("age-based", Airtime(shares=12, deadline_s=0.02), pace=pace)
+    timeouts = Timeouts(least_round_s=0.0, patience=3, poll_s=0.01)
+    strategy = problem.scheduled(
+        "age-based", Airtime(shares=12, deadline_s=0.02), timeouts=timeouts
+    )
     message = "in 3 rounds in a row: nobody meets the deadline of 0.02 s"
     stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
     assert len(problem.grid.asked) == 12
@@ -88,8 +90,8 @@ def test_a_deadline_nobody_meets_over_measured_links(problem, caplog):
 def test_a_modelled_deadline_nobody_meets(offer, caplog):
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
     problem = Problem(tiny(timing=timing | {"offer": offer}))
-    pace = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-    strategy = problem.scheduled("age-based", Modelled(problem.scenario), pace=pace)
+    timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
+    strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=timeouts)
     lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"
     stops(problem, strategy, caplog, f"in 3 rounds in a row: .*{lost}", rounds=50)
     assert strategy.ages.tolist() == [3] * 12
@@ -97,20 +99,20 @@ def test_a_modelled_deadline_nobody_meets(offer, caplog):
 
 def test_clients_that_all_fail_say_why(caplog):
     problem = Problem(tiny(), fails=frozenset(range(12)))
-    pace = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-    strategy = problem.scheduled("age-based", Slots(3), pace=pace)
+    timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
+    strategy = problem.scheduled("age-based", Slots(3), timeouts=timeouts)
     message = "in 3 rounds in a row: the clients .* failed, the last with .*out of memory"
     stops(problem, strategy, caplog, message, rounds=50)
 
 
 def test_nobody_is_there(problem, caplog):
     """At the start, and after all have gone."""
-    pace = Pace(least_round_s=0.0, wait_s=0.05, poll_s=0.01)
+    timeouts = Timeouts(least_round_s=0.0, wait_s=0.05, poll_s=0.01)
     inner = FedAvg(fraction_evaluate=0.0, min_available_nodes=1)
-    strategy = problem.scheduled("random", Slots(3), inner=inner, pace=pace)
+    strategy = problem.scheduled("random", Slots(3), inner=inner, timeouts=timeouts)
     stops(problem, strategy, caplog, "no node is connected", present=lambda _: [])
     caplog.clear()
-    strategy = problem.scheduled("random", Slots(3), pace=pace)
+    strategy = problem.scheduled("random", Slots(3), timeouts=timeouts)
     message = r"no node is connected after 0.05 s$"
     stops(problem, strategy, caplog, message, present=lambda t: range(12 if t < 2 else 0))
     assert len(strategy.history().ages) == 2
@@ -241,8 +243,8 @@ class Waiting(FedAvg):
 
 
 def test_strategies_that_do_not_keep_to_the_choice(problem, caplog):
-    sampling = problem.scheduled("random", Slots(3), inner=Sampling(), pace=FAST)
+    sampling = problem.scheduled("random", Slots(3), inner=Sampling(), timeouts=FAST)
     stops(problem, sampling, caplog, "Sampling addresses 1 nodes where the policy chose 3")
     caplog.clear()
-    waiting = problem.scheduled("random", Slots(3), inner=Waiting(), pace=FAST)
-    stops(problem, waiting, caplog, "waits for more than the 3 nodes that it is offered")
+    waiting = problem.scheduled("random", Slots(3), inner=Waiting(), timeouts=FAST)
+    stops(problem, waiting, caplog, "waits for more than the 3 nodes that were chosen")

@@ -11,9 +11,8 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
-from agewise.flower import Airtime, Clients, Modelled, Pace, Slots, identify
-from agewise.flower.models import flat, like
-from agewise.flower.state import inner_state, restore_inner
+from agewise.flower import Airtime, Clients, Modelled, Slots, Timeouts, identify
+from agewise.flower.round import InnerStrategy, _flatten, _unflatten
 from agewise.learn import Memory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import InProcessGrid, Problem, id_of
@@ -31,14 +30,14 @@ def test_late_replies_are_dropped_and_still_teach(problem):
     slow = {(2, 0): 6.0}
     links = Airtime(shares=12, deadline_s=2.0, payload_bytes=1.0, retry_rounds=50)
     strategy = problem.scheduled(
-        "round-robin", links, pace=Pace(least_round_s=0.8, wait_s=9.0, poll_s=0.005)
+        "round-robin", links, timeouts=Timeouts(least_round_s=0.8, wait_s=9.0, poll_s=0.005)
     )
     result = problem.start(strategy, 8, delay_s=lambda number, t: slow.get((number, t), 0.0))
     rounds = [result.train_metrics_clientapp[r] for r in range(1, 9)]
     assert rounds[0]["agewise-late"] == [2]
     assert rounds[0]["agewise-arrived"] == [k for k in range(12) if k != 2]
     assert 2 not in rounds[1]["agewise-chosen"]  # it still owes a reply
-    assert rounds[1]["agewise-offered"] == 11
+    assert rounds[1]["agewise-eligible"] == 11
     # Its reply came, was dropped, and says that it is too slow for this deadline.
     assert all(2 not in each["agewise-arrived"] for each in rounds[:4])
     assert links.needed_shares()[2] == np.inf
@@ -47,7 +46,9 @@ def test_late_replies_are_dropped_and_still_teach(problem):
 
 
 def test_rounds_take_a_least_time(problem):
-    strategy = problem.scheduled("age-based", Slots(2), pace=Pace(least_round_s=0.2, wait_s=2.0))
+    strategy = problem.scheduled(
+        "age-based", Slots(2), timeouts=Timeouts(least_round_s=0.2, wait_s=2.0)
+    )
     began = time.monotonic()
     problem.start(strategy, 3)
     assert time.monotonic() - began > 0.4
@@ -111,7 +112,7 @@ def test_a_restarted_server_waits_for_its_nodes(problem, tmp_path):
     started(tmp_path / "parts", 2, problem.everyone)
     resumed = started(tmp_path / "parts", 3, lambda _: range(min(next(back), 12)))
     one, other = (result.train_metrics_clientapp[3] for result in (undisturbed, resumed))
-    assert other["agewise-offered"] == 12
+    assert other["agewise-eligible"] == 12
     assert other["agewise-chosen"] == one["agewise-chosen"]
 
 
@@ -135,8 +136,8 @@ def test_the_folder_is_reported_and_replayed(problem, tmp_path):
         simulate(scenario, "age-based")
     replayed = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "age-based")
     assert replayed.ages.tolist() == live.ages.tolist()
-    assert replayed.eligible.need.tolist() == live.offer.need.tolist()
-    assert replayed.eligible.gain.tolist() == live.offer.gain.tolist()
+    assert replayed.eligible.need.tolist() == live.eligible.need.tolist()
+    assert replayed.eligible.gain.tolist() == live.eligible.gain.tolist()
     shadow = simulate(scenario.with_(**{"data.dataset": "synthetic"}), "random")
     assert shadow.ages.tolist() == result.history("random").ages.tolist()
 
@@ -155,12 +156,14 @@ def test_a_node_that_does_not_say_who_it_is_holds_up_one_round(problem):
     app = ClientApp()
     app.train()(problem.train)
     grid = InProcessGrid(identify(app), lambda _: range(12), lambda k, _: 60.0 * (k == 3))
-    pace = Pace(least_round_s=0.0, wait_s=0.3, poll_s=0.01)
-    strategy = problem.scheduled("age-based", Slots(3), pace=pace, clients=Clients(ask=True))
+    timeouts = Timeouts(least_round_s=0.0, wait_s=0.3, poll_s=0.01)
+    strategy = problem.scheduled(
+        "age-based", Slots(3), timeouts=timeouts, clients=Clients(ask=True)
+    )
     result = strategy.start(grid, problem.arrays, 4, timeout=5.0)
     assert [number for _, kind, number in grid.asked if kind != "train"] == list(range(12))
     rounds = result.train_metrics_clientapp
-    assert [rounds[r]["agewise-offered"] for r in range(1, 5)] == [11] * 4
+    assert [rounds[r]["agewise-eligible"] for r in range(1, 5)] == [11] * 4
 
 
 def test_a_model_keeps_its_shapes_and_types():
@@ -171,7 +174,7 @@ def test_a_model_keeps_its_shapes_and_types():
         "batches": np.array(7, np.int64),
     }
     record = ArrayRecord({name: Array(array) for name, array in model.items()})
-    again = like(record, flat(record))
+    again = _unflatten(record, _flatten(record))
     for name, array in model.items():
         found = again[name].numpy()
         assert (found.shape, found.dtype) == (array.shape, array.dtype)
@@ -221,7 +224,7 @@ def test_what_a_strategy_learned_is_state_and_what_it_was_given_is_not():
         return adaptive
 
     kept, other = make(0.5), make(0.25)
-    restore_inner(other, inner_state(kept))
+    InnerStrategy(other, 4).restore(InnerStrategy(kept, 4).state())
     assert other.clipping_norm == 1.5
     assert other.current_arrays["w"].numpy().tolist() == [0.5] * 3
     assert {name: x.tolist() for name, x in other.strategy.m_t.items()} == {

@@ -11,7 +11,7 @@ from flwr.clientapp.mod import adaptiveclipping_mod, fixedclipping_mod
 from flwr.serverapp import strategy as flower
 from flwr.supercore.privacy_accounting import SamplingMethod
 
-from agewise.flower import FederationError, Pace, Slots
+from agewise.flower import FederationError, Slots, Timeouts
 from tests.scenarios import tiny
 from tests_extra.flower.federations import FAST, InProcessGrid, Problem
 
@@ -100,8 +100,8 @@ def test_bulyan_needs_its_number_of_updates(caplog):
 
     def scheduled(places):
         inner = flower.Bulyan(fraction_evaluate=0.0, num_malicious_nodes=1)
-        pace = Pace(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-        return problem.scheduled("round-robin", Slots(places), inner=inner, pace=pace)
+        timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
+        return problem.scheduled("round-robin", Slots(places), inner=inner, timeouts=timeouts)
 
     with pytest.raises(ValueError, match="Bulyan needs 7 updates a round .* 6 places bring fewer"):
         scheduled(6)
@@ -224,6 +224,6 @@ def test_privacy_that_was_spent_is_not_forgotten_by_a_restart(tmp_path):
 
 def test_it_is_not_wrapped_twice():
     problem = Problem(TINY)
-    inner = problem.scheduled("random", Slots(4), pace=FAST)
+    inner = problem.scheduled("random", Slots(4), timeouts=FAST)
     with pytest.raises(ValueError, match="the inner strategy must be one of Flower's"):
         problem.scheduled("random", Slots(4), inner=inner)

@@ -1,26 +1,38 @@
-"""Which client is which: stable ids, whatever numbers the nodes get."""
+"""The clients of a live federation: their rows, who is to upload, whose update arrived.
 
-import hashlib
-import time
-from collections.abc import Iterable, Mapping
+Flower is not needed here: any server can ask a `RoundPlanner` whom to let upload over its `Links`,
+and tell it who did.
+
+>>> from agewise.flower.links import Slots
+>>> planner = RoundPlanner(["round-robin"], Slots(2))
+>>> for _ in range(2):
+...     planned = planner.plan(planner.rows(["a", "b", "c"]))
+...     print([planner.ids[row] for row in planned.chosen])
+...     kept = planner.receive(planned, planned.chosen)
+['a', 'b']
+['a', 'c']
+>>> planner.ages
+array([0, 1, 0])
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agewise.checks import whole_number
-from agewise.flower.api import (
-    ClientApp,
-    ConfigRecord,
-    FederationError,
-    Grid,
-    Message,
-    MessageType,
-    RecordDict,
-)
-from agewise.flower.grid import Pace, PromptGrid
+import numpy as np
+from numpy.typing import NDArray
 
-#: The action that a client answers with its id, and the record of the answer.
-_ACTION = "agewise"
-_RECORD = "agewise"
+from agewise.checks import whole_number
+from agewise.cost import CostModel
+from agewise.flower.links import Arrays, FederationError, Gains, Links
+from agewise.policies import Policy, make_policy
+from agewise.random import Streams
+from agewise.records import Delivery
+from agewise.scheduling import AccessPoint, Report
+from agewise.spectrum import Allocation, Uplink
+
+Rows = NDArray[np.int64]
+_NOBODY = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -41,74 +53,179 @@ class Clients:
             whole_number(f"the number of samples of client {id_}", size, least=1)
 
 
-def identify(app: ClientApp, key: str = "partition-id") -> ClientApp:
-    """Let a ClientApp say who it is: the entry ``key`` of its node's configuration."""
+@dataclass(frozen=True, eq=False)
+class PlannedRound:
+    """A round before it happens: the gains of eligible clients, and what each choice meets.
 
-    @app.query(_ACTION)
-    def say(message: Message, context: Any) -> Message:
-        id_ = str(context.node_config[key])
-        return Message(RecordDict({_RECORD: ConfigRecord({"id": id_})}), reply_to=message)
+    ``plans[0]`` and ``deliveries[0]`` are of the live policy, the others of those in its shadow.
+    ``true`` are the gains that uploads meet, ``None`` if they are those that the policies saw.
+    """
 
-    return app
+    t: int
+    gains: Gains
+    true: Gains | None
+    plans: list[Allocation]
+    deliveries: list[Delivery]
+
+    @property
+    def chosen(self) -> Rows:
+        """The rows of the clients that are to upload, rising."""
+        return self.deliveries[0].scheduled
+
+    @property
+    def lost(self) -> Rows:
+        """The rows of those whose upload is in vain on these links."""
+        return np.setdiff1d(self.chosen, self.deliveries[0].received)
 
 
-class Directory:
-    """The ids of the nodes that were seen, each worked out once."""
+class RoundPlanner:
+    """Plans the rounds of a federation by the live policy, and those of the policies in its shadow.
 
-    def __init__(self, clients: Clients) -> None:
-        self._clients = clients
-        self._ids: dict[int, str] = {}
+    ``policies[0]`` is the live one. Every client that was ever known has a row. One that is not
+    there, or still owes a reply, is not eligible: it has gains of 0 and ages. A client that joins
+    before round t has the age t, as if it had been silent from the start. What a policy in the
+    shadow chooses is taken to arrive, unless the client failed in that round or the links lose it.
+    """
 
-    def wait_for(self, least: int, grid: Grid, pace: Pace) -> dict[str, int]:
-        """The connected nodes by client, as soon as there are at least ``least``."""
-        end = time.monotonic() + pace.wait_s
-        while len(nodes := self.connected(grid, pace.wait_s)) < least:
-            if time.monotonic() >= end:
-                if least == 1:
-                    raise FederationError(f"no node is connected after {pace.wait_s:g} s")
-                raise FederationError(
-                    f"{len(nodes)} nodes are connected after {pace.wait_s:g} s, and the strategy "
-                    f"insists on {least}: start more, or set its min_available_nodes"
-                )
-            time.sleep(min(1.0, pace.poll_s))
-        return nodes
+    def __init__(
+        self,
+        policies: Sequence[Policy | str],
+        links: Links,
+        seed: int = 0,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        self.policies, self.links = [make_policy(each) for each in policies], links
+        self.ids: list[str] = []
+        self.sizes = np.zeros(0, np.int64)
+        self._row: dict[str, int] = {}
+        self._points = [
+            AccessPoint(
+                policy,
+                (),
+                Streams(seed),
+                deadline_slots=links.deadline_slots,
+                offer_everyone=links.offer_everyone,
+                margin=links.margin,
+            )
+            for policy in self.policies
+        ]
+        known = sizes or {}
+        self._join(list(known), np.array(list(known.values()), np.int64))
 
-    def connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
-        """The nodes that are connected now, by the ids of their clients."""
-        nodes = list(grid.get_nodes())
-        busy = grid.busy if isinstance(grid, PromptGrid) else frozenset()
-        new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
+    @property
+    def t(self) -> int:
+        """The round to come, from 0."""
+        return self._points[0].t
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """``[client]``: the rounds since the last update of each client that was ever known."""
+        return self._points[0].ages
+
+    def rows(self, ids: Sequence[str]) -> Rows:
+        """The rows of these clients; those that are new get the next ones, in the order of ids."""
+        new = sorted(id_ for id_ in ids if id_ not in self._row)
         if new:
-            self._ids |= self._asked(grid, new, timeout_s) if self._clients.ask else _keyed(new)
-        found: dict[str, int] = {}
-        for node in nodes:
-            id_ = self._ids.get(node.node_id)  # none while it has not answered
-            if id_ is None:
-                continue
-            if id_ in found:
-                raise FederationError(f"two nodes say that they are the client {id_}")
-            found[id_] = node.node_id
-        return found
+            self._join(new, np.ones(len(new), np.int64))
+        return np.array([self._row[id_] for id_ in ids], np.int64)
 
-    def _asked(self, grid: Grid, nodes: Iterable[Any], timeout_s: float) -> dict[int, str]:
-        kind = f"{MessageType.QUERY}.{_ACTION}"
-        messages = [Message(RecordDict(), node.node_id, kind) for node in nodes]
-        ids: dict[int, str] = {}
-        for reply in grid.send_and_receive(messages, timeout=timeout_s):
-            if reply.has_error():
-                raise FederationError(
-                    "a client cannot say who it is: put its ClientApp through "
-                    f"agewise.flower.identify ({reply.error.reason})"
-                )
-            ids[reply.metadata.src_node_id] = str(reply.content[_RECORD]["id"])
-        return ids
+    def _join(self, ids: Sequence[str], sizes: NDArray[np.int64]) -> None:
+        self._row |= {id_: len(self.ids) + i for i, id_ in enumerate(ids)}
+        self.ids.extend(ids)
+        self.sizes = np.concatenate((self.sizes, sizes))
+        computing = self.links.compute_slots(len(self.ids))
+        for point in self._points:
+            point.set_present(self.ids)
+            ages = point.ages.copy()
+            ages[len(ages) - len(ids) :] = point.t
+            point.describe(ages=ages, data_sizes=self.sizes, compute_slots=computing)
+
+    def plan(self, eligible: Rows) -> PlannedRound:
+        """Choose who uploads in the next round, of the clients in these rows."""
+        if not self.ids:
+            raise FederationError("no client is known yet")
+        links, absent = self.links, np.ones(len(self.ids), np.bool_)
+        absent[eligible] = False
+        gains, true = links.gains(self.t, self.ids).copy(), links.true_gains(self.t, self.ids)
+        gains[absent] = 0.0
+        if true is not None:
+            true = np.where(absent[:, np.newaxis], 0.0, true)
+        uplink = Uplink(gains, links.power_budget, links.rate_threshold)
+        # Which uploads the links lose; costs are not counted here.
+        computing = links.compute_slots(len(self.ids))
+        costs = CostModel(1.0, links.rate_threshold, computing, links.deadline_slots, None)
+        plans = [point.plan(uplink) for point in self._points]
+        deliveries = [costs.deliver(plan, true, None)[0] for plan in plans]
+        return PlannedRound(self.t, gains, true, plans, deliveries)
+
+    def set_sizes(self, rows: Rows, sizes: NDArray[np.int64]) -> None:
+        """Take in how many samples these clients say that they have."""
+        self.sizes = self.sizes.copy()
+        self.sizes[rows] = sizes
+        for point in self._points:
+            point.describe(data_sizes=self.sizes)
+
+    def receive(
+        self,
+        planned: PlannedRound,
+        received: Rows,
+        failed: Rows = _NOBODY,
+        reports: Mapping[Report, NDArray[np.float64]] | None = None,
+    ) -> list[Arrays]:
+        """Go on to the next round; what this one was to each policy, as arrays for the record.
+
+        ``reports`` are of those ``received``, in their order; ``failed`` answered with an error.
+        """
+        live, *shadows = self._points
+        live.receive(received, reports)
+        kept = [_kept(live, planned.deliveries[0], received)]
+        feedback = live.feedback
+        for point, delivery in zip(shadows, planned.deliveries[1:], strict=True):
+            arrived = np.setdiff1d(delivery.received, failed)
+            known = {name: getattr(feedback, name)[arrived] for name in point.policy.reads}
+            point.receive(arrived, known)
+            kept.append(_kept(point, delivery, arrived))
+        return kept
+
+    def snapshot(self) -> Arrays:
+        """All that is remembered, as arrays."""
+        arrays: Arrays = {
+            "ids": np.array([id_.encode() for id_ in self.ids], "S"),
+            "sizes": self.sizes,
+        }
+        for number, point in enumerate(self._points):
+            arrays |= {f"policy{number}.{name}": x for name, x in point.snapshot().items()}
+        return arrays | {f"links.{name}": x for name, x in self.links.state().items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `snapshot` was taken."""
+        ids = [id_.decode() for id_ in arrays["ids"].tolist()]
+        if ids[: len(self.ids)] != self.ids:
+            raise FederationError(
+                "the state is of a federation with other clients: give another folder"
+            )
+
+        def below(start: str) -> Arrays:
+            return {
+                name.removeprefix(start): x for name, x in arrays.items() if name.startswith(start)
+            }
+
+        new = len(self.ids)
+        self._join(ids[new:], np.array(arrays["sizes"][new:], np.int64))
+        self.sizes = np.array(arrays["sizes"], np.int64)
+        for number, point in enumerate(self._points):
+            point.restore(below(f"policy{number}."))
+        self.links.restore(below("links."))
 
 
-def _keyed(nodes: Iterable[Any]) -> dict[int, str]:
-    """Ids by keys; a node without a key is known by its number."""
+def _kept(point: AccessPoint, delivery: Delivery, received: Rows) -> Arrays:
+    """What a round leaves in the record of a policy; an update that failed counts as late."""
+    missed = delivery.outcome == "received"
+    missed &= ~np.isin(delivery.scheduled, received)
     return {
-        node.node_id: hashlib.sha256(node.public_key).hexdigest()
-        if node.public_key
-        else f"node-{node.node_id}"
-        for node in nodes
+        **delivery._asdict(),
+        "received": received,
+        "outcome": np.where(missed, "late", delivery.outcome),
+        "ages": point.ages,
+        "participation": point.participation,
     }

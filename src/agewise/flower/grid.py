@@ -1,22 +1,28 @@
-"""Grids around Flower's: one that keeps deadlines, one that offers a strategy only some nodes."""
+"""Nodes and messages: who is connected, grids that keep deadlines or show only some nodes."""
 
-import queue
+import hashlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid
+
 from agewise.checks import real_number, whole_number
-from agewise.flower.api import FederationError, Grid, Message, RecordDict
-from agewise.flower.links import Delivery
+from agewise.flower.links import FederationError, UploadTiming
 
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
 _MOST_ASKED = 4
+#: The action that a client answers with its id, and the record of the answer.
+_ACTION = _RECORD = "agewise"
 
 
 @dataclass(frozen=True)
-class Pace:
+class Timeouts:
     """How long a federation waits, in seconds.
 
     ``deadline_s`` is when a reply is late, by default the deadline of the links, else the
@@ -48,59 +54,35 @@ class Reply(NamedTuple):
 
     node: int
     message: Message
-    delivery: Delivery
+    timing: UploadTiming
 
 
-class _Passed(Grid):
-    """A grid that passes everything on."""
+def _forward(name: str) -> Callable[..., Any]:
+    """A method that calls the one of this name of the grid inside."""
+
+    def method(self: "_ForwardingGrid", *args: object, **options: object) -> object:
+        return getattr(self.inside, name)(*args, **options)
+
+    return method
+
+
+class _ForwardingGrid(Grid):
+    """A grid that passes everything on to another one."""
 
     def __init__(self, grid: Grid) -> None:
-        self._grid = grid
+        self.inside = grid
 
-    def set_run(self, run: Any) -> None:
-        """Set the run."""
-        self._grid.set_run(run)
-
-    @property
-    def run(self) -> Any:
-        """The run."""
-        return self._grid.run
-
-    def create_message(
-        self,
-        content: RecordDict,
-        message_type: str,
-        dst_node_id: int,
-        group_id: str,
-        ttl: float | None = None,
-    ) -> Message:
-        """Create a message."""
-        return self._grid.create_message(content, message_type, dst_node_id, group_id, ttl)
-
-    def get_node_ids(self) -> Iterable[int]:
-        """The ids of the nodes."""
-        return list(self._grid.get_node_ids())
-
-    def get_nodes(self) -> Iterable[Any]:
-        """The nodes."""
-        return list(self._grid.get_nodes())
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Send messages."""
-        return list(self._grid.push_messages(messages))
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Get the replies that are there."""
-        return list(self._grid.pull_messages(message_ids))
-
-    def send_and_receive(
-        self, messages: Iterable[Message], *, timeout: float | None = None
-    ) -> Iterable[Message]:
-        """Send messages and get their replies."""
-        return list(self._grid.send_and_receive(messages, timeout=timeout))
+    set_run = _forward("set_run")
+    run = property(lambda self: self.inside.run)
+    create_message = _forward("create_message")
+    get_node_ids = _forward("get_node_ids")
+    get_nodes = _forward("get_nodes")
+    push_messages = _forward("push_messages")
+    pull_messages = _forward("pull_messages")
+    send_and_receive = _forward("send_and_receive")
 
 
-class OfferedGrid(_Passed):
+class SubsetGrid(_ForwardingGrid):
     """A grid on which a strategy finds these nodes and no others.
 
     Flower's strategies wait for ever where there are fewer nodes than they insist on: here that is
@@ -112,23 +94,23 @@ class OfferedGrid(_Passed):
         self._nodes, self._asked = list(nodes), 0
 
     def get_node_ids(self) -> Iterable[int]:
-        """The nodes that are offered."""
+        """The ids of these nodes."""
         self._asked += 1
         if self._asked > _MOST_ASKED:
             raise FederationError(
-                f"the strategy waits for more than the {len(self._nodes)} nodes that it is "
-                "offered: set its least numbers of nodes (min_train_nodes, min_evaluate_nodes, "
+                f"the strategy waits for more than the {len(self._nodes)} nodes that were chosen: "
+                "set its least numbers of nodes (min_train_nodes, min_evaluate_nodes, "
                 "min_available_nodes) to 1"
             )
         return list(self._nodes)
 
     def get_nodes(self) -> Iterable[Any]:
-        """The nodes that are offered."""
+        """These nodes, where they are connected."""
         wanted = set(self._nodes)
-        return [node for node in self._grid.get_nodes() if node.node_id in wanted]
+        return [node for node in self.inside.get_nodes() if node.node_id in wanted]
 
 
-class PromptGrid(_Passed):
+class DeadlineGrid(_ForwardingGrid):
     """A grid whose deadlines hold: a thread for each message waits for its reply.
 
     Flower pulls all replies in one call that blocks until the slowest has come over its link,
@@ -140,87 +122,140 @@ class PromptGrid(_Passed):
         super().__init__(grid)
         self._poll_s = poll_s
         self._stop = threading.Event()
-        self._arrived: queue.SimpleQueue[tuple[str, Reply | Exception]] = queue.SimpleQueue()
-        self._waiting: dict[str, int] = {}
-        self._late: list[Reply] = []
+        self._pending: dict[Future[Reply], int] = {}
 
     @property
     def busy(self) -> frozenset[int]:
         """The nodes whose reply to an earlier message is still to come."""
-        return frozenset(self._waiting.values())
+        return frozenset(self._pending.values())
 
-    def exchange(self, messages: Sequence[Message], deadline_s: float) -> list[Reply]:
-        """Send messages; the replies that are there by the deadline, errors among them."""
-        ids = list(self._grid.push_messages(messages)) if messages else []
+    def exchange(self, messages: Sequence[Message], timeout_s: float | None) -> list[Reply]:
+        """Send messages; the replies that are there in time, errors among them."""
+        ids = list(self.inside.push_messages(messages)) if messages else []
         started = time.monotonic()  # sending is the server's own time
         if len(ids) != len(messages):
             raise FederationError("the messages of a round could not be sent: they are too large")
-        sent = {
-            id_: message.metadata.dst_node_id
-            for id_, message in zip(ids, messages, strict=True)
-            if id_ is not None
-        }
-        self._waiting |= sent
-        for id_, node in sent.items():
-            threading.Thread(target=self._wait, args=(id_, node, started), daemon=True).start()
-        replies: list[Reply] = []
-        missing = set(sent)
-        while missing and (left := started + deadline_s - time.monotonic()) > 0:
-            try:
-                id_, reply = self._arrived.get(timeout=left)
-            except queue.Empty:
-                break
-            taken = self._take(id_, reply)
-            (replies if id_ in missing else self._late).append(taken)
-            missing.discard(id_)
-        return replies
+        asked: list[Future[Reply]] = []
+        for id_, message in zip(ids, messages, strict=True):
+            if id_ is None:
+                continue
+            future: Future[Reply] = Future()
+            node = self._pending[future] = message.metadata.dst_node_id
+            work = (future, id_, node, started)
+            threading.Thread(target=self._wait, args=work, daemon=True).start()
+            asked.append(future)
+        done, _ = wait(asked, timeout_s, FIRST_EXCEPTION)
+        return self._take(future for future in asked if future in done)
 
     def late(self) -> list[Reply]:
         """The replies that came after their deadline, each once."""
-        late, self._late = self._late, []
-        while True:
-            try:
-                late.append(self._take(*self._arrived.get_nowait()))
-            except queue.Empty:
-                return late
+        return self._take(future for future in list(self._pending) if future.done())
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterable[Message]:
-        """The replies that are there in time."""
-        deadline_s = threading.TIMEOUT_MAX if timeout is None else timeout
-        return [reply.message for reply in self.exchange(list(messages), deadline_s)]
+        """Send messages; the replies that are there in time."""
+        return [reply.message for reply in self.exchange(list(messages), timeout)]
 
     def close(self) -> None:
         """End the threads that still wait, each after its present look."""
         self._stop.set()
 
-    def _take(self, id_: str, reply: Reply | Exception) -> Reply:
-        self._waiting.pop(id_, None)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+    def _take(self, futures: Iterable[Future[Reply]]) -> list[Reply]:
+        taken = list(futures)
+        for future in taken:
+            del self._pending[future]
+        return [future.result() for future in taken]
 
-    def _wait(self, id_: str, node: int, started: float) -> None:
+    def _wait(self, future: Future[Reply], id_: str, node: int, started: float) -> None:
         """Look for one reply until it is there."""
         try:
             while not self._stop.is_set():
                 looked = time.monotonic()
-                found = list(self._grid.pull_messages([id_]))
+                found = list(self.inside.pull_messages([id_]))
                 now = time.monotonic()
                 if found:
-                    bits = 8.0 * _payload_bytes(found[0])
-                    delivery = Delivery(now - started, now - looked, bits)
-                    self._arrived.put((id_, Reply(node, found[0], delivery)))
+                    timing = UploadTiming(now - started, now - looked, _payload_bits(found[0]))
+                    future.set_result(Reply(node, found[0], timing))
                     return
                 self._stop.wait(self._poll_s)
         except Exception as error:  # it is raised where the round waits
-            self._arrived.put((id_, error))
+            future.set_exception(error)
 
 
-def _payload_bytes(message: Message) -> int:
+def _payload_bits(message: Message) -> float:
     """The size of the arrays that a reply carries."""
     if not message.has_content():
-        return 0
+        return 0.0
     records = message.content.array_records.values()
-    return sum(len(array.data) for record in records for array in record.values())
+    return 8.0 * sum(len(array.data) for record in records for array in record.values())
+
+
+def identify(app: ClientApp, key: str = "partition-id") -> ClientApp:
+    """Let a ClientApp say who it is: the entry ``key`` of its node's configuration."""
+
+    @app.query(_ACTION)
+    def say(message: Message, context: Context) -> Message:
+        id_ = str(context.node_config[key])
+        return Message(RecordDict({_RECORD: ConfigRecord({"id": id_})}), reply_to=message)
+
+    return app
+
+
+class Directory:
+    """The client ids of the nodes that were seen; with ``ask`` nodes are asked, each once."""
+
+    def __init__(self, ask: bool) -> None:
+        self._ask = ask
+        self._ids: dict[int, str] = {}
+
+    def wait_for(self, least: int, grid: Grid, timeouts: Timeouts) -> dict[str, int]:
+        """The connected nodes by client, as soon as there are at least ``least``."""
+        end = time.monotonic() + timeouts.wait_s
+        while len(nodes := self._connected(grid, timeouts.wait_s)) < least:
+            if time.monotonic() >= end:
+                if least == 1:
+                    raise FederationError(f"no node is connected after {timeouts.wait_s:g} s")
+                raise FederationError(
+                    f"{len(nodes)} nodes are connected after {timeouts.wait_s:g} s, and the "
+                    f"strategy insists on {least}: start more, or set its min_available_nodes"
+                )
+            time.sleep(min(1.0, timeouts.poll_s))
+        return nodes
+
+    def _connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
+        nodes, busy = list(grid.get_nodes()), getattr(grid, "busy", ())
+        new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
+        if self._ask:
+            self._ids |= _asked_ids(grid, [node.node_id for node in new], timeout_s)
+        else:
+            self._ids |= {node.node_id: _key_id(node) for node in new}
+        found: dict[str, int] = {}
+        for node in nodes:
+            id_ = self._ids.get(node.node_id)  # none while it has not answered
+            if id_ is None:
+                continue
+            if id_ in found:
+                raise FederationError(f"two nodes say that they are the client {id_}")
+            found[id_] = node.node_id
+        return found
+
+
+def _key_id(node: Any) -> str:
+    """The id of a client by its key; without a key it is known by the number of its node."""
+    key: bytes = node.public_key
+    return hashlib.sha256(key).hexdigest() if key else f"node-{node.node_id}"
+
+
+def _asked_ids(grid: Grid, nodes: Sequence[int], timeout_s: float) -> dict[int, str]:
+    kind = f"{MessageType.QUERY}.{_ACTION}"
+    messages = [Message(RecordDict(), node, kind) for node in nodes]
+    ids: dict[int, str] = {}
+    for reply in grid.send_and_receive(messages, timeout=timeout_s) if messages else ():
+        if reply.has_error():
+            raise FederationError(
+                "a client cannot say who it is: put its ClientApp through "
+                f"agewise.flower.identify ({reply.error.reason})"
+            )
+        ids[reply.metadata.src_node_id] = str(reply.content[_RECORD]["id"])
+    return ids

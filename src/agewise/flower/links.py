@@ -1,4 +1,4 @@
-"""The links of a live federation, as the gains that policies look at.
+"""The links of a live federation, as the gains that policies look at; Flower is not needed.
 
 Scheduling needs for every client how much of the uplink its update takes. That is said in shares:
 the uplink's time in a round is divided into N equal ones, which are the subchannels of the paper.
@@ -10,10 +10,12 @@ on all N. With n subchannels and even power it reaches the rate n/2 log2(1 + gP/
 n and is R at n = x: so ceil(x) subchannels are enough, fewer are not, and N are not if x > N.
 """
 
+import csv
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,27 +24,40 @@ from numpy.typing import NDArray
 from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
-from agewise.flower.api import FederationError
+from agewise.files import read_plain
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
 
+Gains = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
 #: R and P where only their product with the gains means something.
-RATE, POWER = 1.0, 1.0
-#: Fewer shares than this are taken as this: gains stay numbers, and one share is enough anyway.
+_RATE, _POWER = 1.0, 1.0
+#: Fewer shares than this are taken as this: gains stay finite, and one share is enough anyway.
 _LEAST_SHARES = 0.05
 #: The relative amount by which x is lowered, so that rounding does not make ceil(x) + 1 of a
 #: whole x.
 _ROUNDING = 1e-9
 #: How much the newest measurement counts in an estimate.
 _NEWEST = 0.5
+#: What `Airtime` keeps of each client: throughput, computing time, size of the last update, the
+#: round of the last news, and whether that was a missed deadline.
+_MEASURED = ("bits_s", "compute_s", "bits", "t", "missed")
+#: The largest file of reported links, in bytes.
+_MOST_BYTES = 64 * 2**20
 
-Gains = NDArray[np.float64]
+
+class FederationError(RuntimeError):
+    """The federation cannot go on; the message says why and what to do, in one sentence."""
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """What the server measured of one upload: in all, of that on the link, and its size."""
+class UploadTiming:
+    """What the server measured of one upload.
+
+    ``seconds`` pass from the request to the reply, of these ``transfer_s`` on the link.
+    """
 
     seconds: float
     transfer_s: float
@@ -56,11 +71,11 @@ class Links(ABC):
     """
 
     subchannels: int
-    rate_threshold: float = RATE
-    power_budget: float = POWER
+    rate_threshold: float = _RATE
+    power_budget: float = _POWER
     #: Added to the rate threshold that policies are shown, in bits per real channel use.
     margin: float = 0.0
-    #: When an upload is late; ``None`` leaves that to the pace of the federation.
+    #: When an upload is late; ``None`` leaves that to the `Timeouts`.
     deadline_s: float | None = None
     #: Whether the links are learned from uploads that the server times.
     measures: bool = False
@@ -83,13 +98,13 @@ class Links(ABC):
         """``[client]``: slots that the local learning of the first ``count`` clients takes."""
         return np.zeros(count)
 
-    def observe(self, t: int, row: int, delivery: Delivery) -> None:  # noqa: B027
+    def observe(self, t: int, row: int, timing: UploadTiming) -> None:  # noqa: B027
         """Take in what was measured of an upload that arrived in round ``t``, in time or late."""
 
     def miss(self, t: int, row: int) -> None:  # noqa: B027
         """Take in that an upload was not there at the deadline of round ``t``."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """What was learned, as arrays."""
         return {}
 
@@ -104,27 +119,20 @@ class Links(ABC):
         """What a saved state is known by to be of such links."""
         return f"{type(self).__name__} with {self.subchannels} subchannels"
 
-    def close(self) -> None:  # noqa: B027
-        """Let go of what was opened."""
 
+def _flat_gains(shares: NDArray[np.float64], subchannels: int) -> Gains:
+    """``[client, subchannel]``: what lets ``ceil(shares)`` subchannels just reach the threshold.
 
-def gain_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The flat gain with which ``ceil(shares)`` subchannels just reach the rate threshold.
+    Clients that would need more shares than there are subchannels have gain 0.
 
-    >>> gain_of_shares(np.array([1.0])).round(6)
-    array([3.])
+    >>> _flat_gains(np.array([1.0, 3.0]), 2).round(6)
+    array([[3., 3.],
+           [0., 0.]])
     """
-    x = np.maximum(shares * (1.0 - _ROUNDING), _LEAST_SHARES)
-    with np.errstate(over="ignore"):
-        gains = x * (np.exp2(2.0 * RATE / x) - 1.0) / POWER
-    return np.where(np.isfinite(shares), gains, 0.0)
-
-
-def _flat(shares: NDArray[np.float64], subchannels: int) -> Gains:
-    """Flat gains by shares; 0 for who would need more than there are."""
     reach = shares <= subchannels
-    gains = np.where(reach, gain_of_shares(np.where(reach, shares, 1.0)), 0.0)
-    return np.ascontiguousarray(np.repeat(gains[:, np.newaxis], subchannels, axis=1))
+    x = np.maximum(np.where(reach, shares, 1.0) * (1.0 - _ROUNDING), _LEAST_SHARES)
+    gains = np.where(reach, x * (np.exp2(2.0 * _RATE / x) - 1.0) / _POWER, 0.0)
+    return np.repeat(gains[:, np.newaxis], subchannels, axis=1)
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,7 @@ class Slots(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:  # noqa: ARG002
         """One share each."""
-        return _flat(np.ones(len(ids)), self.count)
+        return _flat_gains(np.ones(len(ids)), self.count)
 
 
 @dataclass(eq=False)
@@ -157,7 +165,7 @@ class Airtime(Links):
     A client of throughput b and computing time c needs x = N payload / ((deadline - c) b) of the N
     ``shares``. Both are means of what the server measured, the newest counting half. A client that
     was never measured is taken to need ``first_guess`` shares. One that needs more than all of
-    them, or missed the deadline, is out of reach; after ``retry_rounds`` it is offered once more,
+    them, or missed the deadline, is out of reach; after ``retry_rounds`` it is eligible once more,
     as if it needed all shares. ``payload_bytes`` is the size of an update, by default that of the
     client's last.
     """
@@ -168,7 +176,7 @@ class Airtime(Links):
     first_guess: float = 1.0
     retry_rounds: int = 10
     measures: bool = field(default=True, init=False)
-    _known: dict[str, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+    _known: NDArray[np.void] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole_number("shares", self.shares, least=1)
@@ -177,7 +185,7 @@ class Airtime(Links):
             value = getattr(self, name)
             if value is not None and not real_number(name, value) > 0:
                 raise ValueError(f"{name} must be positive, not {value:g}")
-        self._known = {name: np.zeros(0) for name in ("bits_s", "compute_s", "bits", "t", "missed")}
+        self._known = np.zeros(0, [(name, np.float64) for name in _MEASURED])
 
     @property
     def subchannels(self) -> int:  # type: ignore[override]
@@ -186,13 +194,13 @@ class Airtime(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Flat gains by the shares that each client needs."""
-        self._grow(len(ids))
+        new = np.zeros(max(len(ids) - self._known.size, 0), self._known.dtype)
+        self._known = known = np.concatenate((self._known, new))
         needed = self.needed_shares()
-        known = self._known
         out = (needed > self.shares) | (known["missed"] > 0)
         due = out & (t - known["t"] >= self.retry_rounds)
         shares = np.where(due, float(self.shares), np.where(out, np.inf, needed))
-        return _flat(shares[: len(ids)], self.shares)
+        return _flat_gains(shares[: len(ids)], self.shares)
 
     def needed_shares(self) -> NDArray[np.float64]:
         """``[client]``: x of each; above N for who cannot make the deadline."""
@@ -204,34 +212,32 @@ class Airtime(Links):
             needed = np.where(left > 0, self.shares * bits / (left * known["bits_s"]), np.inf)
         return np.where(measured, needed, self.first_guess)
 
-    def observe(self, t: int, row: int, delivery: Delivery) -> None:
+    def observe(self, t: int, row: int, timing: UploadTiming) -> None:
         """Update the estimates of throughput and computing time."""
         known = self._known
         measured = known["bits_s"][row] > 0
         weight = _NEWEST if measured else 1.0
-        transfer_s = max(delivery.transfer_s, 1e-6)
+        transfer_s = max(timing.transfer_s, 1e-6)
         for name, value in (
-            ("bits_s", delivery.payload_bits / transfer_s),
-            ("compute_s", max(delivery.seconds - transfer_s, 0.0)),
+            ("bits_s", timing.payload_bits / transfer_s),
+            ("compute_s", max(timing.seconds - transfer_s, 0.0)),
         ):
             known[name][row] += weight * (value - known[name][row])
-        known["bits"][row], known["t"][row], known["missed"][row] = delivery.payload_bits, t, 0.0
+        known["bits"][row], known["t"][row], known["missed"][row] = timing.payload_bits, t, 0.0
 
     def miss(self, t: int, row: int) -> None:
         """Out of reach, until its reply comes after all or a retry is due."""
         self._known["missed"][row], self._known["t"][row] = 1.0, t
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """The estimates of all clients."""
-        return {name: column.copy() for name, column in self._known.items()}
+        return {name: self._known[name].copy() for name in _MEASURED}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on with these estimates."""
-        self._known = {name: np.array(state[name], np.float64) for name in self._known}
-
-    def _grow(self, count: int) -> None:
-        for name, column in self._known.items():
-            self._known[name] = np.concatenate((column, np.zeros(max(count - column.size, 0))))
+        self._known = np.zeros(state["t"].size, self._known.dtype)
+        for name in _MEASURED:
+            self._known[name] = state[name]
 
 
 @dataclass(eq=False)
@@ -289,3 +295,81 @@ class Modelled(Links):
                 f"{count} clients joined, and the modelled channel has {self._channel.ue_count} "
                 f"UEs: set cell.ues to {count} or more"
             )
+
+
+#: Of a client, the shares that it needs, or its gain on each subchannel.
+_Report = float | Sequence[float]
+
+
+@dataclass(eq=False)
+class Reported(Links):
+    """Links that others know: shares of the uplink that clients need, or their gains.
+
+    ``source`` is asked before every round. A function gets the round, from 0, and gives by client
+    id the number of shares or a gain for each of the ``subchannels``. A CSV file has a line per
+    client; its first line is ``client,shares`` or ``client,gain,...``. Clients that are not
+    reported have gain 0.
+
+    >>> links = Reported(2, lambda t: {"a": 1.0, "b": [4.0, 5.0]})
+    >>> links.gains(0, ["b", "a", "c"]).round(6).tolist()
+    [[4.0, 5.0], [3.0, 3.0], [0.0, 0.0]]
+    """
+
+    subchannels: int
+    source: Path | str | Callable[[int], Mapping[str, _Report]]
+    rate_threshold: float = _RATE
+    power_budget: float = _POWER
+
+    def __post_init__(self) -> None:
+        whole_number("subchannels", self.subchannels, least=1)
+
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
+        """What is reported of these clients now."""
+        if callable(self.source):
+            reports, where = self.source(t), "the function of reported links"
+        else:
+            reports, where = _read_reports(Path(self.source)), str(self.source)
+        if not isinstance(reports, Mapping):
+            raise ValueError(f"{where} must give a report by client, not {reports!r}")
+        rows = {client: self._row(where, client, each) for client, each in reports.items()}
+        unknown = np.zeros(self.subchannels)
+        return np.array([rows.get(id_, unknown) for id_ in ids]).reshape(-1, self.subchannels)
+
+    def _row(self, where: str, client: str, report: _Report) -> Gains:
+        try:
+            numbers = np.array(report, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            numbers = np.array(math.nan)
+        problem = ""
+        if not (np.isfinite(numbers).all() and (numbers >= 0).all()):
+            problem = "what is reported must be non-negative, finite numbers"
+        elif numbers.ndim > 0 and numbers.shape != (self.subchannels,):
+            problem = f"{numbers.size} gains for {self.subchannels} subchannels"
+        elif numbers.ndim == 0 and numbers == 0:
+            problem = "the number of shares must be positive"
+        elif numbers.ndim == 0 and (self.rate_threshold, self.power_budget) != (_RATE, _POWER):
+            problem = "shares go with the usual rate threshold and power budget"
+        if problem:
+            raise ValueError(f"{where}: client {client}: {problem}")
+        return numbers if numbers.ndim else _flat_gains(numbers[np.newaxis], self.subchannels)[0]
+
+
+def _read_reports(path: Path) -> dict[str, _Report]:
+    try:
+        text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
+        head, *lines = list(csv.reader(text.splitlines())) or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: the reported links cannot be read: {error}") from error
+    kind = head[1].strip() if len(head) > 1 else ""
+    if kind not in ("shares", "gain"):
+        raise ValueError(f"{path}: its first line must be client,shares or client,gain,...")
+    reports: dict[str, _Report] = {}
+    for client, *cells in filter(None, lines):
+        try:
+            numbers = [float(cell) for cell in cells]
+            if kind == "shares" and len(numbers) != 1:
+                raise ValueError(f"{len(numbers)} numbers of shares in the place of one")
+        except ValueError as error:
+            raise ValueError(f"{path}: client {client}: {error}") from error
+        reports[client.strip()] = numbers[0] if kind == "shares" else numbers
+    return reports

@@ -1,36 +1,128 @@
-"""The state of a federation in one file, written whole after every round; no pickle in it."""
+"""The state of a federation in a folder, so that a server that was stopped can go on.
 
-import inspect
+It is one file, written whole after every round, with arrays and JSON and no pickle in it.
+"""
+
+import contextlib
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from flwr.app import Array, ArrayRecord, MetricRecord
+from flwr.serverapp.strategy import Result
 
-from agewise.files import parse_json, write_whole
-from agewise.flower.api import Array, ArrayRecord, FederationError, MetricRecord, Result, Strategy
+from agewise.files import open_plain, parse_json, write_whole
+from agewise.flower.clients import RoundPlanner
+from agewise.flower.links import Arrays, FederationError
+from agewise.flower.round import InnerStrategy
 
-Arrays = dict[str, NDArray[Any]]
-#: Of a result, what is kept for every round.
+_STATE = "state.npz"
+_LOCK = ".server"
+#: The entry of the file that holds JSON.
+_TEXT = "text"
+#: What of a result is kept for every round.
 _METRICS = (
     "train_metrics_clientapp",
     "evaluate_metrics_clientapp",
     "evaluate_metrics_serverapp",
 )
-_TEXT = "text"
 
 
-def write_state(path: Path, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> None:
-    """Write arrays by name, and plain values as JSON."""
-    text = np.frombuffer(json.dumps(values).encode(), np.uint8)
-    with write_whole(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{_TEXT: text}, **arrays)
+@dataclass(frozen=True, eq=False)
+class StateFolder:
+    """Keeps the state of the planner and of the inner strategy in a folder.
+
+    Without a ``folder`` nothing is kept.
+    """
+
+    folder: Path | None
+    inner: InnerStrategy
+    planner: RoundPlanner
+
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """The folder is this server's alone; the system lets go of it if the process dies."""
+        if self.folder is None:
+            yield
+            return
+        if self.planner.t > 0:
+            raise FederationError(
+                f"{self.folder}: these rounds are over: make a new Scheduled to go on from there"
+            )
+        if not (self.folder / _STATE).exists() and (self.folder / "experiment.json").exists():
+            raise FederationError(f"{self.folder}: holds other results: give another folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = open_plain(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FederationError(
+                    f"{self.folder}: another server works in this folder"
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
+        """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
+        if self.folder is None:
+            return
+        parts = {
+            "federation": self.planner.snapshot(),
+            "inner": self.inner.state(),
+            "model": {name: array.numpy() for name, array in result.arrays.items()},
+        }
+        arrays = {f"{part}/{name}": x for part, own in parts.items() for name, x in own.items()}
+        values = {
+            "identity": identity,
+            "done": done,
+            "silent": silent,
+            "privacy": [each.state_dict() for each in self.inner.accountants],
+            "metrics": {
+                name: {
+                    str(number): dict(record) for number, record in getattr(result, name).items()
+                }
+                for name in _METRICS
+            },
+        }
+        text = np.frombuffer(json.dumps(values).encode(), np.uint8)
+        with write_whole(self.folder / _STATE) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{_TEXT: text}, **arrays)
+
+    def resume(self, identity: Mapping[str, Any], result: Result) -> tuple[int, int]:
+        """Take up the state, with the model and metrics in the result; `save`'s two numbers.
+
+        Both are 0 where nothing was saved. `FederationError` if it is another federation's.
+        """
+        if self.folder is None or not (path := self.folder / _STATE).exists():
+            return 0, 0
+        arrays, values = _read(path)
+        _require_same(path, values.get("identity", {}), identity)
+        parts: dict[str, Arrays] = {"federation": {}, "inner": {}, "model": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition("/")
+            parts[part][rest] = array
+        self.planner.restore(parts["federation"])
+        self.inner.restore(parts["inner"])
+        spent, accountants = values.get("privacy", []), self.inner.accountants
+        _require_same(path, {"accountants": len(spent)}, {"accountants": len(accountants)})
+        for accountant, state in zip(accountants, spent, strict=True):
+            accountant.load_state_dict(state)
+        for name in _METRICS:
+            kept = {int(t): MetricRecord(dict(x)) for t, x in values["metrics"][name].items()}
+            getattr(result, name).update(kept)
+        result.arrays = ArrayRecord({name: Array(x) for name, x in parts["model"].items()})
+        return int(values["done"]), int(values["silent"])
 
 
-def read_state(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """What `write_state` wrote; `FederationError` if it is something else."""
+def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays and values of a state; `FederationError` if it is something else."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -43,89 +135,10 @@ def read_state(path: Path) -> tuple[Arrays, dict[str, Any]]:
     return arrays, values
 
 
-def result_values(result: Result) -> dict[str, dict[str, dict[str, Any]]]:
-    """The metrics of all rounds as plain data."""
-    return {
-        name: {str(number): dict(record) for number, record in getattr(result, name).items()}
-        for name in _METRICS
-    }
-
-
-def restore_result(result: Result, values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Put the metrics that `result_values` gave into a result."""
-    for name in _METRICS:
-        kept = {int(number): MetricRecord(dict(each)) for number, each in values[name].items()}
-        getattr(result, name).update(kept)
-
-
-def named_arrays(record: ArrayRecord, start: str) -> Arrays:
-    """The arrays of a record, by number and name, for a file."""
-    return {
-        f"{start}{number:06d}.{name}": array.numpy()
-        for number, (name, array) in enumerate(record.items())
-    }
-
-
-def array_record(arrays: Mapping[str, NDArray[Any]], start: str) -> ArrayRecord:
-    """The record that `named_arrays` took apart."""
-    names = sorted(name for name in arrays if name.startswith(start))
-    skip = len(start) + 7
-    return ArrayRecord({name[skip:]: Array(arrays[name]) for name in names})
-
-
-def inner_state(strategy: Strategy) -> Arrays:
-    """What a strategy and those that it wraps keep in arrays, such as momentum.
-
-    Attributes that are arrays, lists or dictionaries of arrays, records of arrays, or float
-    numbers; the path to each is its name. Parameters of the constructor are settings, no state.
-    """
-    kept: Arrays = {}
-    settings = inspect.signature(type(strategy)).parameters
-    for name, value in vars(strategy).items():
-        if isinstance(value, Strategy):
-            kept |= {f"{name}/{inner}": x for inner, x in inner_state(value).items()}
-        elif name in settings:
-            continue
-        elif isinstance(value, np.ndarray | float):
-            kept[f"{name}.single"] = np.asarray(value)
-        elif isinstance(value, ArrayRecord):
-            kept |= named_arrays(value, f"{name}.record.")
-        elif isinstance(value, list) and _all_arrays(value):
-            kept |= {f"{name}.list.{i:06d}": x for i, x in enumerate(value)}
-        elif isinstance(value, dict) and _all_arrays(list(value.values())):
-            kept |= {f"{name}.dict.{key}": x for key, x in value.items()}
-    return kept
-
-
-def restore_inner(strategy: Strategy, kept: Mapping[str, NDArray[Any]]) -> None:
-    """Give a strategy back what `inner_state` took."""
-    inside: dict[str, Arrays] = {}
-    grouped: dict[tuple[str, str], Arrays] = {}
-    for path, array in kept.items():
-        head, slash, rest = path.partition("/")
-        if slash and isinstance(getattr(strategy, head, None), Strategy):
-            inside.setdefault(head, {})[rest] = array
-            continue
-        name, kind, *key = path.split(".", 2)
-        grouped.setdefault((name, kind), {})["".join(key)] = array
-    for name, arrays in inside.items():
-        restore_inner(getattr(strategy, name), arrays)
-    for (name, kind), arrays in grouped.items():
-        setattr(strategy, name, _rebuilt(kind, arrays))
-
-
-def _rebuilt(kind: str, arrays: Arrays) -> object:
-    match kind:
-        case "single":
-            (array,) = arrays.values()
-            return float(array) if array.ndim == 0 else array
-        case "list":
-            return [arrays[key] for key in sorted(arrays)]
-        case "record":
-            return array_record(arrays, "")
-        case _:
-            return arrays
-
-
-def _all_arrays(values: list[object]) -> bool:
-    return bool(values) and all(isinstance(value, np.ndarray) for value in values)
+def _require_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    for name, wanted in expected.items():
+        if found.get(name) != wanted:
+            raise FederationError(
+                f"{path}: the state of another federation ({name} is {found.get(name)} there and "
+                f"{wanted} here): give another folder"
+            )

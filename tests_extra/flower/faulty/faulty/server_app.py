@@ -7,7 +7,7 @@ from flwr.app import Array, ArrayRecord
 from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 
-from agewise.flower import Clients, Pace, Scheduled, Slots
+from agewise.flower import Clients, Scheduled, Slots, Timeouts
 
 app = ServerApp()
 
@@ -20,7 +20,7 @@ def main(grid, context):
         FedAvg(fraction_evaluate=0.0, min_available_nodes=config["clients"]),
         policy="age-based",
         links=Slots(config["clients"]),
-        pace=Pace(deadline_s=config["deadline-s"], wait_s=60.0),
+        timeouts=Timeouts(deadline_s=config["deadline-s"], wait_s=60.0),
         clients=Clients(dict.fromkeys(ids, 1)),
         folder=config["folder"],
     )

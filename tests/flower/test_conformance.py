@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Uplink, policies
-from agewise.flower import Airtime, Delivery, Modelled, Reported, Slots
+from agewise.flower import Airtime, Modelled, Reported, Slots, UploadTiming
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint
 from tests.scenarios import tiny
@@ -26,11 +26,11 @@ def make(kind, folder):
         file = folder / "links.csv"
         lines = [f"{id_},{0.5 * (k + 1)}" for k, id_ in enumerate(IDS)]
         file.write_text("\n".join(["client,shares", *lines]))
-        return Reported(subchannels=5, csv=file)
+        return Reported(5, file)
     links = Airtime(shares=5, deadline_s=10.0)
     links.gains(0, IDS)
     for row in range(8):
-        links.observe(0, row, Delivery(1.0 + row, 0.5 * (1 + row), 8e6))
+        links.observe(0, row, UploadTiming(1.0 + row, 0.5 * (1 + row), 8e6))
     links.miss(1, 3)
     return links
 

@@ -1,15 +1,10 @@
 """Links as gains: shares, measured airtime, reports, and what is learned from late uploads."""
 
-import json
-import urllib.error
-import urllib.request
-
 import numpy as np
 import pytest
 
 from agewise import schedule
-from agewise.flower import Airtime, Delivery, FederationError, Modelled, Reported, Slots
-from agewise.flower.links import gain_of_shares
+from agewise.flower import Airtime, FederationError, Modelled, Reported, Slots, UploadTiming
 from tests.scenarios import tiny
 
 SHARES = 12
@@ -17,8 +12,10 @@ SHARES = 12
 
 def subchannels_used(x):
     """How many of 12 subchannels a lone client of x shares is given; 0 if it is out of reach."""
-    gain = gain_of_shares(np.array([x]))[0] if x <= SHARES else 0.0
-    gains = np.full((1, SHARES), gain)
+    return subchannels_of(Reported(SHARES, lambda _: {"a": x}).gains(0, ["a"]))
+
+
+def subchannels_of(gains):
     allocation = schedule(gains, [1], power=1.0, rate_threshold=1.0, policy="max-pack")
     return int((allocation.owner == 0).sum())
 
@@ -37,7 +34,7 @@ def test_slots_are_places():
 
 
 def delivered(seconds, transfer_s, megabits):
-    return Delivery(seconds, transfer_s, megabits * 1e6)
+    return UploadTiming(seconds, transfer_s, megabits * 1e6)
 
 
 def test_airtime_measures_throughput_and_takes_off_computing():
@@ -65,11 +62,6 @@ def test_a_missed_deadline_is_out_of_reach_until_heard_or_retried():
     assert subchannels_of(links.gains(3, ["a"])) == 4  # as if it needed all shares
     links.observe(3, 0, delivered(1.0, 0.5, 1.0))
     assert subchannels_of(links.gains(4, ["a"])) == 1
-
-
-def subchannels_of(gains):
-    allocation = schedule(gains, [1], power=1.0, rate_threshold=1.0, policy="max-pack")
-    return int((allocation.owner >= 0).sum())
 
 
 def test_what_airtime_learned_survives():
@@ -102,14 +94,11 @@ def test_modelled_links_have_no_batteries():
 def test_reports_in_a_file(tmp_path):
     file = tmp_path / "links.csv"
     file.write_text("client,shares\na,1.5\nb,9\n")
-    links = Reported(subchannels=4, csv=file)
+    links = Reported(4, file)
     gains = links.gains(0, ["b", "a", "never-heard-of"])
     assert [subchannels_of(row[np.newaxis]) for row in gains] == [0, 2, 0]
     file.write_text("client,gain,,,\nb,1.0,2.0,3.0,4.5\n")
     assert links.gains(1, ["b"]).tolist() == [[1.0, 2.0, 3.0, 4.5]]
-    file.write_text("client,gain,,,\nb,1.0,2.0,3.0\n")
-    with pytest.raises(ValueError, match=r"links.csv, line 2: client b: 3 gains for 4"):
-        links.gains(2, ["b"])
 
 
 @pytest.mark.parametrize(
@@ -117,71 +106,54 @@ def test_reports_in_a_file(tmp_path):
     [
         ("", "its first line must be client,shares or client,gain"),
         (f"client,shares\n{'a' * 200_000},1\n", "cannot be read: field larger than"),
-        ("client,shares\na,nan\n", "line 2: client a: .* must be non-negative, finite numbers"),
+        ("client,shares\na,nan\n", "client a: .* must be non-negative, finite numbers"),
+        ("client,shares\na,many\n", "client a: could not convert string to float: 'many'"),
+        ("client,shares\na,1,2\n", "client a: 2 numbers of shares in the place of one"),
+        ("client,gain,,\na,1,2,3\n", "client a: 3 gains for 2 subchannels"),
     ],
 )
 def test_a_file_that_is_no_report(text, message, tmp_path):
     file = tmp_path / "links.csv"
     file.write_text(text)
     with pytest.raises(ValueError, match=rf"links.csv.*{message}"):
-        Reported(subchannels=2, csv=file).gains(0, ["a"])
+        Reported(2, file).gains(0, ["a"])
 
 
-class Busy(dict):
-    """Reports, one of which comes while they are gone through."""
-
-    def __iter__(self):
-        yield from list(self.keys())
-        self["late"] = np.ones(2)
-
-
-def test_a_report_may_come_while_the_state_is_taken(tmp_path):
-    links = Reported(subchannels=2, csv=tmp_path / "links.csv")
-    links._rows = Busy(a=np.zeros(2))
-    state = links.state()
-    assert len(state["clients"]) == len(state["gains"])
+def test_reports_by_a_function():
+    """It is asked for every round, and gives shares or gains by client."""
+    links = Reported(2, lambda t: {"a": [3.0, 5.0 + t], "b": 2})
+    gains = links.gains(0, ["a", "b"])
+    assert gains[0].tolist() == [3.0, 5.0]
+    assert subchannels_of(gains[1:]) == 2
+    assert links.gains(4, ["a"]).tolist() == [[3.0, 9.0]]
 
 
-def test_reports_by_http_need_the_token():
-    links = Reported(subchannels=2, port=0, token="secret")
-
-    def post(report, token="secret"):
-        content = report if isinstance(report, bytes) else json.dumps(report).encode()
-        request = urllib.request.Request(links.address, content, method="POST")
-        request.add_header("Authorization", f"Bearer {token}")
-        with urllib.request.urlopen(request, timeout=5) as answer:
-            return answer.status
-
-    def refused(*args):
-        with pytest.raises(urllib.error.HTTPError) as error:
-            post(*args)
-        error.value.close()
-        return error.value.code
-
-    try:
-        assert links.address.startswith("http://127.0.0.1:")
-        assert post({"client": "a", "gains": [3.0, 5.0]}) == 200
-        assert post({"client": "b", "shares": 2}) == 200
-        assert refused({"client": "a", "gains": [9.0, 9.0]}, "guess") == 401
-        assert refused({"client": "a", "gains": [-1.0, 9.0]}) == 400
-        assert refused(b"[1]") == 400
-        assert refused({"client": "a"}) == 400
-        assert refused({"client": "a", "gains": [10**400, 1.0]}) == 400
-        port = int(links.address.rsplit(":", 1)[1].strip("/"))
-        with pytest.raises(ValueError, match=f"port {port} on 127.0.0.1 is not free"):
-            Reported(subchannels=2, port=port)
-        gains = links.gains(0, ["a", "b"])
-        assert gains[0].tolist() == [3.0, 5.0]
-        assert subchannels_of(gains[1:]) == 2
-    finally:
-        links.close()
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        ([-1.0, 9.0], "non-negative, finite numbers"),
+        ([10**400, 1.0], "non-negative, finite numbers"),
+        ("fast", "non-negative, finite numbers"),
+        (None, "non-negative, finite numbers"),
+        ([[1.0, 2.0]], "2 gains for 2 subchannels"),
+        ([1.0], "1 gains for 2 subchannels"),
+        (0, "the number of shares must be positive"),
+    ],
+)
+def test_a_function_that_gives_no_report(report, message):
+    with pytest.raises(ValueError, match=f"reported links: client a: .*{message}"):
+        Reported(2, lambda _: {"a": report}).gains(0, ["a"])
 
 
 def test_links_say_what_is_wrong():
     for make, message in (
         (lambda: Slots(0), "count must be a whole number of at least 1"),
         (lambda: Airtime(shares=4, deadline_s=0.0), "deadline_s must be positive"),
-        (lambda: Reported(subchannels=2), "a csv file or a port"),
+        (lambda: Reported(2, lambda _: [1.0]).gains(0, ["a"]), "must give a report by client"),
+        (
+            lambda: Reported(2, lambda _: {"a": 1}, rate_threshold=3.0).gains(0, ["a"]),
+            "shares go with the usual rate threshold and power budget",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             make()
