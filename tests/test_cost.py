@@ -25,7 +25,7 @@ from tests.scenarios import tiny
 
 HURRIED = {
     "kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5,
-    "offer": "everyone",
+    "eligible": "everyone",
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
 @pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "optimal"])
 def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
     """An upload at the threshold takes a slot: who computes longer than until then is left out."""
-    timing = HURRIED | {"offer": "in-time", "deadline_slots": 1.6}
+    timing = HURRIED | {"eligible": "in-time", "deadline_slots": 1.6}
     scenario = tiny(timing=timing, **{"run.rounds": 12})
     computing = compute_slots(scenario, Streams(2))
     in_time = set(np.flatnonzero(computing <= 0.6).tolist())
@@ -103,8 +103,8 @@ def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
 
 def test_the_optimum_is_that_of_those_who_were_offered():
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
-    scenario = tiny(timing=HURRIED | {"offer": "in-time"}, **{"run.optimum": sampled})
-    everyone = scenario.with_(**{"timing.offer": "everyone"})
+    scenario = tiny(timing=HURRIED | {"eligible": "in-time"}, **{"run.optimum": sampled})
+    everyone = scenario.with_(**{"timing.eligible": "everyone"})
     offered = simulate(scenario, "optimal", 2)
     np.testing.assert_allclose(offered.numbers("weight"), offered.numbers("optimum"))
     # Ages of those left out grow for ever, and would be the larger part of any optimum.
@@ -202,7 +202,9 @@ def test_slots_have_an_equivalent_in_seconds():
 
 
 def test_every_round_is_paid_for_also_by_those_who_are_late():
-    scenario = tiny(timing=SECONDS | {"deadline_s": 0.7, "downlink_s": 0.05, "offer": "everyone"})
+    scenario = tiny(
+        timing=SECONDS | {"deadline_s": 0.7, "downlink_s": 0.05, "eligible": "everyone"}
+    )
     streams = Streams(1)
     devices = make_devices(scenario, scenario.timing, streams)
     late, total = 0, np.zeros(12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from agewise.learn.base import PENALTIES
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -13,7 +14,6 @@ from agewise.core.losses import Scores, find_loss, find_slopes, signs_of, stride
 from agewise.data import Dataset, Partition, Samples, iid, mnist
 from agewise.data.partition import equal_shares
 from agewise.learn import average, is_finite, make_learner
-from agewise.learn.base import PENALTIES
 from agewise.learn.linear import LOSSES
 from tests.learn import twin
 from tests.scenarios import tiny

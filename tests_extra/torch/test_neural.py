@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from agewise.learn.neural.batched import Batched, can_batch
+from agewise.learn.neural.replica import Replica, pool_faster
 from torch.nn import functional
 
 from agewise import Streams, simulate
@@ -16,8 +18,6 @@ from agewise.learn import add_module, make_learner, model_length, set_threads
 from agewise.learn.aggregation import Updates
 from agewise.learn.local import make_local_objective
 from agewise.learn.neural import TorchLearner
-from agewise.learn.neural.batched import Batched, can_batch
-from agewise.learn.neural.replica import Replica, pool_faster
 from agewise.learn.neural.training import image_shape
 from tests.scenarios import tiny
 from tests_extra.torch import modules

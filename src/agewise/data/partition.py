@@ -12,7 +12,7 @@ from agewise.core.elementary import exp_each
 from agewise.data import files, published  # noqa: F401 - kinds of data sources
 from agewise.data.dataset import Dataset, DataSource, Task
 from agewise.files import fingerprint
-from agewise.part import LARGE, MOST, Kinds, Part
+from agewise.part import LARGE, MOST, Kinds, Part, Unloaded
 from agewise.random import Streams, normal
 
 
@@ -61,7 +61,7 @@ class Sizes(Part):
     #: Whether they follow from the writers of a UE.
     by_writer: ClassVar[bool] = False
 
-    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
+    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Share the samples among the UEs: ``float64[ue]`` with a sum of 1; equally by default."""
         return np.full(ues, 1.0 / ues)
 
@@ -235,8 +235,8 @@ class ByWriter(PartitionScheme):
         wanted = ues * writers_per_ue
         if wanted > known.size:
             raise ValueError(
-                f"by-writer: {ues} UEs with {writers_per_ue} writer(s) each need {wanted} writers, and "
-                f"the data have {known.size}"
+                f"by-writer: {ues} UEs with {writers_per_ue} writer(s) each need {wanted} writers, "
+                f"and the data have {known.size}"
             )
         drawn = rng.permutation(known)[:wanted]
         order = np.argsort(writers, kind="stable")
@@ -259,7 +259,8 @@ class Data(Part):
     @model_validator(mode="after")
     def _require_writers(self) -> Self:
         by_writer = self.partition.by_writer
-        if by_writer and not self.dataset.has_writers:
+        unknown = isinstance(self.dataset, Unloaded)
+        if by_writer and not (self.dataset.has_writers or unknown):
             raise ValueError(
                 f"partition = {self.partition.kind} needs a data set with writers, which "
                 f"{self.dataset.kind} is not: set data.dataset to femnist"

@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import learn
 from agewise.checks import real_number, whole_number
-from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.files import read_plain
 from agewise.radio import Channel, make_channel
 from agewise.random import Streams
@@ -87,7 +85,7 @@ class Links(ABC):
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
 
-    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:  # noqa: ARG002
+    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
         """What uploads of round ``t`` meet, in the form of `gains`; ``None`` if it is just that.
 
         An upload whose rate on these gains is below the threshold is lost.
@@ -153,7 +151,7 @@ class Slots(Links):
         """N, the number of places."""
         return self.count
 
-    def gains(self, t: int, ids: Sequence[str]) -> Gains:  # noqa: ARG002
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """One share each."""
         return _flat_gains(np.ones(len(ids)), self.count)
 
@@ -252,20 +250,23 @@ class Modelled(Links):
     model: Scenario
     seed: int = 0
     _channel: Channel = field(init=False, repr=False)
+    _computing: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         require_scenario(self.model)
-        if make_batteries(self.model, Streams(self.seed)) is not None:
+        if self.model.timing.batteries(self.model.cell.ues, Streams(self.seed)) is not None:
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
         self._channel = make_channel(self.model, Streams(self.seed))
-        self.rate_threshold = learn.rate_threshold(self.model)
+        self.rate_threshold = self.model.rate_threshold
         self.margin = self.model.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        self.deadline_slots = deadline_slots(self.model)
-        self.offer_everyone = offers_everyone(self.model)
+        timing, work = self.model.timing, self.model.workload(Streams(self.seed))
+        self.deadline_slots = timing.deadline_after(work.upload_s)
+        self.offer_everyone = timing.everyone_eligible
+        self._computing = timing.computing_slots(work)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Those that the access point sees in the scenario's round ``t``."""
@@ -280,7 +281,7 @@ class Modelled(Links):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Those of the scenario's UEs."""
         self._require(count)
-        return compute_slots(self.model, Streams(self.seed))[:count]
+        return self._computing[:count]
 
     def scenario(self) -> Scenario:
         """The scenario that was given."""

@@ -44,6 +44,8 @@ from agewise.learn.updates import (
 )
 
 __all__ = [
+    "L1",
+    "L2",
     "Aggregated",
     "Aggregation",
     "AgreementDiscount",
@@ -56,8 +58,6 @@ __all__ = [
     "FederationState",
     "FixedDiscount",
     "KMeans",
-    "L1",
-    "L2",
     "Learn",
     "Learned",
     "Learner",

@@ -61,7 +61,9 @@ class KMeans(Model):
             kernels.train(rows, offsets, descent, now, start.ues[chunk], centres, trained[chunk])
 
         # A step reads all centres, and their distances to its samples.
-        entries = float(start.ues.size) * steps.count * (steps.batch_size + 1) * start.params.size
+        entries = (
+            float(start.ues.size) * steps.local_steps * (steps.batch_size + 1) * start.params.size
+        )
         in_chunks(work, start.ues.size, entries)
         return trained.reshape(start.ues.size, start.params.size)
 

@@ -73,7 +73,7 @@ class Linear(Model):
             )  # fmt: skip
 
         # Entries that local steps read: twice, for the scores and for the step.
-        entries = 2.0 * steps.count * steps.batch_size * samples.train.density
+        entries = 2.0 * steps.local_steps * steps.batch_size * samples.train.density
         in_chunks(work, start.ues.size, entries * start.ues.size)
         return trained
 

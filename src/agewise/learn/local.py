@@ -66,7 +66,7 @@ class Proximal(LocalObjective):
 
     @property
     def proximal_weight(self) -> float:
-        """mu."""
+        """Mu."""
         return self.mu
 
 

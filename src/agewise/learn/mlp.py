@@ -82,7 +82,7 @@ class Mlp(Model):
                 trained[chunk],
             )  # fmt: skip
 
-        count = steps.count * steps.batch_size * start.ues.size
+        count = steps.local_steps * steps.batch_size * start.ues.size
         in_chunks(work, start.ues.size, 3.0 * self._entries(samples.train, widths) * count)
         return trained
 
@@ -109,5 +109,5 @@ class Mlp(Model):
 
     def _entries(self, samples: OrderedSamples, widths: NDArray[np.int64]) -> float:
         """What a sample costs on its way through the net, in entries of linear models."""
-        dense = sum(a * b for a, b in itertools.pairwise(widths[1:].tolist()))
+        dense: int = sum(a * b for a, b in itertools.pairwise(widths[1:].tolist()))
         return (samples.density * float(widths[1]) + dense) / _PER_ENTRY

@@ -93,7 +93,7 @@ class L1(_WeightedPenalty):
 class LocalSteps(NamedTuple):
     """Local learning as all UEs do it in every round: tau steps on batches of samples."""
 
-    count: int
+    local_steps: int
     batch_size: int
     step_size: float
     step_decay: float
@@ -107,7 +107,9 @@ class LocalSteps(NamedTuple):
     def descent(self) -> Descent:
         """Local SGD as the kernels take it."""
         penalty = self.penalty
-        return Descent(penalty.code, penalty.xi, self.count, self.batch_size, self.proximal_weight)
+        return Descent(
+            penalty.code, penalty.xi, self.local_steps, self.batch_size, self.proximal_weight
+        )
 
 
 class LocalRound(NamedTuple):
@@ -236,8 +238,8 @@ class Model(Part):
         for i, (ue, w) in enumerate(zip(start.ues.tolist(), trained, strict=True)):
             drawn = draw_rows(
                 start.key, start.t, ue, samples.offsets[ue], samples.sizes[ue],
-                steps.count * steps.batch_size,
-            ).reshape(steps.count, steps.batch_size)  # fmt: skip
+                steps.local_steps * steps.batch_size,
+            ).reshape(steps.local_steps, steps.batch_size)  # fmt: skip
             for rows in drawn:
                 _, gradient = self.loss_and_gradient(w, *samples.train.batch(rows))
                 slope = np.array(gradient, np.float32)
@@ -294,6 +296,10 @@ class Model(Part):
     def source_files(self) -> dict[str, Path]:
         """Name the files of code besides its class that the model is made by."""
         return {}
+
+    def source_names(self) -> list[str]:
+        """List what a run calls the code besides its class that the model is made by."""
+        return list(self.source_files())
 
     def made_by(self) -> Callable[..., object] | None:
         """Return the function of the running program that makes the model, if one does."""

@@ -33,9 +33,7 @@ def add_module(name: str, make_model: Maker) -> None:
     ``learn.model.source`` names.
     """
     if name in _NAMES or not name:
-        raise ValueError(
-            f"a module cannot be called {name!r}: the package has {', '.join(_NAMES)}"
-        )
+        raise ValueError(f"a module cannot be called {name!r}: the package has {', '.join(_NAMES)}")
     if not callable(make_model):
         raise ValueError(f"make_model must be a function or a class, not {make_model!r}")
     _added[name] = make_model
@@ -101,6 +99,10 @@ class Torch(Model):
         if self.source is None:
             return {}
         return {self.source: Path(self.source.rpartition(":")[0] or self.source)}
+
+    def source_names(self) -> list[str]:
+        """List the source, or the name of the module."""
+        return [self.source or self.name or ""]
 
     def made_by(self) -> Maker | None:
         """Return what `add_module` was given under this name, if it is one of those."""

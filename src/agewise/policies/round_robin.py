@@ -24,7 +24,7 @@ class RoundRobin(Policy):
     state_per_ue: ClassVar[Mapping[str, float]] = {"ticket": -1.0}
     state_scalars: ClassVar[Mapping[str, float]] = {"next_ticket": 0.0}
 
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:  # noqa: ARG002
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum in the order of the queue."""
         ticket, following = view.state.per_ue["ticket"], view.state.scalars["next_ticket"]
         new = np.flatnonzero(ticket < 0)

@@ -91,10 +91,10 @@ class NakagamiFading:
 
     def seen_and_true(
         self,
-        t: int,  # noqa: ARG002
-        large: LargeScale,  # noqa: ARG002
-        subchannels: int,  # noqa: ARG002
-        staleness: Staleness,  # noqa: ARG002
+        t: int,
+        large: LargeScale,
+        subchannels: int,
+        staleness: Staleness,
     ) -> tuple[_Gains, _Gains]:
         """Not defined: the distribution says nothing of amplitudes."""
         raise ValueError("Nakagami fading has no amplitudes that could be seen with an error")
@@ -106,7 +106,7 @@ class Unfaded:
 
     def gains(
         self,
-        t: int,  # noqa: ARG002
+        t: int,
         large: LargeScale,
         subchannels: int,
     ) -> _Gains:
@@ -118,7 +118,7 @@ class Unfaded:
         t: int,
         large: LargeScale,
         subchannels: int,
-        staleness: Staleness,  # noqa: ARG002
+        staleness: Staleness,
     ) -> tuple[_Gains, _Gains]:
         """The gains, which do not change."""
         gains = self.gains(t, large, subchannels)

@@ -19,7 +19,7 @@ class LevelRise:
 
     rise: float
 
-    def over_noise(self, t: int, subchannels: int) -> NDArray[np.float64]:  # noqa: ARG002
+    def over_noise(self, t: int, subchannels: int) -> NDArray[np.float64]:
         """``[subchannel]``: interference and noise over noise alone."""
         return np.full(subchannels, self.rise)
 

@@ -43,7 +43,7 @@ class LargeScale(NamedTuple):
         """K, the number of UEs."""
         return self.mean_gains.size
 
-    def at(self, t: int) -> Self:  # noqa: ARG002
+    def at(self, t: int) -> Self:
         """The same in every round: a large scale that never changes is its own `Places`."""
         return self
 

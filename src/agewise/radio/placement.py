@@ -92,7 +92,7 @@ class GivenPositions:
         """The disc of the cell."""
         return Area(0.0, self.radius_m, math.inf)
 
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:  # noqa: ARG002
+    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
         """Positions ``[ue, (x, y)]`` in metres, the same for every seed."""
         positions = _read(self.path, *_stamp(self.path))
         if len(positions) != ues:

@@ -2,7 +2,7 @@
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError

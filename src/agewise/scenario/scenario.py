@@ -126,8 +126,10 @@ class Scenario(Part):
     @property
     def rate_threshold(self) -> float:
         """R_s in bits per real channel use; a model's length is looked up if it follows from it."""
-        length = self.model_length if self.threshold.needs_model else 1
-        return self._rate_for(self._upload_bits(length))
+        needs_model = self.threshold.needs_model
+        return self._rate_for(
+            self._upload_bits(self.model_length) if needs_model else self.threshold.upload_bits(0.0)
+        )
 
     def _upload_bits(self, length: int) -> float:
         return self.threshold.upload_bits(self.learn.compression.payload_bits(length))

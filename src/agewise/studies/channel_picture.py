@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agewise.data import Clients
 from agewise.experiment import Result
 from agewise.report.channel import CHANNEL
 from agewise.report.style import PAGE_IN, colour, new_figure, paper_style, save
-from agewise.scenario import Clients
 from agewise.studies.channel_view import Area, ChannelView, view_channel
 
 if TYPE_CHECKING:

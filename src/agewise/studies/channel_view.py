@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.radio import Block, Channel, ModelledChannel, RecordedChannel, make_channel, open_gains
 from agewise.radio.channel import make_surroundings
@@ -126,7 +125,7 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
     scenario = scenario.with_(**{"run.rounds": count})
     streams = Streams(seed)
     channel = make_channel(scenario, streams)
-    return _view(channel, count, learn.rate_threshold(scenario), _area(scenario, streams))
+    return _view(channel, count, scenario.rate_threshold, _area(scenario, streams))
 
 
 def view_trace(

@@ -8,13 +8,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import learn, statistics
+from agewise import statistics
 from agewise.experiment import Plan, Result, StudyOptions, execute_study
 from agewise.policies import AgeBased, MaxPack
 from agewise.report import PAGE_IN, gain_map, new_figure, paper_style, save
 from agewise.report.numbers import accuracies, count_squares, grid, mean_gain
 from agewise.report.text import family_text
-from agewise.scenario import RateThreshold, Scenario, require_scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.statistics import Axis, Paired, axis_of
 from agewise.studies.paper import POLICIES, usual_scenario
 
@@ -83,11 +83,11 @@ def map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
 
 def _threshold(scenario: Scenario, rate: float) -> dict[str, float]:
     """What gives this rate threshold: the rate itself, or the deadline that it follows from."""
-    threshold = scenario.threshold
-    if isinstance(threshold, RateThreshold):
+    upload_s = scenario.threshold.upload_s
+    if upload_s is None:
         return {"threshold.rate": rate}
-    longer = learn.rate_threshold(scenario) / rate
-    return {"threshold.deadline_s": threshold.deadline_s * longer}
+    longer = scenario.rate_threshold / rate
+    return {"threshold.deadline_s": upload_s * longer}
 
 
 def reproduction_plan(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agewise import learn
 from agewise.age import f_alpha
 from agewise.checks import whole_number
 from agewise.core import traffic as kernels
@@ -23,7 +22,7 @@ from agewise.radio import (
     make_channel,
 )
 from agewise.random import Streams
-from agewise.scenario import NoTiming, Scenario, require_scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import InfeasibleAllocation, Uplink
 from agewise.traffic.result import Traffic
@@ -213,12 +212,12 @@ def _setting(
                 "rate_threshold comes from the scenario: change it there (scenario.with_), or give "
                 "a channel instead of a scenario"
             )
-        if not isinstance(channel.timing, NoTiming):
+        if channel.timing.kind != "none":
             raise ValueError(
                 "traffic has no local learning that could miss a deadline: take the timing out "
                 'with scenario.with_(timing="none")'
             )
-        rate_threshold, margin = learn.rate_threshold(channel), channel.threshold.margin
+        rate_threshold, margin = channel.rate_threshold, channel.threshold.margin
         channel = make_channel(channel.with_(**{"run.rounds": rounds}), streams)
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")

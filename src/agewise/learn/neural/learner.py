@@ -194,7 +194,7 @@ class TorchLearner(Learner):
 
     def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Any, Any]]:
         """The batch of each local step of a UE."""
-        steps, batch = self.steps.count, self.steps.batch_size
+        steps, batch = self.steps.local_steps, self.steps.batch_size
         first, size = self._offsets[ue], self.sizes[ue]
         drawn = draw_rows(streams.sgd, t, ue, first, size, steps * batch)
         chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.checks import nearest
 from agewise.core import neural as kernels
 from agewise.data import Dataset
 from agewise.extras import require
 from agewise.learn.model import LocalSteps
 from agewise.learn.updates import Params
-from agewise.checks import nearest
 
 torch: Any = require("torch", "torch")
 

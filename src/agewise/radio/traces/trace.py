@@ -51,7 +51,7 @@ class Trace:
             return None
         return as_block(self.positions_m[t] if self.moves else self.positions_m[:])
 
-    def drawn(self, size: "Size", streams: Streams) -> "Trace":  # noqa: ARG002
+    def drawn(self, size: "Size", streams: Streams) -> "Trace":
         """Itself: nothing about it is random."""
         return self
 
