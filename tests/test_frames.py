@@ -15,7 +15,6 @@ FORK = """
 import os, signal, sys, tempfile
 from pathlib import Path
 from agewise import simulate
-from agewise.data import read_table
 from agewise.records import History
 from tests.scenarios import tiny
 

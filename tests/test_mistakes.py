@@ -23,7 +23,6 @@ from agewise import memory
 from agewise.archives import read_arrays
 from agewise.cli import app, main
 from agewise.cli.options import range_values, swept_scenario, variations_of
-from agewise.data import read_idx_folder, read_npz, read_table
 from agewise.experiment.execute import _warn_of_length
 from agewise.experiment.runs import Plan
 from agewise.policies import MaxPack, Policy, make_policy
@@ -31,6 +30,7 @@ from agewise.radio import read_gains
 from agewise.report import numbers
 from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
+from tests.samples import read_idx_folder, read_npz, read_table
 from tests.scenarios import tiny
 
 

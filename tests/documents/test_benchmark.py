@@ -7,9 +7,10 @@ import pytest
 
 import agewise
 from agewise import PolicyKey, Scenario, statistics
+from agewise.cost import SlotTiming
 from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
-from agewise.scenario import SampledOptimum, SlotTiming
+from agewise.scenario import SampledOptimum
 from benchmarks.documents import (
     aggregations,
     benchmark_page,

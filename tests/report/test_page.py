@@ -204,7 +204,7 @@ def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
 
 def test_a_sweep_without_a_rectangle_has_a_row_each():
     odd = [{"a.x": 1, "a.y": 1}, {"a.x": 2, "a.y": 1}, {"a.x": 2, "a.y": 2}]
-    assert numbers.layout(odd) == (None, [None], odd)
+    assert numbers.state_spec(odd) == (None, [None], odd)
 
 
 def test_no_text_of_a_file_becomes_markup(tmp_path):

@@ -89,7 +89,7 @@ def test_a_deadline_nobody_meets_over_measured_links(problem, caplog):
 @pytest.mark.parametrize("offer", ["in-time", "everyone"])
 def test_a_modelled_deadline_nobody_meets(offer, caplog):
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
-    problem = Problem(tiny(timing=timing | {"offer": offer}))
+    problem = Problem(tiny(timing=timing | {"eligible": offer}))
     timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
     strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=timeouts)
     lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"

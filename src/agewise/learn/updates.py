@@ -51,7 +51,7 @@ class StatefulPart(Part):
 
 
 class LocalModels(NamedTuple):
-    """Models before they are sent: ``models[i]`` is what ``ues[i]`` made of ``start`` in round t."""
+    """Models before they are sent: ``models[i]`` is what ``ues[i]`` made of ``start`` in ``t``."""
 
     start: Params
     models: Params

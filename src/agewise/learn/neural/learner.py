@@ -171,7 +171,7 @@ class TorchLearner(Learner):
 
     def _train_together(
         self,
-        batched: Batched,
+        batched: "Batched",
         params: Params,
         ues: NDArray[np.int64],
         t: int,
