@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from agewise import Scenario, Streams
 from agewise.age import f_alpha
 from agewise.policies import AgeBased
-from agewise.radio import make_channel
 from agewise.scheduling import AccessPoint
 from agewise.spectrum import Uplink
 
@@ -23,7 +22,7 @@ def aged_rounds(
     scenario = Scenario.preset("paper").with_(**changes)
     for seed in seeds:
         streams = Streams(seed)
-        channel = make_channel(scenario, streams)
+        channel = scenario.make_channel(streams)
         access_point = AccessPoint(AgeBased(alpha=0.5), channel.ue_count, streams)
         for t in range(max(wanted) + 1):
             uplink = Uplink(channel.block(t).seen, channel.power_budget, threshold)

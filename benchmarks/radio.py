@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agewise.radio import Channel, ModelledChannel, make_channel
+from agewise.radio import Channel, DrawnChannel
 from agewise.random import Streams
 from agewise.scenario import Scenario
 
@@ -16,7 +16,7 @@ from agewise.scenario import Scenario
 BLOCKS = 20
 REPEATS = 300
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
-TDL_A = {"kind": "tdl-a", "delay_spread_s": 300e-9}
+TDL_A = {"kind": "taps", "profile": "tdl-a", "delay_spread_s": 300e-9}
 MOTION = {"kind": "jakes", "carrier_hz": 3.5e9, "speed_m_s": 0.83}
 DELAYED = {"kind": "delayed", "delay_s": 0.004, "carrier_hz": 3.5e9, "speed_m_s": 0.83}
 CHANNELS: dict[str, dict[str, Any]] = {
@@ -25,25 +25,32 @@ CHANNELS: dict[str, dict[str, Any]] = {
     "rician": {
         "channel.fading": {"kind": "rician", "k_factor": {"kind": "fixed", "k_db": 9.0}},
     },
-    "eva, 9 taps": {"channel.fading": {"kind": "rayleigh", "frequency": "eva"}} | BAND,
+    "eva, 9 taps": {
+        "channel.fading": {"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "eva"}}
+    }
+    | BAND,
     "tdl-a, 23 taps": {"channel.fading": {"kind": "rayleigh", "frequency": TDL_A}} | BAND,
     "eva with doppler": {
-        "channel.fading": {"kind": "rayleigh", "frequency": "eva", "time": MOTION},
+        "channel.fading": {
+            "kind": "rayleigh",
+            "frequency": {"kind": "taps", "profile": "eva"},
+            "time": MOTION,
+        },
         "channel.round_s": 0.01,
     }
     | BAND,
     "tdl-a, seen with a delay": {
         "channel.fading": {"kind": "rayleigh", "frequency": TDL_A},
-        "channel.knowledge": DELAYED,
+        "channel.csi": DELAYED,
     }
     | BAND,
-    "the paper's, seen with a delay": {"channel.knowledge": DELAYED},
+    "the paper's, seen with a delay": {"channel.csi": DELAYED},
 }
 #: Cells of TR 38.901 with a tapped delay line: presets, and what changes in them.
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
-    "urban-micro, known": ("urban-micro", {"channel.knowledge": "perfect"}),
+    "urban-micro, known": ("urban-micro", {"channel.csi": "perfect"}),
     "urban-micro, seen with a delay": ("urban-micro", {}),
-    "vehicular, known": ("vehicular", {"channel.knowledge": "perfect"}),
+    "vehicular, known": ("vehicular", {"channel.csi": "perfect"}),
     "vehicular, seen with a delay": ("vehicular", {}),
     "indoor-factory": ("indoor-factory", {}),
     "urban-macro, staying, with neighbours": ("urban-macro", {}),
@@ -65,12 +72,12 @@ def fastest_us(work: Callable[[int], object]) -> float:
 
 def split(channel: Channel) -> tuple[float, float, float]:
     """Microseconds of a block, of its large scale, and of its fading alone."""
-    assert isinstance(channel, ModelledChannel)
-    count, large = channel.subchannel_count, channel.places.at(0)
+    assert isinstance(channel, DrawnChannel)
+    fading, large = channel.model.fading, channel.large_scale(0)
     return (
         fastest_us(channel.block),
-        fastest_us(channel.places.at),
-        fastest_us(lambda t: channel.fading.gains(t, large, count)),
+        fastest_us(channel.large_scale),
+        fastest_us(lambda t: fading.gains(channel.fading, t, large)),
     )
 
 
@@ -78,7 +85,7 @@ def large() -> str:
     """A cell of 100,000 UEs and 273 subchannels, of which one block is held at a time."""
     changes = {"cell.ues": 100_000, "cell.subchannels": 273}
     scenario = Scenario.preset("paper").with_(**changes, **CHANNELS["eva, 9 taps"])
-    channel = make_channel(scenario, Streams(0))
+    channel = scenario.make_channel(Streams(0))
     channel.block(0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
@@ -96,7 +103,7 @@ def large() -> str:
 def main() -> None:
     """Print a table for 20 and 50 subchannels, and one line for a large cell.
 
-    A block, its large scale alone, and its fading alone (once, whatever the knowledge).
+    A block, its large scale alone, and its fading alone (once, whatever the CSI).
     """
     table = Table(title="Drawing a block of 100 UEs, in microseconds")
     table.add_column("channel")
@@ -108,7 +115,7 @@ def main() -> None:
         cells = [name]
         for count in (20, 50):
             scenario = Scenario.preset(preset).with_(**{"cell.subchannels": count}, **changes)
-            parts = split(make_channel(scenario, Streams(0)))
+            parts = split(scenario.make_channel(Streams(0)))
             cells += [f"{part:.1f}" for part in parts]
         table.add_row(*cells)
     console = Console(width=110)

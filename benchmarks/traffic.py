@@ -20,7 +20,7 @@ from agewise.core.traffic import (
     receive,
     serve,
 )
-from agewise.radio import ModelledChannel, make_channel
+from agewise.radio import DrawnChannel
 from agewise.random import Streams
 from agewise.scenario import Scenario
 from agewise.traffic import schedule_traffic
@@ -52,12 +52,12 @@ def keep_books(slots, keys, chances, rank, ledger, owner):
 def contestants(scenario: Scenario, policy: str) -> dict[str, Callable[[int], object]]:
     """A block of slots as a whole, and its parts on their own, each from a given slot on."""
     streams = Streams(0)
-    channel = make_channel(scenario, streams)
-    assert isinstance(channel, ModelledChannel)
+    channel = scenario.make_channel(streams)
+    assert isinstance(channel, DrawnChannel)
     ues, subchannels, means = (
         channel.ue_count,
         channel.subchannel_count,
-        channel.places.at(0).mean_gains,
+        channel.large_scale(0).mean_gains,
     )
     chances = np.ones(ues)
     keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)

@@ -8,12 +8,11 @@ import numpy as np
 
 from agewise import AccessPoint, Scenario, Streams, Uplink
 from agewise.policies import AgeBased, MaxPack
-from agewise.radio import make_channel
 
 ROUNDS = 8
 scenario = Scenario.preset("paper").with_(**{"cell.ues": 30, "cell.subchannels": 10})
 streams = Streams(seed=1)
-channel = make_channel(scenario, streams)
+channel = scenario.make_channel(streams)
 positions_m = channel.block(0).positions_m
 assert positions_m is not None  # noqa: S101 (a channel made of parts knows where its UEs are)
 distance = np.hypot(*positions_m.T)

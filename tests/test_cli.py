@@ -532,7 +532,6 @@ def test_what_shells_offer_is_what_there_is():
         (completion.ENGINES, agewise.engines.NAMES),
         (completion.LOGGERS, agewise.experiment.loggers.NAMES),
         (completion.AXES, agewise.statistics.AXES),
-        (completion.FIGURES, agewise.report.figures.KINDS),
     ):
         assert words == tuple(known)
 

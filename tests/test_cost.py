@@ -10,7 +10,6 @@ import agewise
 from agewise import Allocation, Streams, Uplink
 from agewise.cost import upload_slots
 from agewise.files import fingerprint
-from agewise.radio import make_channel
 from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
 from agewise.sources import source_names
@@ -65,7 +64,7 @@ def test_an_upload_at_the_threshold_takes_one_slot():
 def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold):
     scenario, seed = tiny(timing=HURRIED, **{"run.rounds": 20, "threshold.rate": threshold}), 2
     streams = Streams(seed)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     computing = computing_of(scenario, streams)
     ages, counts, late = np.zeros(12, int), np.zeros(12, int), 0
     for t, record in enumerate(rounds(scenario, "max-pack", seed)):

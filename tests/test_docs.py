@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.radio import make_channel
 from agewise.spectrum.reach import needs
 from tests import architecture, errata
 
@@ -128,10 +127,10 @@ def _needs_and_snr_db(scenario):
     rate = scenario.rate_threshold + scenario.threshold.margin
     needed, snr_db = [], []
     for seed in range(5):
-        channel = make_channel(scenario, agewise.Streams(seed))
+        channel = scenario.make_channel(agewise.Streams(seed))
         for t in range(5):
             uplink = agewise.Uplink(channel.block(t).seen, channel.power_budget, rate)
             needed.append(needs(uplink, np.arange(channel.subchannel_count))[0])
-            gains = channel.places.at(t).mean_gains
+            gains = channel.large_scale(t).mean_gains
             snr_db.append(10 * np.log10(gains * channel.power_budget))
     return np.concatenate(needed), np.concatenate(snr_db)

@@ -285,15 +285,15 @@ def test_no_limit_is_offered_that_is_not_allowed_itself():
 
 def test_a_field_of_another_kind_is_told_with_that_kind():
     with pytest.raises(ScenarioError, match=r"with kind = perfect; it is a field of kind = estim"):
-        tiny(**{"channel.knowledge.pilot_snr_db": 3})
+        tiny(**{"channel.csi.pilot_snr_db": 3})
     both = r"with kind = none; it is a field of kind = rayleigh or rician$"
     with pytest.raises(ScenarioError, match=both):
         tiny(**{"channel.fading": {"kind": "none", "time": "independent"}})
 
 
 def test_a_kind_that_several_sections_have_is_told_once():
-    with pytest.raises(ScenarioError, match=r"frequency.kind = 'epb': did you mean epa\?$"):
-        tiny(**{"channel.fading.frequency": "epb"})
+    with pytest.raises(ScenarioError, match=r"frequency.kind = 'tap': did you mean taps\?$"):
+        tiny(**{"channel.fading.frequency": "tap"})
 
 
 def test_the_ends_of_the_ranges_do_not_overflow():

@@ -12,14 +12,14 @@ from agewise.cli import app
 from agewise.engines import Inline
 from agewise.policies import AgeBased, MaxWeight, Whittle, make_policy
 from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
-from agewise.radio import Block, make_channel
+from agewise.radio import Block
 from agewise.records import OUTCOMES, History
 from agewise.scheduling import AccessPoint, RoundView, State
 from agewise.spectrum import Uplink, pack, solve
 from tests.scenarios import tiny
 
 DELAYED = {"kind": "delayed", "delay_s": 0.005, "carrier_hz": 3e9, "speed_m_s": 1.0}
-LOSSY = tiny(**{"channel.knowledge": DELAYED, "run.rounds": 30, "learn.local_steps": 1})
+LOSSY = tiny(**{"channel.csi": DELAYED, "run.rounds": 30, "learn.local_steps": 1})
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def history():
 
 def test_lost_uploads_by_hand(history):
     """Each upload is judged by the powers as planned on the true gains, and ages go on."""
-    channel = make_channel(LOSSY, Streams(1))
+    channel = LOSSY.make_channel(Streams(1))
     ages, lost = np.zeros(12, np.int64), 0
     for t in range(30):
         true = channel.block(t).true
@@ -54,7 +54,7 @@ def test_tables_say_how_many_uploads_were_lost(tmp_path):
     shown, shares = {}, {}
     for name, scenario in (
         ("lossy", LOSSY),
-        ("known", LOSSY.with_(**{"channel.knowledge": "perfect"})),
+        ("known", LOSSY.with_(**{"channel.csi": "perfect"})),
     ):
         out = tmp_path / name
         scenario = scenario.with_(**{"run.rounds": 10})
@@ -83,7 +83,7 @@ def test_outcomes_are_kept(history, tmp_path):
 def test_nothing_is_lost_on_a_known_channel():
     for knowledge in ("perfect", {"kind": "quantised", "bits": 5, "lowest_db": -20.0,
                                   "highest_db": 10.0}):  # fmt: skip
-        known = LOSSY.with_(**{"channel.knowledge": knowledge})
+        known = LOSSY.with_(**{"channel.csi": knowledge})
         counts = simulate(known, "max-pack", 1).outcome_counts
         assert counts.pop("received") > 0
         assert not any(counts.values())
@@ -112,9 +112,9 @@ def test_a_lost_upload_takes_its_whole_slot():
 def received_with(margin, rounds=200):
     """Uploads received by age-based scheduling without learning, and the share that was lost."""
     knowledge = DELAYED | {"delay_s": 0.01}
-    cell = {"cell.ues": 30, "cell.subchannels": 10, "channel.knowledge": knowledge}
+    cell = {"cell.ues": 30, "cell.subchannels": 10, "channel.csi": knowledge}
     scenario = Scenario.preset("paper").with_(**cell)
-    channel = make_channel(scenario, Streams(4))
+    channel = scenario.make_channel(Streams(4))
     access_point = AccessPoint(make_policy("age-based"), 30, Streams(4), margin=margin)
     received = sent = 0
     for t in range(rounds):

@@ -13,7 +13,6 @@ from tests.experiment.watch import ROOT
 RUNS = """
 import hashlib, json, sys
 from agewise import Streams, simulate
-from agewise.radio import make_channel
 from agewise.scenario import Scenario
 from tests.scenarios import tiny
 
@@ -44,13 +43,13 @@ for policy, changes in CASES:
     scenario = tiny(**{"run.rounds": 6, "cell.ues": UES.get(policy, 300)}, **changes)
     digests[policy] = hashlib.sha256(simulate(scenario, policy, 5).to_bytes()).hexdigest()
 JAKES = {"channel.fading": {"kind": "rician", "k_factor": {"kind": "fixed", "k_db": 3.0},
-                            "frequency": "etu", "time": {"kind": "jakes", "carrier_hz": 3.5e9,
-                                                         "speed_m_s": 1.1}},
+                            "frequency": {"kind": "taps", "profile": "etu"},
+                            "time": {"kind": "jakes", "carrier_hz": 3.5e9, "speed_m_s": 1.1}},
          "channel.round_s": 0.01, "cell.subchannel_bandwidth_hz": 180e3}
 CELLS = [("paper", JAKES), ("urban-micro", {}), ("vehicular", {}), ("indoor-factory", {})]
 for preset, changes in CELLS:
     scenario = Scenario.preset(preset).with_(**{"cell.subchannels": 21}, **changes)
-    channel, digest = make_channel(scenario, Streams(5)), hashlib.sha256()
+    channel, digest = scenario.make_channel(Streams(5)), hashlib.sha256()
     for t in (7, 0, 1):
         block = channel.block(t)
         digest.update(block.true.tobytes() + block.seen.tobytes())

@@ -13,7 +13,6 @@ from agewise.age import f_alpha
 from agewise.learn import Diverged
 from agewise.learn.threads import set_threads
 from agewise.policies import AgeBased, MaxPack, Policy
-from agewise.radio import make_channel
 from agewise.simulation import rounds, simulate
 from tests import reference
 from tests.learn import twin
@@ -24,7 +23,7 @@ def test_a_run_is_algorithm_3():
     """Scheduling, training, averaging and ageing by the slow twins, composed by hand."""
     scenario, seed, count = tiny(), 4, 5
     streams = Streams(seed)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     data = scenario.data.load()
     x, labels = data.train.values().astype(np.float64), data.train.labels
     partition = scenario.data.divide(data, 12, streams)
@@ -220,7 +219,7 @@ def test_the_objective_of_the_mean_falls():
 def test_a_record_keeps_what_pictures_need():
     """Gains and rates of the allocation, places, who holds which class, accuracies of classes."""
     scenario, streams = tiny(), Streams(5)
-    channel, records = make_channel(scenario, streams), list(rounds(scenario, "max-pack", 5))
+    channel, records = scenario.make_channel(streams), list(rounds(scenario, "max-pack", 5))
     history = simulate(scenario, "max-pack", 5)
     for t, record in enumerate(records):
         uplink = Uplink(channel.block(t).true, 1.0, 4.0)
@@ -243,10 +242,10 @@ def test_a_record_keeps_what_pictures_need():
 def test_one_round_keeps_what_its_policy_could_choose_from(monkeypatch):
     """The needs by the slow twin, on the gains as they are seen and with the margin."""
     blurred = {"kind": "estimated", "pilot_snr_db": 10.0}
-    scenario = tiny(**{"channel.knowledge": blurred, "threshold.margin": 0.5})
+    scenario = tiny(**{"channel.csi": blurred, "threshold.margin": 0.5})
     history = simulate(scenario, "max-pack", 3)
     assert history.frame["need"].is_not_null().to_list() == [t == 4 for t in range(8)]
-    seen = make_channel(scenario, Streams(3)).block(4).seen
+    seen = scenario.make_channel(Streams(3)).block(4).seen
     found = [reference.candidate(gains, range(5), 1.0, 4.5) for gains in seen.tolist()]
     assert history.eligible.need.tolist() == [len(each[0]) if each else 0 for each in found]
     np.testing.assert_array_equal(history.eligible.gain, seen.astype(np.float32))

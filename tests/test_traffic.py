@@ -11,7 +11,7 @@ from agewise.age import f_alpha
 from agewise.core.random import bits, subkey, unit
 from agewise.core.traffic import Ledger, TrafficCell, TrafficKeys, serve
 from agewise.policies import AgeBased, MaxPack, Policy, RoundRobin
-from agewise.radio import Block, Channel, LargeScale, ModelledChannel, RayleighFading, make_channel
+from agewise.radio import Block, Channel
 from agewise.spectrum import pack
 from agewise.traffic import run, schedule_traffic
 from tests import reference
@@ -88,11 +88,11 @@ def test_compiled_slots_are_those_of_the_policy(policy, edge_snr_db, threshold, 
 
 def owners_slot_by_slot(scenario, policy, count, arrivals, seed):
     streams = Streams(seed)
-    channel = make_channel(scenario, streams)
-    keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
+    channel = scenario.make_channel(streams)
+    keys = TrafficKeys(streams.channel, streams.arrivals, streams.ties)
     chances = np.array(np.broadcast_to(1.0 if arrivals is None else arrivals, channel.ue_count))
     cell = TrafficCell(
-        channel.places.at(0).mean_gains,
+        channel.large_scale(0).mean_gains,
         chances,
         channel.subchannel_count,
         1.0,
@@ -122,7 +122,7 @@ class Veiled:
 @pytest.mark.parametrize("policy", ["age-based", "max-pack"])
 def test_without_chance_in_the_ties_both_ways_are_one(policy, arrivals):
     scenario, policy = tiny(), f"{policy}:ties=lowest-index"
-    channel = make_channel(scenario, Streams(0))
+    channel = scenario.make_channel(Streams(0))
     given = {"arrivals": arrivals, "rate_threshold": 4.0}
     assert_same(
         schedule_traffic(channel, policy, 200, **given),
@@ -142,7 +142,7 @@ def test_compiled_slots_at_the_paper_size():
 def twin(scenario, alpha, count, chances, seed):
     """Everything but the draws in plain Python; ties go to the lowest index."""
     streams, ues = Streams(seed), scenario.cell.ues
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     threshold = scenario.rate_threshold
     ages, generated, delivered = [0] * ues, [None] * ues, [0] * ues
     history, peaks, used = [], [[] for _ in range(ues)], []
@@ -270,7 +270,7 @@ def test_the_size_of_chunks_does_not_matter(policy, monkeypatch):
 
 def test_a_scenario_is_its_channel_with_its_threshold():
     scenario, streams = tiny(), Streams(3)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     assert_same(
         schedule_traffic(scenario, "age-based", 50, seed=3),
         schedule_traffic(channel, "age-based", 50, rate_threshold=4.0, seed=3),
@@ -330,15 +330,25 @@ def test_any_channel_will_do():
     assert "10 slots: mean age 0.500, 1.000 updates per slot" in repr(traffic)
 
 
-def modelled(mean_gains, subchannels):
-    fading = RayleighFading(Streams(0).channel)
-    large = LargeScale.still(np.zeros((mean_gains.size, 2)), mean_gains)
-    return ModelledChannel(large, fading, subchannels, 1.0)
+class Faded:
+    """A user's own channel of exponential gains."""
+
+    power_budget = 1.0
+    moves = False
+
+    def __init__(self, mean_gains, subchannels):
+        self.mean_gains, self.subchannel_count = mean_gains, subchannels
+        self.ue_count = mean_gains.size
+
+    def block(self, t):
+        fading = np.random.default_rng(t).exponential(size=(self.ue_count, self.subchannel_count))
+        gains = self.mean_gains[:, np.newaxis] * fading
+        return Block(gains, gains, None)
 
 
 def test_a_channel_without_ues_or_subchannels():
     for ues, subchannels in ((0, 3), (3, 0), (0, 0)):
-        channel = modelled(np.ones(ues), subchannels)
+        channel = Faded(np.ones(ues), subchannels)
         for policy in ("age-based", "round-robin"):
             traffic = schedule_traffic(channel, policy, 4, rate_threshold=1.0)
             assert traffic.deliveries.tolist() == [0] * ues
@@ -355,7 +365,7 @@ def test_a_channel_that_changes_its_size_stops_with_the_slot():
 
 
 def test_wrong_gains_of_a_cell_are_told_with_their_place():
-    bad = modelled(np.array([1.0, np.nan]), 3)
+    bad = Faded(np.array([1.0, np.nan]), 3)
     with pytest.raises(ValueError, match="gain of UE 1 on subchannel 0 is nan"):
         schedule_traffic(bad, "age-based", 5, rate_threshold=1.0)
 

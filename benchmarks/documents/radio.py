@@ -34,7 +34,9 @@ POLICIES: Final = (
 )  # fmt: skip
 ABS, MAX_PACK = POLICIES[:2]
 #: Extended Vehicular A (3GPP TS 36.104): neighbouring subchannels of 180 kHz correlate by 0.93.
-_CORRELATED = {"channel.fading": {"kind": "rayleigh", "frequency": "eva"}}
+_CORRELATED = {
+    "channel.fading": {"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "eva"}}
+}
 #: 8 dB over 50 m, as where path loss is 128.1 + 37.6 lg d_km (3GPP TR 36.814).
 _SHADOWED = {"channel.shadowing": {"kind": "log-normal", "sigma_db": 8.0, "decorrelation_m": 50.0}}
 #: ns-3's random waypoint, a round a second.
@@ -46,7 +48,7 @@ _MOVING = {
 }  # fmt: skip
 #: 3 km/h at 3.5 GHz, measured 5 ms before the upload: amplitudes correlate by 0.98.
 _DELAYED = {
-    "channel.knowledge": {
+    "channel.csi": {
         "kind": "delayed", "delay_s": 0.005, "carrier_hz": 3.5e9, "speed_m_s": 3.0 / 3.6,
     }
 }  # fmt: skip

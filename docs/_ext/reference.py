@@ -1,4 +1,4 @@
-"""Pages that follow from the code: policies, the fields of scenarios, and public names."""
+"""Pages that follow from the code: policies, fields of scenarios, pictures and public names."""
 
 import inspect
 import re
@@ -12,11 +12,12 @@ from pydantic.fields import FieldInfo
 import agewise
 from agewise.part import Options, Part, kind_of, parts_of
 from agewise.policies import describe, names, policy_class
+from agewise.report.pictures import PICTURES
 from agewise.scenario import Scenario
 
 #: The public rooms of the package, each with a page of its own.
 ROOMS = (
-    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "accounting",
+    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "cost",
     "simulation", "traffic", "records", "experiment", "engines", "statistics", "studies", "report",
     "flower", "age", "random", "units",
 )  # fmt: skip
@@ -29,6 +30,7 @@ def generated(what: str) -> str:
         "policies": policy_reference,
         "scenario": scenario_reference,
         "names": name_table,
+        "pictures": picture_table,
     }
     return makers[what]()
 
@@ -56,6 +58,12 @@ def _policy(name: str) -> str:
         parts.append(f"It carries from round to round: {_listed(keeps)}.")
     parts.append(f"Class: {{py:obj}}`agewise.policies.{policy.__name__}`")
     return "\n\n".join(filter(None, parts))
+
+
+def picture_table() -> str:
+    """Every picture of a result, and what it needs."""
+    rows = [(f"`{each.name}`", each.sentence, f"{each.needs or ''}") for each in PICTURES.values()]
+    return _table(("Kind", "Shows", "Needs"), rows)
 
 
 def _listed(names: Iterable[str]) -> str:

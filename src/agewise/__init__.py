@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from agewise.experiment import Result, compare, run, sweep
     from agewise.policies import schedule
-    from agewise.radio import record_trace
     from agewise.random import Streams
     from agewise.records import History, PolicyKey
     from agewise.report import draw_figure, write_page
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         draw_channel,
         draw_channel_of,
         gap,
+        record_trace,
         reproduce,
         reproduce_map,
         view_channel,
@@ -64,7 +64,7 @@ _HOMES = {
     "draw_channel_of": "studies",
     "draw_figure": "report",
     "gap": "studies",
-    "record_trace": "radio",
+    "record_trace": "studies",
     "reproduce": "studies",
     "reproduce_map": "studies",
     "run": "experiment",

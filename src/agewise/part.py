@@ -28,6 +28,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -58,6 +60,8 @@ RelativeTo = Annotated[
     ),
 ]
 
+#: What a part makes for one run and is handed back later: each kind knows its own.
+State = Any
 #: A class of the user's: ``file.py:Class``, or the bare name of a class in a program.
 _IN_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)$", re.DOTALL)
 _CLASS_NAME = re.compile(r"[A-Z]\w*$")
@@ -294,6 +298,24 @@ def _classes(path: str, text: str) -> dict[str, type]:
         if isinstance(each, type) and each.__module__ == module.__name__
     }
     _TEXTS.update(dict.fromkeys(found.values(), text))
+    return found
+
+
+def given(
+    part: Part, method: str, values: NDArray[np.float64], shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """Return what a method of a part gave, checked if the part is the user's own.
+
+    `CodeError` names the kind unless there are finite numbers of this shape.
+    """
+    if type(part).__module__.startswith("agewise."):
+        return values
+    found = np.asarray(values, dtype=np.float64, order="C")
+    kind = getattr(part, "kind", type(part).__name__)
+    if found.shape != shape:
+        raise CodeError(f"{kind}: {method} must give numbers of shape {shape}, not {found.shape}")
+    if not np.isfinite(found).all():
+        raise CodeError(f"{kind}: {method} must give finite numbers, not {found.min()}")
     return found
 
 

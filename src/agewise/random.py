@@ -5,6 +5,7 @@ data whatever they did before, and a round can be drawn without the rounds befor
 """
 
 import functools
+import zlib
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ _SIGHT: Final = 41
 _SHADOWING: Final = 42
 _INTERFERENCE: Final = 43
 _INDOOR: Final = 44
+_OWN: Final = 2**31  # and on, by a checksum of the name
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,10 @@ class Streams:
         its schedule.
         """
         return self._key(_TIES)
+
+    def own(self, name: str, t: int = 0) -> np.random.Generator:
+        """Return the generator of a part of the user's own in round ``t``, by a name of its own."""
+        return self._stream(_OWN + zlib.crc32(name.encode()) // 2, t)
 
     def _key(self, name: int) -> np.uint64:
         return np.uint64(self._words(name, 0)[0])

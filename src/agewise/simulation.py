@@ -12,7 +12,7 @@ from agewise.data import Data
 from agewise.files import fingerprint
 from agewise.learn import Federation, FederationState, Learn, Learner
 from agewise.policies import make_policy
-from agewise.radio import Block, Channel, make_channel
+from agewise.radio import Block, Channel
 from agewise.random import Streams
 from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
 from agewise.resources import require_resources
@@ -84,7 +84,7 @@ def simulate(
     chosen, streams = make_policy(policy), Streams(seed)
     known = sources_of(scenario, chosen) if sources is None else dict(sources)
     samples = samples_of(scenario, streams)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     require_same(known, scenario)  # after reading them
     records = []
     for record in _rounds(scenario, chosen, channel, samples.federation(scenario)):
@@ -111,7 +111,7 @@ def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[
     require_resources(scenario, kept_rounds=1)
     streams = Streams(seed)
     federation = samples_of(scenario, streams).federation(scenario)
-    return _rounds(scenario, make_policy(policy), make_channel(scenario, streams), federation)
+    return _rounds(scenario, make_policy(policy), scenario.make_channel(streams), federation)
 
 
 def _rounds(

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agewise.files import fingerprint
-from agewise.part import Unloaded, loaded_text, own_parts
+from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
 from agewise.policies import text_of_file
-from agewise.scenario import MobilityFile, PlacementFile, Scenario, TraceChannel
+from agewise.radio import MobilityFile, PlacementFile, TraceChannel
+from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
@@ -53,13 +54,9 @@ def source_names(scenario: Scenario) -> set[str]:
 
 def _channel_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """What each file of the channel is, and its path."""
-    if isinstance(scenario.channel, TraceChannel):
-        yield "trace", scenario.channel.path
-    else:
-        if isinstance(scenario.channel.placement, PlacementFile):
-            yield "positions", scenario.channel.placement.path
-        if isinstance(scenario.channel.mobility, MobilityFile):
-            yield "tracks", scenario.channel.mobility.path
+    for _, part in parts_inside(scenario.channel):
+        if isinstance(part, PlacementFile | MobilityFile | TraceChannel):
+            yield part.source, part.path
 
 
 def policy_source(name: str) -> str:

@@ -1,10 +1,11 @@
 """What every channel must do, however it is made."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from agewise import Scenario, Streams
-from agewise.radio import make_channel
 from tests.radio.cells import DRIFT, WALK, office, street
 from tests.radio.trace_files import FILES, SEEDED, trace_channel
 from tests.scenarios import tiny
@@ -12,23 +13,24 @@ from tests.scenarios import tiny
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
 MOTION = {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}
 FIXED = {"kind": "fixed", "k_db": 6.0}
-FADING = (
-    {
-        "rician": ({"kind": "rician", "k_factor": FIXED}, {}),
-        "nakagami": ({"kind": "nakagami", "m": 0.7}, {}),
-        "doppler": ({"kind": "rayleigh", "time": MOTION}, {"channel.round_s": 0.01}),
-        "rician-doppler-eva": (
-            {"kind": "rician", "k_factor": FIXED, "time": MOTION, "frequency": "eva"},
-            {"channel.round_s": 0.01} | BAND,
-        ),
-    }
-    | {name: ({"kind": "rayleigh", "frequency": name}, BAND) for name in ("epa", "eva", "etu")}
-    | {
-        name: ({"kind": "rayleigh", "frequency": {"kind": name, "delay_spread_s": 1e-7}}, BAND)
-        for name in ("tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
-    }
-)
-KNOWLEDGE = {
+PROFILES = ("epa", "eva", "etu", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
+
+
+def taps(profile):
+    spread = {"delay_spread_s": 1e-7} if profile.startswith("tdl") else {}
+    return {"kind": "taps", "profile": profile} | spread
+
+
+FADING = {
+    "rician": ({"kind": "rician", "k_factor": FIXED}, {}),
+    "nakagami": ({"kind": "nakagami", "m": 0.7}, {}),
+    "doppler": ({"kind": "rayleigh", "time": MOTION}, {"channel.round_s": 0.01}),
+    "rician-doppler-eva": (
+        {"kind": "rician", "k_factor": FIXED, "time": MOTION, "frequency": taps("eva")},
+        {"channel.round_s": 0.01} | BAND,
+    ),
+} | {name: ({"kind": "rayleigh", "frequency": taps(name)}, BAND) for name in PROFILES}
+CSI = {
     "estimated": {"kind": "estimated", "pilot_snr_db": 10.0},
     "delayed": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0},
     "quantised": {"kind": "quantised", "bits": 4, "lowest_db": -20.0, "highest_db": 10.0},
@@ -60,10 +62,23 @@ PARTS = {
     "all": {"channel.interference": _LOUD, "channel.mobility": WALK, "channel.round_s": 5.0,
             "channel.path_loss.indoor_share": 0.5},
 }  # fmt: skip
+#: Parts that a user brings, each of a few lines of NumPy (`own_parts.py`).
+OWN = {
+    "own placement": {"channel.placement": "Line"},
+    "own mobility": {"channel.mobility": "Shuttle", "channel.round_s": 5.0},
+    "own path loss": {"channel.path_loss": "DualSlope"},
+    "own path loss with line of sight": {"channel.path_loss": "Clearing"},
+    "own shadowing": {"channel.shadowing": "Hill"},
+    "own fading": {"channel.fading": "LogNormalFading"},
+    "own profile": {"channel.fading.frequency": "TwoTaps", **BAND},
+    "own csi": {"channel.csi": "Noisy"},
+    "own interference": {"channel.interference": "Jammer"},
+    "own channel": {"channel": "Coin"},
+}
 MODELS = ["model", "unfaded", "physical", "office", "positions", "tracks", *PARTS]
 
 
-@pytest.fixture(params=[*MODELS, *FADING, *KNOWLEDGE, *FILES])
+@pytest.fixture(params=[*MODELS, *FADING, *CSI, *FILES, *OWN])
 def kind(request):
     return request.param
 
@@ -83,6 +98,10 @@ def placed_by_file(kind, path):
 def scenario(kind, tmp_path):
     if kind in ("positions", "tracks"):
         return placed_by_file(kind, tmp_path / "ues.npz")
+    if kind in OWN:
+        file = Path(__file__).with_name("own_parts.py")
+        own = {k: f"{file}:{v}" if isinstance(v, str) else v for k, v in OWN[kind].items()}
+        return tiny(**own).loaded()
     if kind in PARTS:
         return street(**PARTS[kind])
     if kind == "office":
@@ -96,14 +115,14 @@ def scenario(kind, tmp_path):
     if kind in FADING:
         fading, needs = FADING[kind]
         return tiny(**{"channel.fading": fading}, **needs)
-    if kind in KNOWLEDGE:
-        return tiny(**{"channel.knowledge": KNOWLEDGE[kind]})
+    if kind in CSI:
+        return tiny(**{"channel.csi": CSI[kind]})
     channel = trace_channel(tmp_path, kind, power_budget=2.0)
     return tiny(channel=channel, **{"cell.subchannel_bandwidth_hz": 180e3})
 
 
 def test_blocks_have_the_size_of_the_cell(scenario):
-    channel = make_channel(scenario, Streams(1))
+    channel = scenario.make_channel(Streams(1))
     assert (channel.ue_count, channel.subchannel_count) == (12, 5)
     assert channel.power_budget > 0
     for t in range(8):
@@ -119,7 +138,7 @@ def test_blocks_have_the_size_of_the_cell(scenario):
 
 
 def test_any_block_in_any_order(scenario):
-    forwards, backwards = (make_channel(scenario, Streams(5)) for _ in range(2))
+    forwards, backwards = (scenario.make_channel(Streams(5)) for _ in range(2))
     first = {t: forwards.block(t) for t in (0, 1, 7)}
     for t in (7, 1, 0, 0):
         again = backwards.block(t)
@@ -130,6 +149,6 @@ def test_any_block_in_any_order(scenario):
 
 
 def test_the_seed_alone_decides(scenario, kind):
-    one, other = (make_channel(scenario, Streams(seed)).block(0) for seed in (5, 6))
+    one, other = (scenario.make_channel(Streams(seed)).block(0) for seed in (5, 6))
     is_random = kind not in FILES or kind in SEEDED
     assert np.array_equal(one.true, other.true) != is_random

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-
 from dataclasses import replace
 
 import numpy as np

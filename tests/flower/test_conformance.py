@@ -21,7 +21,7 @@ def make(kind, folder):
     if kind == "modelled":
         return Modelled(tiny())
     if kind == "modelled-late":
-        return Modelled(tiny(**{"channel.knowledge": LATE}))
+        return Modelled(tiny(**{"channel.csi": LATE}))
     if kind == "reported":
         file = folder / "links.csv"
         lines = [f"{id_},{0.5 * (k + 1)}" for k, id_ in enumerate(IDS)]

@@ -7,11 +7,10 @@ import pytest
 
 from agewise import Streams
 from agewise.core.multipath import fade_paths
-from agewise.radio import MultipathFading, make_channel
-from agewise.radio.fading import bessel_j0, make_fading
-from agewise.radio.profiles import delay_profile
-from agewise.scenario import Cell, DrawnK, Rician, ScenarioError
-from tests.radio.test_parts import largest_gap
+from agewise.radio import DrawnK, Rician, Taps
+from agewise.radio.fading import bessel_j0
+from agewise.scenario import ScenarioError
+from tests.radio.test_parts import largest_gap, of_ues
 from tests.scenarios import tiny
 
 BAND = {"cell.subchannel_bandwidth_hz": 180e3}
@@ -23,8 +22,8 @@ LIGHT_M_S = 299_792_458.0
 def fading_of(fading, rounds=1, ues=4000, subchannels=5, seed=3, **changes):
     """``[round, ue, subchannel]``: true gains over their means."""
     size = {"cell.ues": ues, "cell.subchannels": subchannels, "channel.fading": fading}
-    channel = make_channel(tiny(**size, **changes), Streams(seed))
-    means = channel.places.at(0).mean_gains[:, None]
+    channel = tiny(**size, **changes).make_channel(Streams(seed))
+    means = channel.large_scale(0).mean_gains[:, None]
     return np.stack([channel.block(t).true / means for t in range(rounds)])
 
 
@@ -80,8 +79,8 @@ def test_nakagami_below_one():
 PROFILES = ["epa", "eva", "etu", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"]
 
 
-def frequency_of(name):
-    return name if not name.startswith("tdl") else {"kind": name, "delay_spread_s": 300e-9}
+def taps_of(name, delay_spread_s=300e-9):
+    return Taps(profile=name, delay_spread_s=delay_spread_s if name.startswith("tdl") else None)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -92,10 +91,10 @@ def test_taps_make_subchannels(name):
     below 5 / sqrt(20,000).
     """
     gains = fading_of(
-        {"kind": "rayleigh", "frequency": frequency_of(name)}, ues=20_000, subchannels=4, **BAND
+        {"kind": "rayleigh", "frequency": taps_of(name)}, ues=20_000, subchannels=4, **BAND
     )[0]
     assert np.abs(gains.mean(axis=0) - 1.0).max() < 4 / math.sqrt(20_000)
-    profile = delay_profile(name, 300e-9)
+    profile = taps_of(name).delay_profile()
     share = profile.direct_share
     phases = np.exp(-2j * np.pi * 180e3 * profile.delays_s)
     for step in (1, 2, 3):
@@ -111,7 +110,7 @@ def test_taps_make_subchannels(name):
     [("epa", 43, 0.999), ("eva", 357, 0.93), ("etu", 991, 0.82)],
 )
 def test_profiles_of_36104(name, spread_ns, correlation):
-    profile = delay_profile(name)
+    profile = taps_of(name).delay_profile()
     assert round(profile.rms_delay_s * 1e9) == spread_ns
     response = abs(profile.powers @ np.exp(-2j * np.pi * 180e3 * profile.delays_s))
     assert response == pytest.approx(correlation, abs=0.005)
@@ -120,9 +119,9 @@ def test_profiles_of_36104(name, spread_ns, correlation):
 @pytest.mark.parametrize("name", PROFILES[3:])
 def test_profiles_of_38901_have_the_delay_spread_asked_for(name):
     """The tables are rounded: to 1% for TDL-D, whose powers are small."""
-    assert delay_profile(name, 100e-9).rms_delay_s == pytest.approx(100e-9, rel=0.01)
+    profile = taps_of(name, 100e-9).delay_profile()
+    assert profile.rms_delay_s == pytest.approx(100e-9, rel=0.01)
     first = {"tdl-d": 13.3, "tdl-e": 22.0}.get(name)
-    profile = delay_profile(name, 100e-9)
     if first is None:
         assert profile.direct_share == 0.0
     else:
@@ -136,7 +135,7 @@ def test_j0(x):
     assert bessel_j0(x) == pytest.approx(np.cos(x * np.sin(steps)).mean(), abs=1e-12)
 
 
-@pytest.mark.parametrize("frequency", ["independent", "eva"])
+@pytest.mark.parametrize("frequency", ["independent", taps_of("eva")], ids=["independent", "eva"])
 def test_doppler(frequency):
     """Gains of 10,000 UEs so many rounds apart have the correlation J0², and unit mean.
 
@@ -184,8 +183,8 @@ def test_a_round_is_the_same_alone():
     """Rounds far apart, asked for in any order: correlated fading has no state."""
     size = {"cell.ues": 20, "channel.round_s": 0.01}
     scenario = tiny(**size, **{"channel.fading": {"kind": "rayleigh", "time": JAKES}})
-    late = make_channel(scenario, Streams(1)).block(1_000_000).true
-    channel = make_channel(scenario, Streams(1))
+    late = scenario.make_channel(Streams(1)).block(1_000_000).true
+    channel = scenario.make_channel(Streams(1))
     for t in (0, 999_999, 5):
         channel.block(t)
     np.testing.assert_array_equal(channel.block(1_000_000).true, late)
@@ -197,8 +196,10 @@ def test_doppler_of_moving_ues():
     fading = {"kind": "rayleigh", "time": MOVING}
     motion = {"channel.mobility": walk, "channel.round_s": 0.01}
     scenario = tiny(**{"cell.ues": 4000, "cell.subchannels": 2, "channel.fading": fading}, **motion)
-    channel = make_channel(scenario, Streams(3))
-    at = {t: channel.block(t).true / channel.places.at(t).mean_gains[:, None] for t in (0, 1, 500)}
+    channel = scenario.make_channel(Streams(3))
+    at = {
+        t: channel.block(t).true / channel.large_scale(t).mean_gains[:, None] for t in (0, 1, 500)
+    }
     near, far = (np.mean((at[0] - 1) * (at[t] - 1)) for t in (1, 500))
     # 1 cm of 10 cm; 8000 gains vary by about 2 / sqrt(8000) = 0.02 in these means.
     assert near == pytest.approx(bessel_j0(2 * math.pi * 0.1) ** 2, abs=0.1 + 1 / 16)
@@ -207,11 +208,10 @@ def test_doppler_of_moving_ues():
 
 def test_k_factors_are_drawn_in_line_of_sight_only():
     """TR 38.901 table 7.5-6: 9 dB on average over UEs in UMa, with a deviation of 3.5 dB."""
-    settings = Rician(k_factor=DrawnK(environment="uma"))
-    made = make_fading(settings, Cell(ues=20_000, subchannels=2), None, Streams(1))
-    assert isinstance(made, MultipathFading)
-    assert made.needs_sight
-    k_db = 10 * np.log10(made.direct_share / (1 - made.direct_share))
+    fading = Rician(k_factor=DrawnK(environment="uma"))
+    assert fading.k_factor.needs_los
+    share = fading.prepare(of_ues(20_000, seed=1)).direct_share
+    k_db = 10 * np.log10(share / (1 - share))
     assert k_db.mean() == pytest.approx(9.0, abs=4 * 3.5 / math.sqrt(20_000))
     assert k_db.std() == pytest.approx(3.5, abs=4 * 3.5 / math.sqrt(40_000))
 
@@ -220,8 +220,13 @@ def test_k_factors_are_drawn_in_line_of_sight_only():
     ("change", "message"),
     [
         ({"channel.fading": {"kind": "nakagami", "m": 0.4}}, "must be from 0.5"),
-        ({"channel.fading": {"kind": "rayleigh", "frequency": "eva"}}, "needs cell.subch"),
-        ({"channel.fading": {"kind": "rayleigh", "frequency": "evb"}}, "did you mean eva"),
+        ({"channel.fading": {"kind": "rayleigh", "frequency": taps_of("eva")}}, "needs cell.subch"),
+        ({"channel.fading.frequency": {"kind": "tap"}}, "did you mean taps"),
+        ({"channel.fading.frequency": {"kind": "taps", "profile": "evb"}}, "'epa', 'eva', 'etu'"),
+        ({"channel.fading.frequency": {"kind": "taps", "profile": "tdl-b"}},
+         "channel.fading.frequency: delay_spread_s is missing: the delays of tdl-b are in units"),
+        ({"channel.fading.frequency": {"kind": "taps", "profile": "eva", "delay_spread_s": 1e-8}},
+         "delay_spread_s = 1e-08: eva has delays of its own; leave it out"),
         ({"channel.fading": {"kind": "rayleigh", "time": JAKES}}, "needs channel.round_s"),
         (
             {
@@ -256,25 +261,25 @@ def test_k_factors_are_drawn_in_line_of_sight_only():
         (
             {
                 "channel.fading": {"kind": "nakagami", "m": 2.0},
-                "channel.knowledge": {"kind": "estimated", "pilot_snr_db": 10.0},
+                "channel.csi": {"kind": "estimated", "pilot_snr_db": 10.0},
             },
             "channel.fading to rayleigh or rician",
         ),
         (
-            {"channel.knowledge": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 1e9}},
-            "channel.knowledge.speed_m_s is missing",
+            {"channel.csi": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 1e9}},
+            "channel.csi.speed_m_s is missing",
         ),
         (
             {
                 "channel.fading": {"kind": "rayleigh", "time": JAKES},
                 "channel.round_s": 0.01,
-                "channel.knowledge": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 1e9},
+                "channel.csi": {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 1e9},
             },
-            "channel.knowledge.carrier_hz is that of channel.fading.time: leave it out",
+            "channel.csi.carrier_hz is that of channel.fading.time: leave it out",
         ),
         (
             {
-                "channel.knowledge": {
+                "channel.csi": {
                     "kind": "quantised", "bits": 3, "lowest_db": 5.0, "highest_db": 5.0,
                 }
             },

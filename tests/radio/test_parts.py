@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Scenario, Streams
-from agewise.radio import EdgeScale, PowerLawLoss, UniformDisc, make_channel
+from agewise.radio import Cell, Disc, EdgeSnr, PowerLaw, RunContext
 from agewise.scenario import ScenarioError
 from tests.scenarios import tiny
 
@@ -12,6 +12,15 @@ SMALL = tiny(**{"cell.ues": 50, "cell.subchannels": 20})
 PHYSICAL = Scenario.preset("physical").with_(
     **{"channel.link.noise_figure_db": 5.0, "channel.path_loss.reference_loss_db": 38.0}
 )
+
+
+LAW = PowerLaw(exponent=3.5, reference_distance_m=1.0)
+NOWHERE = np.zeros(2, bool)
+
+
+def of_ues(ues, seed=0, **more):
+    """What a run with so many UEs asks of its channel."""
+    return RunContext(Cell(ues=ues, subchannels=2), 8, more.get("round_s"), Streams(seed))
 
 
 def largest_gap(sample, law):
@@ -22,7 +31,7 @@ def largest_gap(sample, law):
 
 
 def test_uniform_by_area():
-    positions = UniformDisc(100.0).draw(20_000, np.random.default_rng(0))
+    positions = Disc(radius_m=100.0).positions(of_ues(20_000))
     distance = np.hypot(*positions.T)
     angle = np.arctan2(positions[:, 1], positions[:, 0])
     critical = 1.63 / np.sqrt(20_000)  # 1% level
@@ -31,10 +40,10 @@ def test_uniform_by_area():
 
 
 def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
-    channel = make_channel(SMALL, Streams(3))
+    channel = SMALL.make_channel(Streams(3))
     blocks = (
         np.stack([channel.block(t).true for t in range(40)])
-        / channel.places.at(0).mean_gains[:, None]
+        / channel.large_scale(0).mean_gains[:, None]
     )
     critical = 1.63 / np.sqrt(blocks.size)
     assert largest_gap(blocks.ravel(), lambda g: 1 - np.exp(-g)) < critical
@@ -47,31 +56,32 @@ def test_rayleigh_fading_has_unit_mean_and_is_exponential_and_independent():
 
 
 def test_without_fading_gains_stay_at_their_means():
-    channel = make_channel(SMALL.with_(**{"channel.fading": "none"}), Streams(3))
+    channel = SMALL.with_(**{"channel.fading": "none"}).make_channel(Streams(3))
     for t in (0, 5):
-        expected = np.repeat(channel.places.at(0).mean_gains[:, None], 20, axis=1)
+        expected = np.repeat(channel.large_scale(0).mean_gains[:, None], 20, axis=1)
         np.testing.assert_array_equal(channel.block(t).true, expected)
 
 
 def test_edge_snr_is_met_at_the_edge():
-    loss = PowerLawLoss(3.5, 1.0)
-    scale = EdgeScale(10.0, edge_gain=float(loss.gain(100.0)))
-    at_edge, half_way = scale.snr_per_power(loss.gain(np.array([100.0, 50.0])))
-    assert at_edge * scale.power_budget == pytest.approx(10.0)
+    link = EdgeSnr(edge_snr_db=10.0)
+    gains = LAW.gain(np.array([100.0, 50.0]), NOWHERE)
+    at_edge, half_way = link.snr_per_power(gains, link.reference(LAW, 100.0, 0.0))
+    assert at_edge * link.power_budget == pytest.approx(10.0)
     assert half_way / at_edge == pytest.approx(2**3.5)
 
 
 def test_path_loss_stops_growing_below_the_reference_distance():
-    assert PowerLawLoss(3.5, 1.0).gain(np.array([0.0, 1.0])).tolist() == [1.0, 1.0]
+    assert LAW.gain(np.array([0.0, 1.0]), NOWHERE).tolist() == [1.0, 1.0]
+    assert LAW.loss_db(np.array([0.0, 10.0]), NOWHERE) == pytest.approx([0.0, 35.0])
 
 
 def test_physical_units_by_hand():
     """10 dBm - 38 dB - 35 dB a decade of distance over -174 + 5 dBm/Hz in 180 kHz."""
-    channel = make_channel(PHYSICAL, Streams(1))
+    channel = PHYSICAL.make_channel(Streams(1))
     distance = np.hypot(*channel.block(0).positions_m.T)
     snr_db = 10.0 - 38.0 - 35.0 * np.log10(distance) - (-169.0 + 10 * np.log10(180e3))
     np.testing.assert_allclose(
-        10 * np.log10(channel.places.at(0).mean_gains * channel.power_budget), snr_db
+        10 * np.log10(channel.large_scale(0).mean_gains * channel.power_budget), snr_db
     )
     assert channel.power_budget == pytest.approx(0.01)
 

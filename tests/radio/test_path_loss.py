@@ -6,17 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from agewise.core.large_scale import chances
-from agewise.radio import make_path_loss, sight
-from agewise.radio.shadowing import BySight
-from agewise.scenario import (
+from agewise.radio import (
+    ByCondition,
     FreeSpace,
     IndoorFactory,
     IndoorHotspot,
-    ScenarioError,
     UrbanMacro,
     UrbanMicro,
 )
+from agewise.scenario import ScenarioError
 from tests.radio.cells import office, street
 
 MODELS = {
@@ -28,9 +26,9 @@ MODELS = {
 }
 
 
-def losses_db(settings, distance_m, *, seen):
+def losses_db(path_loss, distance_m, *, seen):
     distance = np.array(distance_m, dtype=float)
-    return make_path_loss(settings).loss_db(distance, np.full(distance.size, seen))
+    return path_loss.loss_db(distance, np.full(distance.size, seen))
 
 
 @pytest.mark.parametrize(
@@ -91,28 +89,28 @@ def test_halls_by_hand(hall, constant, slope):
     np.testing.assert_allclose(losses_db(settings, distance, seen=False), hidden)
     clear = -settings.clutter_size_m / math.log(1 - settings.clutter_density)
     clear *= 6.5 / (settings.clutter_height_m - 1.5) if high else 1.0
-    chance = make_path_loss(settings).chance_of_sight(distance)
-    np.testing.assert_allclose(chance, np.exp(-distance / clear))
+    np.testing.assert_allclose(settings.los_probability(distance), np.exp(-distance / clear))
 
 
 def test_free_space_by_hand():
     """Friis at 3 GHz: waves of 0.1 m, (4 pi d / 0.1)^2; below 1 m as at 1 m."""
-    gain = make_path_loss(FreeSpace(carrier_ghz=3.0)).gain(np.array([0.1, 1.0, 100.0]))
+    gain = FreeSpace(carrier_ghz=3.0).gain(np.array([0.1, 1.0, 100.0]), np.zeros(3, bool))
     np.testing.assert_allclose(gain, (0.1 / (4 * math.pi * np.array([1, 1, 100.0]))) ** 2)
 
 
-def test_chances_of_sight_by_hand():
+def test_los_probabilities_by_hand():
     distance = np.array([1.0, 5.0, 6.4, 18.0, 50.0, 100.0])
     far = 18 / distance[4:]
-    for fall in (63.0, 36.0):
+    for name, fall in (("uma", 63.0), ("umi", 36.0)):
         expected = [*np.ones(4), *(far + np.exp(-distance[4:] / fall) * (1 - far))]
-        np.testing.assert_allclose(chances(sight.urban(fall), distance), expected)
+        np.testing.assert_allclose(MODELS[name].los_probability(distance), expected)
     expected = [1, 1, *np.exp(-np.array([1.4, 13.0]) / 70.8),
                 *0.54 * np.exp(-np.array([1.0, 51.0]) / 211.7)]  # fmt: skip
-    np.testing.assert_allclose(chances(sight.OPEN_OFFICE, distance), expected)
+    np.testing.assert_allclose(MODELS["inh"].los_probability(distance), expected)
     expected = [1, *np.exp(-np.array([3.8, 5.2]) / 4.7),
                 *0.32 * np.exp(-np.array([11.5, 43.5, 93.5]) / 32.6)]  # fmt: skip
-    np.testing.assert_allclose(chances(sight.MIXED_OFFICE, distance), expected)
+    mixed = MODELS["inh"].model_copy(update={"office": "mixed"})
+    np.testing.assert_allclose(mixed.los_probability(distance), expected)
 
 
 def test_near_ues_have_the_loss_where_the_model_begins():
@@ -124,8 +122,9 @@ def test_near_ues_have_the_loss_where_the_model_begins():
 
 
 def test_shadowing_constants():
-    loss = make_path_loss(MODELS["umi"])
-    assert (loss.sigma_db, loss.decorrelation_m) == (BySight(4, 7.82, 7), BySight(10, 13, 7))
+    loss = MODELS["umi"]
+    assert loss.shadowing_sigma_db == ByCondition(4, 7.82, 7)
+    assert loss.shadowing_decorrelation_m == ByCondition(10, 13, 7)
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from agewise import Streams, simulate
-from agewise.core.mobility import Area, Walk
-from agewise.radio import make_channel
-from agewise.radio.mobility import GivenTracks, WaypointWalk
-from agewise.radio.placement import ClusteredDisc, UniformArea, make_placement
+from agewise.core.mobility import Area
+from agewise.radio import Annulus, Clusters, Disc, Hexagon, MobilityFile, RandomWaypoint
 from agewise.scenario import ScenarioError
 from tests.radio.cells import DRIFT, WALK, street
-from tests.radio.test_parts import largest_gap
+from tests.radio.test_parts import largest_gap, of_ues
 from tests.scenarios import tiny
 
-HEXAGON = Area(10.0, 200.0 / math.sqrt(3.0), 100.0)
-ANNULUS = Area(60.0, 100.0, math.inf)
+HEXAGON = Hexagon(inter_site_distance_m=200.0, least_distance_m=10.0)
+ANNULUS = Annulus(least_distance_m=60.0, radius_m=100.0)
 CRITICAL = 1.63  # over the root of the sample's size: the 1% level of Kolmogorov and Smirnov
 
 
@@ -32,18 +30,18 @@ def is_inside(positions, area, slack=1e-6):
 
 
 def test_annulus_is_uniform_by_area():
-    positions = UniformArea(ANNULUS).draw(20_000, np.random.default_rng(0))
+    positions = ANNULUS.positions(of_ues(20_000))
     distance = np.hypot(*positions.T)
     law = lambda d: (d**2 - 60.0**2) / (100.0**2 - 60.0**2)  # noqa: E731
     assert largest_gap(distance, law) < CRITICAL / math.sqrt(20_000)
-    assert is_inside(positions, ANNULUS)
+    assert is_inside(positions, ANNULUS.area)
 
 
 def test_hexagon_is_uniform_by_area():
     """Its x goes by the height of the hexagon there: equal for |x| to the side, turned by 60."""
-    positions = UniformArea(HEXAGON._replace(least_m=0.0)).draw(20_000, np.random.default_rng(1))
-    assert is_inside(positions, HEXAGON._replace(least_m=0.0))
-    corner = HEXAGON.reach_m
+    whole = HEXAGON.model_copy(update={"least_distance_m": 0.0})
+    positions, corner = whole.positions(of_ues(20_000, seed=1)), whole.reach_m
+    assert is_inside(positions, Area(0.0, 200.0 / math.sqrt(3.0), 100.0))
 
     def below(x):  # the hexagon is corner - |x| / sqrt(3) high on either side of the x-axis
         share = np.abs(x) * (corner - np.abs(x) / (2 * math.sqrt(3.0)))
@@ -55,27 +53,33 @@ def test_hexagon_is_uniform_by_area():
 
 
 def test_clusters():
-    positions = ClusteredDisc(100.0, 3, 5.0).draw(3000, np.random.default_rng(2))
+    clusters = Clusters(radius_m=100.0, clusters=3, cluster_radius_m=5.0)
+    positions = clusters.positions(of_ues(3000, seed=2))
     assert np.hypot(*positions.T).max() <= 100.0
-    middles = ClusteredDisc(100.0, 3, 0.0).draw(3000, np.random.default_rng(2))
+    points = clusters.model_copy(update={"cluster_radius_m": 0.0})
+    middles = points.positions(of_ues(3000, seed=2))
     assert len(np.unique(middles.round(9), axis=0)) == 3
     near = np.linalg.norm(positions[:, None] - positions[None, :100], axis=2) <= 10.0
     assert 0.2 < near.mean() < 0.6  # a third of the others are in a UE's own cluster, or two touch
 
 
 # ---------------------------------------------------------------------------------------- mobility
-def walk(area, seed=0, ues=4000, pause_s=30.0, round_s=1.0):
-    return WaypointWalk(Streams(seed).movement, area, Walk(0.5, 4.0, pause_s), round_s, ues)
+def walk(placement, rounds, ues=4000):
+    """Motions of UEs in these rounds, which rise."""
+    mobility = RandomWaypoint(slowest_m_s=0.5, fastest_m_s=4.0, pause_s=30.0)
+    state = mobility.start(of_ues(ues, round_s=1.0), placement)
+    for t in rounds:
+        motion, state = mobility.move(state, t)
+        yield motion
 
 
-@pytest.mark.parametrize("area", [HEXAGON, ANNULUS], ids=["hexagon", "annulus"])
-def test_random_waypoint_starts_in_its_steady_state(area):
+@pytest.mark.parametrize("placement", [HEXAGON, ANNULUS], ids=["hexagon", "annulus"])
+def test_random_waypoint_starts_in_its_steady_state(placement):
     """What a UE does at time 0 has the law of what it does 2000 s (some 20 legs) later.
 
     4000 UEs: two independent samples differ by 1.63 sqrt(2 / 4000) at the 1% level.
     """
-    walked = walk(area)
-    (first, slow), (later, fast) = walked.at(0), walked.at(2000)
+    (first, slow), (later, fast) = walk(placement, [0, 2000])
     for one, other in (
         (np.hypot(*first.T), np.hypot(*later.T)), (first[:, 0], later[:, 0]), (slow, fast)
     ):  # fmt: skip
@@ -86,7 +90,7 @@ def test_random_waypoint_starts_in_its_steady_state(area):
 
 def test_speeds_and_pauses_in_the_steady_state_of_a_disc():
     """Legs of a disc are 128 R / (45 pi) long on average, and moving UEs have 1/v speeds."""
-    _, speed = walk(Area(0.0, 100.0, math.inf), ues=20_000).at(0)
+    ((_, speed),) = walk(Disc(radius_m=100.0), [0], ues=20_000)
     travel_s = 128 * 100.0 / (45 * math.pi) * math.log(8) / 3.5
     pausing = 30.0 / (30.0 + travel_s)
     assert (speed == 0).mean() == pytest.approx(pausing, abs=4 * math.sqrt(0.25 / 20_000))
@@ -109,9 +113,9 @@ def test_ues_stay_inside_and_move_no_faster_than_they_can(placement, mobility):
         "channel.placement": {"kind": placement} | kinds[placement], "channel.mobility": mobility,
         "channel.round_s": 2.0, "cell.ues": 40,
     })  # fmt: skip
-    channel = make_channel(scenario, Streams(4))
+    channel = scenario.make_channel(Streams(4))
     track = np.stack([channel.block(t).positions_m for t in range(200)])
-    assert is_inside(track, make_placement(scenario.channel.placement).area)
+    assert is_inside(track, scenario.channel.placement.area)
     steps = np.linalg.norm(np.diff(track, axis=0), axis=2)
     assert steps.mean() > 0.0
     fastest = 30.0 if mobility["kind"] == "random-waypoint" else 5.0 + 2.0 * 7
@@ -124,8 +128,8 @@ def test_gauss_markov_velocities():
         "channel.placement.radius_m": 1e6, "channel.mobility": DRIFT, "channel.round_s": 2.0,
         "cell.ues": 5000,
     })  # fmt: skip
-    walked = make_channel(scenario, Streams(1)).places.mobility
-    place = [walked.at(t)[0] for t in range(12)]
+    channel = scenario.make_channel(Streams(1))
+    place = [channel.block(t).positions_m for t in range(12)]
     velocity = np.diff(place, axis=0) / 2.0
     mean = velocity.mean()
     assert abs(mean) < 4 * math.sqrt((25 / 2 + 4) / 5000)
@@ -133,30 +137,33 @@ def test_gauss_markov_velocities():
     assert velocity[0].var() == pytest.approx(12.5 + 4.0, rel=0.08)
     drifted = (velocity[0] * velocity[5]).mean() - 12.5
     assert drifted == pytest.approx(4.0 * math.exp(-1.0), abs=4 * 16.5 / math.sqrt(10_000))
-    assert walked.at(3)[1] == pytest.approx(np.linalg.norm(velocity[2], axis=1))
+    assert channel.large_scale(3).speed_m_s == pytest.approx(np.linalg.norm(velocity[2], axis=1))
 
 
 def test_any_time_in_any_order():
     for mobility in (WALK, DRIFT):
         scenario = street(**{"channel.mobility": mobility, "channel.round_s": 50.0})
-        one, other = (make_channel(scenario, Streams(2)).places for _ in range(2))
-        forwards = [one.at(t) for t in range(30)]
+        one, other = (scenario.make_channel(Streams(2)) for _ in range(2))
+        forwards = [one.large_scale(t) for t in range(30)]
         for t in (29, 3, 4, 0, 17, 16, 29):
-            again = other.at(t)
+            again = other.large_scale(t)
             for name in ("positions_m", "mean_gains", "line_of_sight", "speed_m_s"):
                 np.testing.assert_array_equal(getattr(again, name), getattr(forwards[t], name))
         assert not np.array_equal(forwards[0].positions_m, forwards[1].positions_m)
 
 
-def test_tracks_are_straight_between_their_times():
-    tracks = GivenTracks(
-        np.array([5.0, 7.0, 11.0]), np.array([[[0.0, 0.0]], [[2.0, 0.0]], [[2.0, 8.0]]]), 1.5
-    )
-    places = [tracks.at(t)[0][0].tolist() for t in range(5)]
+def test_tracks_are_straight_between_their_times(tmp_path):
+    positions = np.array([[[0.0, 0.0]], [[2.0, 0.0]], [[2.0, 8.0]]])
+    np.savez(tmp_path / "tracks.npz", times_s=[5.0, 7.0, 11.0], positions_m=positions)
+    tracks = MobilityFile(path=str(tmp_path / "tracks.npz"))
+    run = of_ues(1, round_s=1.5)._replace(rounds=5)
+    state = tracks.start(run, Disc(radius_m=100.0))
+    motions = [tracks.move(state, t)[0] for t in range(5)]
+    places = [motion.positions_m[0].tolist() for motion in motions]
     assert places == [[0, 0], [1.5, 0], [2, 2], [2, 5], [2, 8]]
-    assert [tracks.at(t)[1][0] for t in range(5)] == [1, 1, 2, 2, 2]
+    assert [motion.speed_m_s[0] for motion in motions] == [1, 1, 2, 2, 2]
     with pytest.raises(ValueError, match="the tracks end after 6 s, before round 5"):
-        tracks.at(5)
+        tracks.move(state, 5)
 
 
 # ------------------------------------------------------------------------------------------- files
@@ -220,7 +227,7 @@ def test_fading_by_movement_may_not_alias(kind, tmp_path):
             }
         }
         changes["channel.mobility"] = "none" if kind == "given" else {"kind": kind} | mobility
-        return make_channel(tiny(**changes, **{"channel.round_s": round_s}), Streams(0))
+        return tiny(**changes, **{"channel.round_s": round_s}).make_channel(Streams(0))
 
     assert channel(0.0249).block(3).true.shape == (12, 5)
     words = r"channel.round_s = 0.0251: must be from 1e-06 to 0.02498 with .* of 20.01 Hz"

@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from agewise import History, Scenario, Streams, simulate
-from agewise.radio import make_channel, open_gains, record_trace
+from agewise import History, Scenario, Streams, record_trace, simulate
+from agewise.radio import open_gains
 from tests.radio import trace_files
 from tests.radio.cells import DRIFT, street
 from tests.scenarios import tiny
@@ -20,8 +20,8 @@ PHYSICAL = Scenario.preset("physical").with_(
 #: UEs that move, over a tapped delay line, seen by the access point with an error.
 DRIFTING = {
     "channel.mobility": DRIFT, "channel.round_s": 5.0,
-    "channel.fading": {"kind": "rayleigh", "frequency": "eva"},
-    "channel.knowledge": {"kind": "estimated", "pilot_snr_db": 5.0}, "threshold.rate": 6.0,
+    "channel.fading": {"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "eva"}},
+    "channel.csi": {"kind": "estimated", "pilot_snr_db": 5.0}, "threshold.rate": 6.0,
 }  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def scenario(request, tmp_path):
 def test_a_replay_is_the_run_itself_to_the_byte(scenario, ending, tmp_path):
     file = record_trace(scenario, tmp_path / f"recorded.{ending}", seed=4)
     replayed = scenario.with_(channel={"kind": "trace", "path": str(file)})
-    channel, replay = (make_channel(each, Streams(4)) for each in (scenario, replayed))
+    channel, replay = (each.make_channel(Streams(4)) for each in (scenario, replayed))
     assert replay.power_budget == channel.power_budget
     for t in range(8):
         block, again = channel.block(t), replay.block(t)
@@ -91,14 +91,14 @@ def test_numpy_reads_what_is_recorded(tmp_path):
 def test_a_large_trace_is_written_and_read_a_block_at_a_time(tmp_path):
     """32 MB in blocks of 0.8 MB: at no time are 8 MB held."""
     scenario = tiny(**{"cell.ues": 2000, "cell.subchannels": 50, "run.rounds": 40})
-    make_channel(scenario, Streams(0)).block(0)  # compiled before memory is counted
+    scenario.make_channel(Streams(0)).block(0)  # compiled before memory is counted
     tracemalloc.start()
     try:
         file = record_trace(scenario, tmp_path / "t.npz")
         trace = open_gains(file)
         assert isinstance(trace.gains, np.memmap)
-        replay = make_channel(
-            scenario.with_(channel={"kind": "trace", "path": str(file)}), Streams(0)
+        replay = scenario.with_(channel={"kind": "trace", "path": str(file)}).make_channel(
+            Streams(0)
         )
         for t in range(40):
             replay.block(t)

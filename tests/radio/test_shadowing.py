@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.core.jit import njit
-from agewise.core.propagation import field_each, fill_estimate, normal_cdf_each
-from agewise.radio import make_channel
-from agewise.radio.channel import make_surroundings
-from agewise.radio.fields import GaussianField
+from agewise.core.propagation import field_each, normal_cdf_each
 from agewise.radio.interference import neighbour_sites
+from agewise.radio.shadowing import GaussianField
 from agewise.scenario import ScenarioError
 from tests.radio.cells import WALK, street
 from tests.radio.test_parts import largest_gap
@@ -56,46 +53,27 @@ def test_waves_by_hand():
     np.testing.assert_allclose(field_each(places, waves), expected, atol=1e-11)
 
 
-@njit
-def estimated(x, y, waves, found):
-    fill_estimate(x, y, waves, found)
+def environment_of(scenario, seed):
+    model = scenario.channel
+    return model.environment(model.context(scenario.cell, 8, Streams(seed)))
 
 
-def test_an_estimate_is_as_near_to_its_field_as_it_says():
-    """100 fields at 1008 places up to 1 km away: within 2e-4, and not exact."""
-    places = np.random.default_rng(3).uniform(-1000.0, 1000.0, (1008, 2))
-    x, y = (np.ascontiguousarray(column) for column in places.T)
-    found, worst = np.empty(1008, np.float32), 0.0
-    for index in range(100):
-        field = GaussianField.draw(np.uint64(5), index, 20.0)
-        if abs(field.waves[:, :2]).sum(axis=1).max() * 1000.0 > 2.0**19 - 1.0:
-            continue  # a wave too short for the estimate
-        estimated(x, y, field.waves, found)
-        worst = max(worst, abs(found - field.at(places)).max())
-    assert 0.0 < worst < 2e-4
-
-
-@pytest.mark.parametrize("shortest_m", [None, 1e-3, 1e-9])
-def test_sight_and_gains_by_parts(shortest_m):
-    """1000 places of a street against NumPy, in every state; also with a wave of no use to an
-    estimate, where each place is decided by the field itself."""
+def test_line_of_sight_and_gains_by_parts():
+    """1000 places of a street against NumPy, in every condition."""
     scenario = street(**{"channel.shadowing": {"kind": "log-normal"}})
-    around = make_surroundings(scenario.channel, 180e3, Streams(2))
-    if shortest_m is not None:
-        around.sight.waves[-1, :2] = 1.0 / shortest_m
+    around, loss = environment_of(scenario, 2), scenario.channel.path_loss
     rng = np.random.default_rng(1)
     places, walls_db = rng.uniform(-150.0, 150.0, (1000, 2)), 30.0 * (rng.random(1000) < 0.5)
     distance = np.sqrt((places * places).sum(axis=1))
-    outside = normal_cdf_each(around.sight.at(places)) < around.loss.chance_of_sight(distance)
-    state = np.where(walls_db > 0, 2, np.where(outside, 0, 1))
-    shadow = [sigma * field.at(places) for sigma, field in
-              zip(around.shadowing.sigma_db, around.shadowing.fields, strict=True)]  # fmt: skip
-    lost_db = around.loss.loss_db(distance, outside) + walls_db
-    lost_db += np.choose(state, shadow)
-    gains, seen = around.mean_gains(places, walls_db)
-    np.testing.assert_array_equal(seen, state == 0)
-    np.testing.assert_allclose(gains, 10 ** (-lost_db / 10) / around.scale.noise_w, rtol=1e-12)
-    assert np.unique(state).size == 3
+    outside = normal_cdf_each(around.los_field.at(places)) < loss.los_probability(distance)
+    condition = np.where(walls_db > 0, 2, np.where(outside, 0, 1))
+    shadow = [sigma * field.at(places) for field, sigma in around.shadowing_state]
+    lost_db = loss.loss_db(distance, outside) + walls_db + np.choose(condition, shadow)
+    gains, los = around.mean_gains(places, walls_db)
+    np.testing.assert_array_equal(los, condition == 0)
+    noise_w = scenario.channel.link.noise_w(180e3)
+    np.testing.assert_allclose(gains, 10 ** (-lost_db / 10) / noise_w, rtol=1e-12)
+    assert np.unique(condition).size == 3
     alone = [around.mean_gains(places[i : i + 1], walls_db[i : i + 1]) for i in range(50)]
     np.testing.assert_array_equal([gain[0] for gain, _ in alone], gains[:50])
 
@@ -111,9 +89,9 @@ def test_shadowing_multiplies_the_paper_s_means_by_normal_decibels():
     scenario = tiny(**{"channel.shadowing": SHADOWED, "cell.ues": 500})
     ratios = []
     for seed in range(20):
-        shadowed = make_channel(scenario, Streams(seed)).places.mean_gains
-        plain = make_channel(scenario.with_(**{"channel.shadowing": "none"}), Streams(seed))
-        ratios.append(10 * np.log10(shadowed / plain.places.mean_gains))
+        shadowed = scenario.make_channel(Streams(seed)).large_scale(0).mean_gains
+        plain = scenario.with_(**{"channel.shadowing": "none"}).make_channel(Streams(seed))
+        ratios.append(10 * np.log10(shadowed / plain.large_scale(0).mean_gains))
     assert np.mean(ratios) == pytest.approx(0.0, abs=4 * 8 / math.sqrt(20 * 15))
     assert np.std(ratios) == pytest.approx(8.0, rel=0.15)
 
@@ -126,8 +104,8 @@ def test_sight_follows_its_chance_and_is_shared_by_neighbours():
     places = np.array([[60.0, 0.0], [60.0, 1.0], [-60.0, 0.0]])
     scenario, seen, states = street(), [], []
     for seed in range(2000):
-        around = make_surroundings(scenario.channel, 180e3, Streams(seed))
-        states.append(around.sight.at(places))
+        around = environment_of(scenario, seed)
+        states.append(around.los_field.at(places))
         seen.append(around.mean_gains(places)[1])
     seen, states = np.array(seen), np.array(states)
     chance = 18 / 60 + math.exp(-60 / 36) * (1 - 18 / 60)
@@ -142,7 +120,7 @@ def test_sigma_depends_on_sight():
     """At one place over 2000 seeds: 4 dB in sight and 7.82 dB out of it (UMi)."""
     loss, seen = [], []
     for seed in range(2000):
-        around = make_surroundings(street().channel, 180e3, Streams(seed))
+        around = environment_of(street(), seed)
         gains, sight = around.mean_gains(np.array([[60.0, 0.0]]))
         loss.append(-10 * np.log10(gains[0]))
         seen.append(sight[0])
@@ -156,8 +134,8 @@ def test_walking_changes_shadowing_by_its_decorrelation():
     """Steps of 1 m in 10 to 13 m of decorrelation: most of a UE's shadowing stays."""
     walk = WALK | {"slowest_m_s": 1.0, "fastest_m_s": 1.0, "pause_s": 0.0}
     scenario = street(**{"channel.mobility": walk, "channel.round_s": 1.0, "cell.ues": 300})
-    channel = make_channel(scenario, Streams(0))
-    before, after, later = (channel.places.at(t) for t in (0, 1, 60))
+    channel = scenario.make_channel(Streams(0))
+    before, after, later = (channel.large_scale(t) for t in (0, 1, 60))
     level = [np.log10(large.mean_gains) for large in (before, after, later)]
     assert np.corrcoef(level[0], level[1])[0, 1] > 0.9
     assert np.corrcoef(level[0], level[2])[0, 1] < 0.8
@@ -169,7 +147,7 @@ def test_walls_of_buildings():
     """All indoors: 20 dB and 0.5 dB over U(0, 25) m more, 26.25 dB on average, nobody in sight."""
     plain = street(**{"channel.shadowing": "none", "cell.ues": 2000})
     inside = plain.with_(**{"channel.path_loss.indoor_share": 1.0})
-    out, within = (make_channel(one, Streams(0)).places for one in (plain, inside))
+    out, within = (one.make_channel(Streams(0)).large_scale(0) for one in (plain, inside))
     lost = 10 * np.log10(out.mean_gains / within.mean_gains)
     assert largest_gap(lost, lambda x: (x - 20.0) / 12.5) < 1.63 / math.sqrt(2000)
     assert out.line_of_sight.any()
@@ -191,9 +169,16 @@ def cells(**changes):
             "power_share": 0.1} | changes  # fmt: skip
 
 
+def noise_rises(scenario, rounds):
+    """``[round, subchannel]`` of seed 1."""
+    channel = scenario.make_channel(Streams(1))
+    part, state = scenario.channel.interference, channel.interference
+    return np.stack([part.noise_rise(state, t) for t in range(rounds)])
+
+
 def test_a_given_level():
     quiet, loud = tiny(), tiny(**{"channel.interference": {"kind": "level", "rise_db": 3.0}})
-    gains = [make_channel(one, Streams(1)).block(4) for one in (quiet, loud)]
+    gains = [one.make_channel(Streams(1)).block(4) for one in (quiet, loud)]
     np.testing.assert_allclose(gains[0].true, gains[1].true * 10**0.3)
     assert gains[1].seen is gains[1].true
 
@@ -203,13 +188,12 @@ def test_neighbouring_cells_raise_the_noise_by_their_load():
     quiet = tiny()
     idle = quiet.with_(**{"channel.interference": cells(load=0.0)})
     np.testing.assert_array_equal(
-        make_channel(quiet, Streams(1)).block(0).true, make_channel(idle, Streams(1)).block(0).true
+        quiet.make_channel(Streams(1)).block(0).true, idle.make_channel(Streams(1)).block(0).true
     )
     means, errors = [], []
     for load in (0.25, 1.0):
         loaded = quiet.with_(**{"channel.interference": cells(load=load)})
-        interference = make_channel(loaded, Streams(1)).interference
-        rise = np.stack([interference.over_noise(t, 5) for t in range(2000)]) - 1.0
+        rise = noise_rises(loaded, 2000) - 1.0
         means.append(rise.mean())
         errors.append(rise.std() / math.sqrt(rise.size))
         assert (rise >= 0).all()
@@ -220,8 +204,7 @@ def test_neighbouring_cells_raise_the_noise_by_their_load():
 def test_interference_of_the_paper_s_power_law_by_hand():
     """Six full cells: the mean over their hexagons of 10 dB (d / 100 m)^-3.5 times the share."""
     loaded = tiny(**{"channel.interference": cells(load=1.0)})
-    interference = make_channel(loaded, Streams(1)).interference
-    rise = np.stack([interference.over_noise(t, 20) for t in range(500)]) - 1.0
+    rise = noise_rises(loaded.with_(**{"cell.subchannels": 20}), 500) - 1.0
     along = np.linspace(-200.0 / math.sqrt(3.0), 200.0 / math.sqrt(3.0), 801)
     grid = np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
     sides = [grid @ [math.cos(a), math.sin(a)] for a in np.deg2rad([0, 60, 120])]

@@ -6,12 +6,11 @@ import pytest
 
 import agewise
 from agewise import Streams, simulate
-from agewise.radio import make_channel
 from tests.scenarios import tiny
 
 
 def recorded(path, scenario, seed, rounds):
-    channel = make_channel(scenario, Streams(seed))
+    channel = scenario.make_channel(Streams(seed))
     np.savez(path, gains=np.stack([channel.block(t).true for t in range(rounds)]))
     return {"kind": "trace", "path": str(path)}
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from agewise import Streams, simulate
-from agewise.radio import make_channel
 from tests.radio import trace_files
 from tests.radio.trace_files import FILES, SHAPE, trace_channel
 from tests.scenarios import tiny
@@ -19,7 +18,7 @@ def scenario_of(path, form="auto", **changes):
 
 def gains_of(path, form="auto", seed=0, **changes):
     scenario = scenario_of(path, form, **changes)
-    channel = make_channel(scenario, Streams(seed))
+    channel = scenario.make_channel(Streams(seed))
     return np.stack([channel.block(t).true for t in range(scenario.run.rounds)])
 
 
@@ -48,7 +47,7 @@ def test_path_gains_with_a_link_budget(tmp_path):
     link = {"kind": "budget", "transmit_power_dbm": 20.0, "noise_density_dbm_hz": -174.0,
             "noise_figure_db": 5.0}  # fmt: skip
     scenario = scenario_of(tmp_path / "cir.npz", {"kind": "sionna", "link": link})
-    channel = make_channel(scenario, Streams(0))
+    channel = scenario.make_channel(Streams(0))
     noise_w = 10 ** ((-174 + 5 - 30) / 10) * BANDWIDTH_HZ
     assert channel.power_budget == pytest.approx(0.1, rel=1e-12)
     ratio = channel.block(3).true * noise_w / gains_of(tmp_path / "cir.npz")[3]
@@ -62,17 +61,8 @@ def test_deepmimo_averages_neighbouring_subcarriers_and_combines_antennas(tmp_pa
     gains = gains_of(tmp_path / "d.npz")
     np.testing.assert_allclose(gains[0], expected, rtol=1e-12)
     np.testing.assert_array_equal(gains[0], gains[7])
-    block = make_channel(scenario_of(tmp_path / "d.npz"), Streams(0)).block(0)
+    block = scenario_of(tmp_path / "d.npz").make_channel(Streams(0)).block(0)
     np.testing.assert_allclose(block.positions_m, places[:, :2] - 50.0)
-
-
-def test_deepmimo_of_matlab_says_the_same(tmp_path):
-    trace_files.deepmimo(tmp_path / "d.npz")
-    trace_files.deepmimo_mat(tmp_path / "d.mat")
-    np.testing.assert_array_equal(gains_of(tmp_path / "d.mat"), gains_of(tmp_path / "d.npz"))
-    block = make_channel(scenario_of(tmp_path / "d.mat"), Streams(0)).block(0)
-    np.testing.assert_array_equal(block.positions_m[:, 0], np.arange(12.0))
-    assert not block.positions_m[:, 1].any()
 
 
 def test_the_seed_draws_ues_among_more_users(tmp_path):
@@ -92,19 +82,6 @@ def test_scenes_are_rounds(tmp_path):
     np.testing.assert_allclose(gains_of(tmp_path / "d.npz"), power, rtol=1e-12)
 
 
-def test_a_fading_trace_is_walked_along_from_a_start_of_each_ue(tmp_path):
-    rows = trace_files.ns3_fading(tmp_path / "t.fad")
-    gains = gains_of(tmp_path / "t.fad", trace_files.FADING)
-    level = 10 * np.log10(gains) - 10.0
-    starts = set()
-    for ue in range(12):
-        (start,) = [s for s in range(40) if np.allclose(rows[:5, s], level[0, ue], atol=1e-5)]
-        along = (start + 2 * np.arange(8)) % 40
-        np.testing.assert_allclose(level[:, ue], rows[:5, along].T, atol=1e-5)
-        starts.add(start)
-    assert len(starts) > 6
-
-
 def test_sinr_statistics_are_the_means_of_the_fading(tmp_path):
     sinr = trace_files.ns3_sinr(tmp_path / "s.txt")
     flat = trace_files.SINR | {"fading": "none"}
@@ -119,7 +96,7 @@ def test_drive_tests_hold_the_last_measurement(tmp_path):
     flat = trace_files.DRIVE | {"fading": "none"}
     gains = gains_of(tmp_path / "d.csv", flat)
     np.testing.assert_allclose(10 * np.log10(gains[:, :, 0]), snr[:16:2], atol=1e-9)
-    channel = make_channel(scenario_of(tmp_path / "d.csv", flat), Streams(0))
+    channel = scenario_of(tmp_path / "d.csv", flat).make_channel(Streams(0))
     np.testing.assert_array_equal(channel.block(3).positions_m[2], [26.0, -6.0])
     slower = gains_of(tmp_path / "d.csv", flat | {"round_s": 0.75}, **{"run.rounds": 3})
     np.testing.assert_allclose(10 * np.log10(slower[:, :, 0]), snr[[0, 1, 3]], atol=1e-9)
@@ -143,14 +120,6 @@ A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
 @pytest.mark.parametrize(
     ("name", "form", "write", "sentence"),
     [
-        ("x.fad", "auto", text("1 2"), "set channel.format to kind ns3-fading with its fields"),
-        ("x.fad", trace_files.FADING, text("1 a"), "not a fading trace of ns-3, which has a row"),
-        ("x.fad", trace_files.FADING, text("1 2\n3"), "not a fading trace of ns-3"),
-        ("x.fad", trace_files.FADING, text("1 2\n" * 4),
-         r"4 resource blocks \(rows\) and the scenario 5 subchannels: set cell.subchannels to at"),
-        ("x.fad", trace_files.FADING, text("1 nan\n" * 5), "row 0, column 1 is nan"),
-        ("x.fad", trace_files.FADING, text("1 2\n" * 5),
-         r"= \(1, 12, 5\), the scenario \(8, 12, 5\): set run.rounds to at most 1"),
         ("x.csv", trace_files.DRIVE, text(""), "x.csv: not a readable table"),
         ("x.csv", trace_files.DRIVE, text("time_s,ue\n0,a\n"),
          "no column 'snr_db'; expected time_s, ue, snr_db, it has time_s, ue"),
@@ -172,9 +141,6 @@ A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
         ("x.npz", "auto", lambda path: np.savez(path, channels=np.ones((12, 1, 1, 7), complex)),
          "7 subcarriers do not make 5 equal subchannels: set cell.subchannels to a divisor of 7"),
         ("x.npz", "deepmimo", lambda path: np.savez(path, h=1), "it has no array 'channels'"),
-        ("x.mat", "auto", text("no"), "x.mat: not a readable .mat file"),
-        ("x.mat", "auto", lambda path: trace_files.scipy.io.savemat(path, {"h": 1}),
-         r"there is no DeepMIMO_dataset\{1\}.user\{k\}.channel, .* it holds h"),
         ("x.npy", "auto", text("no"), "x.npy: not a readable NPY file"),
         ("x.npy", "auto", lambda path: np.save(path, np.array([{}])), "objects"),
         ("x.dat", "auto", text("no"), "of another ending set channel.format"),
@@ -184,7 +150,7 @@ A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
 def test_files_that_are_not_what_they_should_be(tmp_path, name, form, write, sentence):
     write(tmp_path / name)
     with pytest.raises(ValueError, match=sentence) as error:
-        make_channel(scenario_of(tmp_path / name, form), Streams(0))
+        scenario_of(tmp_path / name, form).make_channel(Streams(0))
     assert str(error.value).startswith(str(tmp_path / name))
     assert "\n" not in str(error.value)
 
@@ -192,14 +158,14 @@ def test_files_that_are_not_what_they_should_be(tmp_path, name, form, write, sen
 def test_impulse_responses_need_a_bandwidth(tmp_path):
     trace_files.sionna(tmp_path / "cir.npz")
     with pytest.raises(ValueError, match="set cell.subchannel_bandwidth_hz"):
-        make_channel(tiny(channel=trace_channel(tmp_path, "sionna")), Streams(0))
+        tiny(channel=trace_channel(tmp_path, "sionna")).make_channel(Streams(0))
 
 
 @pytest.mark.parametrize(
     ("fading", "sentence"),
     [
-        ({"kind": "rayleigh", "frequency": "eva"},
-         "channel.format.fading.frequency = eva needs cell.subchannel_bandwidth_hz"),
+        ({"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "eva"}},
+         "channel.format.fading.frequency = taps needs cell.subchannel_bandwidth_hz"),
         ({"kind": "rayleigh", "time": {"kind": "jakes", "carrier_hz": 3e9, "speed_m_s": 1.0}},
          "channel.format.round_s = .*: must be from 1e-06 to 0.04.*, or fading aliases"),
     ],
@@ -207,12 +173,14 @@ def test_impulse_responses_need_a_bandwidth(tmp_path):
 def test_overlays_that_cannot_be_are_named_by_their_own_fields(tmp_path, fading, sentence):
     channel = trace_channel(tmp_path, "drive-test", format=trace_files.DRIVE | {"fading": fading})
     with pytest.raises(ValueError, match=sentence):
-        make_channel(tiny(channel=channel), Streams(0))
+        tiny(channel=channel).make_channel(Streams(0))
 
 
 def test_an_overlay_may_be_a_delay_line(tmp_path):
     snr = trace_files.drive_test(tmp_path / "d.csv")
-    taps = trace_files.DRIVE | {"fading": {"kind": "rayleigh", "frequency": "epa"}}
+    taps = trace_files.DRIVE | {
+        "fading": {"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "epa"}}
+    }
     gains = gains_of(tmp_path / "d.csv", taps) / 10 ** (snr[:16:2, :, np.newaxis] / 10)
     assert abs(gains.mean() - 1.0) < 4 / np.sqrt(8 * 12)  # one draw for each UE and round
     assert np.corrcoef(gains[..., 0].ravel(), gains[..., 1].ravel())[0, 1] > 0.95

@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-import scipy.io
 
 #: Rounds, UEs and subchannels, those of `tests.scenarios.tiny`.
 SHAPE = (8, 12, 5)
@@ -54,25 +53,6 @@ def deepmimo(path, users=12, carriers=10):
     return channels, places
 
 
-def deepmimo_mat(path, users=12, carriers=10):
-    """DeepMIMO_dataset{1}.user{k}.channel, M_UE x M_BS x subcarriers, and .loc, in MATLAB."""
-    channels = complex_normal((users, 1, 4, carriers))
-    each = np.empty((1, users), object)
-    for k in range(users):
-        each[0, k] = {"channel": channels[k], "loc": np.array([[1.0 + k, 2.0, 3.0]])}
-    cell = np.empty((1, 1), object)
-    cell[0, 0] = {"user": each, "loc": np.array([[1.0, 2.0, 6.0]])}
-    scipy.io.savemat(path, {"DeepMIMO_dataset": cell})
-    return channels
-
-
-def ns3_fading(path, blocks=6, samples=40):
-    """fading_trace_generator.m: a row per RB, a column per sample, two spaces before each."""
-    rows = np.random.default_rng(3).normal(0.0, 5.0, (blocks, samples))
-    path.write_text("".join("".join(f"  {x:.7e}" for x in row) + "\n" for row in rows))
-    return rows
-
-
 def ns3_sinr(path, times=9):
     """PhyStatsCalculator::ReportUeSinr: a line per UE and millisecond, tabs between."""
     lines = ["% time\tcellId\tIMSI\tRNTI\tsinrLinear\tcomponentCarrierId"]
@@ -98,7 +78,6 @@ def drive_test(path, times=20):
     return snr
 
 
-FADING = {"kind": "ns3-fading", "mean_snr_db": 10.0, "samples_per_round": 2}
 SINR = {"kind": "ns3-sinr", "round_s": 0.001, "fading": "rayleigh"}
 DRIVE = {"kind": "drive-test", "round_s": 1.0, "fading": "rayleigh"}
 #: The file, how it is made, and the format as a scenario names it.
@@ -109,13 +88,11 @@ FILES = {
     "parquet": ("trace.parquet", parquet, "auto"),
     "sionna": ("cir.npz", sionna, "auto"),
     "deepmimo": ("deepmimo.npz", deepmimo, "auto"),
-    "deepmimo-mat": ("deepmimo.mat", deepmimo_mat, "auto"),
-    "ns3-fading": ("trace.fad", ns3_fading, FADING),
     "ns3-sinr": ("UlSinrStats.txt", ns3_sinr, SINR),
     "drive-test": ("drive.csv", drive_test, DRIVE),
 }
 #: Formats of which the seed decides a part.
-SEEDED = {"ns3-fading", "ns3-sinr", "drive-test"}
+SEEDED = {"ns3-sinr", "drive-test"}
 
 
 def trace_channel(folder, kind, **fields):

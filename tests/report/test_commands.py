@@ -17,7 +17,7 @@ def test_commands_write_and_say_where(compared, swept, tmp_path):
     assert (figure.returncode, figure.stdout) == (0, "Figure: a.svg\n")
     wrong = agewise_command("figure", str(swept.path), "pie", "-o", "p.pdf", cwd=tmp_path)
     assert wrong.returncode == 2
-    assert "there are accuracy" in wrong.stderr
+    assert "there are gain, forest" in wrong.stderr
     assert agewise_command("report", str(tmp_path)).stderr.count("\n") == 1
 
 

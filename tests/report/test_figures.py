@@ -3,42 +3,51 @@
 import csv
 import io
 import re
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
-from agewise.report import (
-    accuracy_curves,
-    age_distribution,
-    age_heat_map,
-    draw_figure,
-    forest,
-    gain_curve,
-    gain_map,
-    label_distribution,
-    offered_gains,
-    policy_lines,
-    ranked_scores,
-    water_filling,
-)
-from agewise.report.figure_data import figure_csv
-from agewise.report.figures import KINDS
-from agewise.report.style import DARK, INKS, LIGHT
-from agewise.statistics import Paired, mean_interval
+from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
+from agewise.report.figures import figure_csv
+from agewise.report.setting import Filled, Ranking, Setting
+from agewise.report.style import DARK, INKS, LIGHT, new_figure
+from agewise.statistics import AXES, Paired, mean_interval
 
-TWO_PARTS = {"heat"}
+TWO_PARTS = {"heat", "cell"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_columns_width_and_embedded_fonts(kind, swept, tmp_path):
-    pdf = draw_figure(swept, kind, tmp_path / f"{kind}.pdf").read_bytes()
+def new_axis():
+    return new_figure(3.5, 2.6).subplots()
+
+
+def drawn(kind, setting, names=None):
+    """The axes of a picture of this setting, or of what stands for one."""
+    figure = new_figure(3.5, 2.6)
+    assert PICTURES[kind].draw(setting, names or list(setting.indices), figure) is not None
+    return figure.axes
+
+
+def a_setting(**known):
+    """What stands for a setting of the policies a and b."""
+    usual = {
+        "indices": {"a": 0, "b": 1}, "pair": ["b", "a"], "display_name": str, "seed": 0, "end": 8.0,
+        "axis": AXES["rounds"], "over_rounds": True, "baseline": "c", "points": np.arange(1.0, 7),
+    }  # fmt: skip
+    return SimpleNamespace(**usual | known)
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_every_kind_has_a_columns_width_and_embedded_fonts(kind, compared, swept, tmp_path):
+    result = swept if kind == "map" else compared
+    pdf = draw_figure(result, kind, tmp_path / f"{kind}.pdf").read_bytes()
     width = float(re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", pdf)[1])
     assert width == pytest.approx((7.16 if kind in TWO_PARTS else 3.5) * 72)
     assert b"STIX" in pdf
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
-    assert draw_figure(swept, kind, tmp_path / "again.pdf").read_bytes() == pdf
+    assert draw_figure(result, kind, tmp_path / "again.pdf").read_bytes() == pdf
 
 
 def test_width_limits_policies_and_style_are_as_asked(compared, tmp_path):
@@ -79,10 +88,19 @@ def test_the_csv_has_the_numbers_of_the_runs(compared, swept, tmp_path):
     assert sum(float(row["y"]) for row in bars) == counts.sum()
 
 
+def test_every_picture_is_described():
+    """Names, titles and sentences of commands and documents come from the one list."""
+    for name, picture in PICTURES.items():
+        assert picture.name == name
+        assert picture.title
+        assert picture.sentence.endswith(".")
+
+
 def test_the_ends_of_a_band_are_those_of_the_interval():
     runs = np.random.default_rng(2).random((6, 5))
-    interval = mean_interval(runs)
-    axis = accuracy_curves({"a": interval}, runs={"a": runs})
+    axis = new_axis()
+    interval = _curves._line_with_band(axis, np.arange(5.0), runs, 0, "a")
+    np.testing.assert_array_equal(interval.low, mean_interval(runs).low)
     rows = list(csv.DictReader(io.StringIO(figure_csv(axis.figure))))
     for which in ("low", "high"):
         drawn = [float(row["y"]) for row in rows if row["series"] == f"{which} 1"]
@@ -90,73 +108,84 @@ def test_the_ends_of_a_band_are_those_of_the_interval():
 
 
 def test_lines_are_the_numbers_that_were_given():
-    given = {"a": (np.arange(3.0), np.array([1.0, np.nan, 3.0]))}
-    axis = policy_lines(given, "x", "y")
+    axis, given = new_axis(), {"a": (np.arange(3.0), np.array([1.0, np.nan, 3.0]))}
+    _curves._draw_lines(axis, a_setting(), given, "x", "y", markers=True)
     np.testing.assert_array_equal(axis.lines[0].get_xydata(), [[0, 1], [2, 3]])
-    assert policy_lines(given, "x", "y", axis, markers=True) is axis
 
 
 @pytest.mark.parametrize(("seeds", "runs_drawn", "bands"), [(4, 4, 0), (5, 0, 1)])
 def test_few_seeds_are_drawn_as_they_are(seeds, runs_drawn, bands):
     """An interval of fewer than five seeds would say more than is known."""
     runs = np.random.default_rng(1).random((seeds, 6))
-    axis = accuracy_curves({"a": mean_interval(runs)}, runs={"a": runs})
+    axis, gains = new_axis(), new_axis()
+    _curves._line_with_band(axis, np.arange(6.0), runs, 0, "a")
     assert (len(axis.lines), len(axis.collections)) == (1 + runs_drawn, bands)
-    gains = gain_curve(mean_interval(runs), None, runs=runs)
-    assert len([line for line in gains.lines if len(line.get_xdata()) == 6]) == 1 + seeds
-    assert len(gains.collections) == bands
+    _curves._line_with_band(gains, np.arange(6.0), runs, 0, "mean", thin="black")
+    assert (len(gains.lines), len(gains.collections)) == (1 + seeds, bands)
 
 
-def test_rounds_are_whole_and_accuracies_within_0_and_1():
-    runs = np.linspace(0.9, 1.0, 12).reshape(1, 12) + np.zeros((6, 1))
-    runs += np.random.default_rng(0).normal(0, 0.05, runs.shape)
-    axis = accuracy_curves({"a": mean_interval(runs)}, runs={"a": runs})
+def test_rounds_are_whole_and_accuracies_within_0_and_1(compared):
+    setting = Setting(compared, {})
+    (axis,) = drawn("accuracy", setting)
     axis.figure.draw_without_rendering()
     ticks = axis.get_xticks()
     assert (ticks == np.round(ticks)).all()
     assert 0 <= axis.get_ylim()[0] < axis.get_ylim()[1] <= 1
-    other = accuracy_curves({"a": mean_interval(runs)}, over=("time (s)", np.arange(12) / 2))
-    assert (other.get_xlabel(), other.get_xlim()) == ("time (s)", (0.0, 5.5))
-    assert other.lines[0].get_xdata()[-1] == 5.5
+    over = Setting(compared, {}, axis=AXES["uses"])
+    (other,) = drawn("accuracy", over)
+    assert (other.get_xlabel(), other.get_xlim()) == (AXES["uses"].label, (0.0, over.points[-1]))
+    assert other.lines[-1].get_xdata()[-1] == over.points[-1]
 
 
-def test_bars_are_the_counts():
-    counts = np.array([[3, 0, 1], [0, 5, 2]])
-    axis = label_distribution(counts, ("cat", "dog", "owl"))
-    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(3, 2).T
-    floors = np.array([bar.get_y() for bar in axis.patches]).reshape(3, 2).T
+def test_bars_are_the_counts(compared):
+    (axis,) = drawn("labels", Setting(compared, {}))
+    info = compared.history("age-based", 0).info
+    counts, classes = info.label_counts, len(info.class_names)
+    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(classes, -1).T
+    floors = np.array([bar.get_y() for bar in axis.patches]).reshape(classes, -1).T
     np.testing.assert_array_equal(heights, counts)
     np.testing.assert_array_equal(floors, np.cumsum(counts, axis=1) - counts)
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["cat", "dog", "owl"]
+    names = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert names == list(info.class_names)
 
 
 def test_rows_of_the_heat_map_are_ues_from_near_to_far():
-    ages = np.array([[0, 5, 1], [1, 6, 0]])
-    axis = age_heat_map(ages, np.array([30.0, 20.0, 90.0]), 4.0)
-    drawn = np.asarray(axis.images[0].get_array())
-    np.testing.assert_allclose(drawn, [[1, 1], [0, 0.25], [0.25, 0]])
+    def heat(distance_m):
+        ages = np.array([[0, 5, 1], [1, 6, 0]])
+        setting = a_setting(
+            oldest=4.0, ues=3, history=lambda _: SimpleNamespace(ages=ages),
+            distances_m=lambda _: distance_m,
+        )  # fmt: skip
+        return drawn("heat", setting, ["a"])[0]
+
+    axis = heat(np.array([30.0, 20.0, 90.0]))
+    squares = np.asarray(axis.images[0].get_array())
+    np.testing.assert_allclose(squares, [[1, 1], [0, 0.25], [0.25, 0]])
     assert [label.get_text() for label in axis.get_yticklabels()] == ["25", "50"]
     assert axis.get_yticks().tolist() == [1, 2]  # how many UEs are nearer
-    assert age_heat_map(ages, None, 4.0).get_ylabel() == "UE"
+    assert heat(None).get_ylabel() == "UE"
 
 
 def test_shares_of_ages_are_steps_up_to_one():
-    axis = age_distribution({"a": np.array([0, 0, 2, 3])})
+    setting = a_setting(last_ages=lambda _: np.array([0, 0, 2, 3]))
+    (axis,) = drawn("distribution", setting, ["a"])
     np.testing.assert_allclose(axis.lines[0].get_ydata(), [0.5, 0.5, 0.75, 1.0])
 
 
 def test_water_stands_at_one_level_above_the_inverse_gains():
-    gain, power = np.array([4.0, 10.0]), np.array([0.425, 0.575])
-    axis = water_filling([("far", gain, power)])
-    tops = [bar.get_y() + bar.get_height() for bar in axis.patches[2:]]
-    np.testing.assert_allclose(tops, [0.675, 0.675])
-    np.testing.assert_allclose([bar.get_height() for bar in axis.patches[:2]], [0.1, 0.25])
-    bits = 0.5 * np.log2(1 + np.array([5.75, 1.7]))
+    far = Filled(3, 90.0, np.array([4.0, 10.0]), np.array([0.425, 0.575]))
+    near = Filled(1, 9.0, np.array([40.0]), np.array([1.0]))
+    setting = a_setting(filled=(4, [near, far]), scenario=SimpleNamespace(rate_threshold=4.0))
+    (axis,) = drawn("water", setting)
+    bars = [(bar.get_y(), bar.get_height()) for bar in axis.patches]
+    np.testing.assert_allclose(bars[2:], [[0, 0.1], [0, 0.25], [0.1, 0.575], [0.25, 0.425]])
+    bits = 0.5 * np.log2(1 + np.array([40.0, 5.75, 1.7]))
     assert [text.get_text() for text in axis.texts] == [f"{each:.1f} bit" for each in bits]
 
 
 def test_the_chosen_stand_at_their_rank_and_the_cut_after_as_many():
-    axis = ranked_scores(np.array([4.0, 2.0, 1.0, 0.0]), np.array([0, 2]))
+    axis, score = new_axis(), np.array([4.0, 2.0, 1.0, 0.0])
+    _idea._draw_ranks(axis, Ranking(4, score, np.array([0, 2]), np.array([0]), None), 0)
     bars = [bar for bar in axis.patches if hasattr(bar, "get_height")]
     assert [round(bar.get_x() + 0.5) for bar in bars] == [0, 2]
     assert axis.lines[0].get_xdata() == [1.5, 1.5]
@@ -164,18 +193,19 @@ def test_the_chosen_stand_at_their_rank_and_the_cut_after_as_many():
 
 
 def test_gains_are_in_decibels_with_what_was_given_to_whom():
-    gain = np.geomspace(1.0, 1e4, 6, dtype=np.float32).reshape(3, 2)  # every 8 dB
-    axis = offered_gains(gain, np.array([2, -1]))
+    gain, axis, none = np.geomspace(1.0, 1e4, 6, dtype=np.float32), new_axis(), new_axis()
+    _idea._draw_gains(axis, gain.reshape(3, 2), np.array([2, -1]), 0)  # every 8 dB
     # From 5 % to 95 % of 40 dB: the lowest and the highest are cut off.
     expected = np.clip((np.arange(6) * 8 - 2) / 36, 0, 1).reshape(3, 2).T
     np.testing.assert_allclose(np.asarray(axis.images[0].get_array()), expected, atol=1e-5)
     assert axis.lines[0].get_xydata().tolist() == [[2, 1]]
-    assert not np.asarray(offered_gains(0 * gain, np.array([-1, -1])).images[0].get_array()).any()
+    _idea._draw_gains(none, 0 * gain.reshape(3, 2), np.array([-1, -1]), 0)
+    assert not np.asarray(none.images[0].get_array()).any()
 
 
 def test_the_forest_has_the_largest_gain_on_top():
     gains = {"a": Paired(-0.01, -0.02, 0.0, 0.5, 9), "b": Paired(0.02, 0.01, 0.03, 0.001, 9)}
-    axis = forest(gains, p_values={"a": None, "b": 0.004})
+    (axis,) = drawn("forest", a_setting(against_baseline=gains, p_value={"b": 0.004}.get))
     assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b"]
     assert [text.get_text() for text in axis.texts] == ["-1.0", "+2.0**"]
     spans = [line.get_xdata() for line in axis.lines if len(np.atleast_1d(line.get_xdata())) == 2]
@@ -183,8 +213,9 @@ def test_the_forest_has_the_largest_gain_on_top():
 
 
 def test_maps_have_stars_for_sure_squares_and_pale_ones_without():
-    gains = np.array([[0.021, -0.021], [-0.034, np.nan]])
-    axis = gain_map(gains, np.array([[0.0004, 0.7], [0.02, np.nan]]), ["1", "4"], ["a", "b"], 0.05)
+    gains, axis = np.array([[0.021, -0.021], [-0.034, np.nan]]), new_axis()
+    p_values = np.array([[0.0004, 0.7], [0.02, np.nan]])
+    gain_map(gains, p_values, ["1", "4"], ["a", "b"], 0.05, axis)
     assert [text.get_text() for text in axis.texts] == ["+2.1***", "-2.1", "-3.4*", "-"]
     covers = [square.get_alpha() for square in axis.patches]
     assert covers[1] == pytest.approx(0.3 * covers[0])
@@ -210,21 +241,21 @@ def test_lines_stand_out_from_the_page(shade):
             assert (light + 0.05) / (dark + 0.05) >= 3, (line, back)
 
 
-def test_a_trace_has_every_figure_but_those_over_distance(traced, tmp_path):
+def test_a_trace_has_every_figure_but_those_of_places(traced, tmp_path):
     out = tmp_path / "x.csv"
-    for kind in set(KINDS) - {"distance", "classes", "map"}:
+    without = {"distance", "classes", "cell"}
+    for kind in set(PICTURES) - without - {"map", "water"}:
         assert draw_figure(traced.path, kind, out) == out
-    with pytest.raises(ValueError, match="do not say where the UEs are"):
-        draw_figure(traced, "distance", out)
-    with pytest.raises(ValueError, match="where the UEs are"):
-        draw_figure(traced, "classes", out)
+    for kind in without:
+        with pytest.raises(ValueError, match=f"figure {kind} needs .* where the UEs are"):
+            draw_figure(traced, kind, out)
 
 
 def test_mistakes_are_one_sentence(compared, swept, tmp_path):
     out = tmp_path / "x.pdf"
     for given, said in (
-        ((swept, "pie", out), "no figure 'pie'; there are accuracy, gain, costs, heat"),
-        ((compared, "map", out), "a map needs a sweep"),
+        ((swept, "pie", out), "no figure 'pie'; there are gain, forest, accuracy, costs"),
+        ((compared, "map", out), "map needs a sweep"),
         ((swept, "ages", out, {"threshold.rate": 9.0}), "no finished setting has rate=9; there"),
         ((swept, "ages", tmp_path / "x.nonsense"), "not supported"),
         ((swept, "ages", tmp_path / "x.pgf"), "needs LaTeX"),

@@ -106,7 +106,7 @@ def test_all_sections_are_there_in_order(page):
     ]  # fmt: skip
     names = list(pictures(page))
     assert names == [
-        "s0-heat-0", "s0-heat-1", "s0-heat-2", "s0-heat-3", "idea-needs", "idea-chosen",
+        "s0-heat-0", "s0-heat-1", "s0-heat-2", "s0-heat-3", "idea-water", "idea-chosen",
         "idea-unheard", "s0-cell-0", "s0-cell-1", "s0-gain", "s0-forest", "s0-accuracy",
         "s0-costs", "s0-distance", "s0-distribution", "s0-classes", "s0-diversity", "s0-trade-off",
         "s0-reached",
@@ -184,7 +184,7 @@ def test_a_picture_that_cannot_be_made_leaves_the_numbers(compared, monkeypatch,
     def broken(*_, **__):
         raise RuntimeError("no <font> at all")
 
-    monkeypatch.setattr("agewise.report.html.inline_svg", broken)
+    monkeypatch.setattr("agewise.report.page.inline_svg", broken)
     page = write_page(compared, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This picture could not be made: no &lt;font&gt; at all" in page
     assert f"{100 * compared.table()['accuracy@8'][0]:.1f} <span" in page

@@ -6,7 +6,6 @@ import pytest
 from agewise import simulate
 from agewise.cli.options import scenario_of
 from agewise.part import Part, kind_of, parts_of
-from agewise.radio import make_channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, ScenarioError
 from agewise.sources import source_names
@@ -98,7 +97,7 @@ def test_the_command_line_and_python_start_at_the_working_folder(tmp_path, monke
     by_python = Scenario.load(file).with_(**{"channel.placement.path": "mine.csv"})
     assert by_command == by_python
     for scenario, expected in ((Scenario.load(file), places), (by_command, places + 1.0)):
-        block = make_channel(scenario, Streams(0)).block(0)
+        block = scenario.make_channel(Streams(0)).block(0)
         np.testing.assert_allclose(block.positions_m, expected)
 
 

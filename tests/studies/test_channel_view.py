@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 import agewise
 from agewise import Scenario, Streams
 from agewise.cli.app import app
-from agewise.radio import make_channel
 from agewise.spectrum import fewest_subchannels
 from agewise.studies.channel_picture import draw_channel
 from agewise.studies.channel_view import view_channel, view_trace
@@ -27,7 +26,7 @@ EVA_DB = (0, -1.5, -1.4, -3.6, -0.6, -9.1, -7.0, -12.0, -16.9)
 def test_needs_are_those_of_algorithm_1():
     scenario = tiny(**{"run.rounds": 6, "threshold.rate": 5.0, "channel.link.edge_snr_db": 0.0})
     view = view_channel(scenario, seed=3)
-    channel, needed = make_channel(scenario, Streams(3)), np.zeros((6, 12), int)
+    channel, needed = scenario.make_channel(Streams(3)), np.zeros((6, 12), int)
     for t in range(6):
         for ue, gains in enumerate(channel.block(t).true):
             found = fewest_subchannels(gains, channel.power_budget, 5.0)
@@ -57,7 +56,7 @@ def test_the_paper_s_channel_is_independent_and_has_the_snr_of_its_distances():
 
 
 def test_a_delay_line_correlates_subchannels_as_its_taps_say():
-    fading = {"kind": "rayleigh", "frequency": "eva"}
+    fading = {"kind": "rayleigh", "frequency": {"kind": "taps", "profile": "eva"}}
     view = view_channel(
         PAPER.with_(**{"channel.fading": fading, "cell.subchannel_bandwidth_hz": 180e3})
     )
@@ -73,8 +72,8 @@ def test_a_delay_line_correlates_subchannels_as_its_taps_say():
 
 def test_what_the_access_point_sees_wrong_is_told_in_decibels():
     known = {"kind": "estimated", "pilot_snr_db": 10.0}
-    wrong = view_channel(tiny(**{"channel.knowledge": known})).seen_error_db
-    worse = view_channel(tiny(**{"channel.knowledge": known | {"pilot_snr_db": 0.0}}))
+    wrong = view_channel(tiny(**{"channel.csi": known})).seen_error_db
+    worse = view_channel(tiny(**{"channel.csi": known | {"pilot_snr_db": 0.0}}))
     assert 0.5 < wrong < worse.seen_error_db
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from agewise import Scenario, Streams, Uplink, gap, simulate
 from agewise.age import f_alpha, next_ages
-from agewise.radio import make_channel
 from agewise.spectrum.exact import solve
 from agewise.studies import Losses, gap_scenario, losses_of
 from agewise.studies.optimality import REGIMES, with_optimum
@@ -40,7 +39,7 @@ def test_losses_of_a_run_are_those_of_its_rounds():
     history = simulate(solved(2), "max-pack", 4)
     found = losses_of(history)
     assert found.rounds.tolist() == [1, 3, 5, 7]
-    channel = make_channel(SCENARIO, Streams(4))
+    channel = SCENARIO.make_channel(Streams(4))
     ages, weights, optima = np.zeros(12, np.int64), [], []
     for t, scheduled in enumerate(history.scheduled):
         of_ue = f_alpha(ages, 0.5)

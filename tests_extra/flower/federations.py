@@ -2,9 +2,8 @@
 
 import hashlib
 import itertools
-import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context, Error, Message, MetricRecord, RecordDict
@@ -21,6 +20,7 @@ from agewise.simulation import samples_of
 TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
 #: No waiting in tests.
 FAST = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002)
+IMPATIENT = replace(FAST, patience=3)
 
 
 def key_of(number):
@@ -35,11 +35,12 @@ class InProcessGrid(Grid):
     """Nodes 1000, 1001, ... run one ClientApp when a message is sent to them.
 
     ``present(t)`` are the numbers of the clients that are connected before round ``t``;
-    ``delay_s(number, t)`` is when the reply can be pulled.
+    ``held(number, sent, t)`` says whether the reply to a message of round ``sent`` is still under
+    way in round ``t``.
     """
 
-    def __init__(self, app, present, delay_s=None, keys=True, config=None):
-        self.app, self._present, self._delay_s, self._keys = app, present, delay_s, keys
+    def __init__(self, app, present, held=None, keys=True, config=None):
+        self.app, self._present, self._held, self._keys = app, present, held, keys
         self._config = config or {}
         self.t, self._count, self._replies, self.asked = 0, itertools.count(1), {}, []
 
@@ -72,17 +73,18 @@ class InProcessGrid(Grid):
                 reply = self.app(message, context)
             except Exception:
                 reply = Message(Error(2, traceback.format_exc()), reply_to=message)
-            self._replies[id_] = reply, self._ready(node - 1000)
+            self._replies[id_] = reply, node - 1000, self.t
             ids.append(id_)
         return ids
 
-    def _ready(self, number):
-        return time.monotonic() + (self._delay_s(number, self.t) if self._delay_s else 0.0)
-
     def pull_messages(self, message_ids):
-        now = time.monotonic()
-        ready = [i for i in message_ids if i in self._replies and self._replies[i][1] <= now]
-        return [self._replies.pop(i)[0] for i in ready]
+        return [self._replies.pop(i)[0] for i in list(message_ids) if self._is_there(i)]
+
+    def _is_there(self, id_):
+        if id_ not in self._replies:
+            return False
+        _, number, sent = self._replies[id_]
+        return self._held is None or not self._held(number, sent, self.t)
 
     def send_and_receive(self, messages, *, timeout=None):
         return self.pull_messages(list(self.push_messages(messages)))
@@ -132,9 +134,9 @@ class Problem:
     def everyone(self, t):
         return range(self.scenario.cell.ues)
 
-    def start(self, strategy, rounds, present=None, delay_s=None):
+    def start(self, strategy, rounds, present=None, held=None):
         """Train for this number of rounds; Flower's result."""
-        grid = InProcessGrid(self.app, present or self.everyone, delay_s)
+        grid = InProcessGrid(self.app, present or self.everyone, held)
 
         def evaluate(server_round, arrays):
             grid.t = server_round  # the next round, from 0

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 
 import pytest
 from flwr.serverapp.strategy import FedAvg, FedXgbCyclic, Krum
@@ -18,7 +19,7 @@ from agewise.flower import (
 )
 from agewise.learn import Memory
 from tests.scenarios import tiny
-from tests_extra.flower.federations import FAST, InProcessGrid, Problem
+from tests_extra.flower.federations import FAST, IMPATIENT, InProcessGrid, Problem
 
 
 @pytest.fixture(scope="module")
@@ -68,30 +69,24 @@ def test_fewer_nodes_than_the_strategy_insists_on(problem, caplog):
     assert inner.min_available_nodes == 13
 
 
-def test_a_deadline_nobody_meets(problem, caplog):
-    timeouts = Timeouts(deadline_s=0.02, least_round_s=0.0, patience=3, poll_s=0.01)
-    strategy = problem.scheduled("random", Slots(3), timeouts=timeouts)
+@pytest.mark.parametrize(
+    ("links", "deadline_s"), [(Slots(3), 0.02), (Airtime(shares=12, deadline_s=0.02), None)]
+)
+def test_a_deadline_nobody_meets(links, deadline_s, problem, caplog):
+    """No client is asked twice, for all of them owe a reply."""
+    timeouts = replace(IMPATIENT, deadline_s=deadline_s)
+    strategy = problem.scheduled("age-based", links, timeouts=timeouts)
     message = "no update got .* in 3 rounds in a row: nobody meets the deadline of 0.02 s"
-    stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
-
-
-def test_a_deadline_nobody_meets_over_measured_links(problem, caplog):
-    """After the first round all owe a reply, so that nobody is asked again."""
-    timeouts = Timeouts(least_round_s=0.0, patience=3, poll_s=0.01)
-    strategy = problem.scheduled(
-        "age-based", Airtime(shares=12, deadline_s=0.02), timeouts=timeouts
-    )
-    message = "in 3 rounds in a row: nobody meets the deadline of 0.02 s"
-    stops(problem, strategy, caplog, message, rounds=50, delay_s=lambda *_: 30.0)
-    assert len(problem.grid.asked) == 12
+    stops(problem, strategy, caplog, message, rounds=50, held=lambda *_: True)
+    asked = [number for _, _, number in problem.grid.asked]
+    assert len(asked) == len(set(asked)) == min(3 * links.subchannels, 12)
 
 
 @pytest.mark.parametrize("offer", ["in-time", "everyone"])
 def test_a_modelled_deadline_nobody_meets(offer, caplog):
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
     problem = Problem(tiny(timing=timing | {"eligible": offer}))
-    timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-    strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=timeouts)
+    strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=IMPATIENT)
     lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"
     stops(problem, strategy, caplog, f"in 3 rounds in a row: .*{lost}", rounds=50)
     assert strategy.ages.tolist() == [3] * 12
@@ -99,8 +94,7 @@ def test_a_modelled_deadline_nobody_meets(offer, caplog):
 
 def test_clients_that_all_fail_say_why(caplog):
     problem = Problem(tiny(), fails=frozenset(range(12)))
-    timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-    strategy = problem.scheduled("age-based", Slots(3), timeouts=timeouts)
+    strategy = problem.scheduled("age-based", Slots(3), timeouts=IMPATIENT)
     message = "in 3 rounds in a row: the clients .* failed, the last with .*out of memory"
     stops(problem, strategy, caplog, message, rounds=50)
 

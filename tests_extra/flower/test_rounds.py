@@ -26,23 +26,23 @@ def problem():
 
 
 def test_late_replies_are_dropped_and_still_teach(problem):
-    """Client 2 takes 6 s of a deadline of 2 s in round 0: late, busy, then measured."""
-    slow = {(2, 0): 6.0}
+    """The reply of client 2 to round 0 comes in round 4: late, busy, then measured."""
     links = Airtime(shares=12, deadline_s=2.0, payload_bytes=1.0, retry_rounds=50)
-    strategy = problem.scheduled(
-        "round-robin", links, timeouts=Timeouts(least_round_s=0.8, wait_s=9.0, poll_s=0.005)
+    timeouts = Timeouts(least_round_s=0.1, wait_s=9.0, poll_s=0.005)
+    strategy = problem.scheduled("round-robin", links, timeouts=timeouts)
+    result = problem.start(
+        strategy, 8, held=lambda number, sent, t: number == 2 and sent == 0 and t < 4
     )
-    result = problem.start(strategy, 8, delay_s=lambda number, t: slow.get((number, t), 0.0))
     rounds = [result.train_metrics_clientapp[r] for r in range(1, 9)]
     assert rounds[0]["agewise-late"] == [2]
     assert rounds[0]["agewise-arrived"] == [k for k in range(12) if k != 2]
-    assert 2 not in rounds[1]["agewise-chosen"]  # it still owes a reply
-    assert rounds[1]["agewise-eligible"] == 11
-    # Its reply came, was dropped, and says that it is too slow for this deadline.
-    assert all(2 not in each["agewise-arrived"] for each in rounds[:4])
+    assert rounds[0]["agewise-seconds"] >= 2.0
+    # It owes a reply until that comes, is dropped, and says that it is too slow for this deadline.
+    assert [each["agewise-eligible"] for each in rounds[1:4]] == [11] * 3
+    assert rounds[-1]["agewise-eligible"] == 12
+    assert all(2 not in each["agewise-arrived"] for each in rounds)
     assert links.needed_shares()[2] == np.inf
     assert strategy.ages.tolist() == [0, 0, 8, *[0] * 9]
-    assert rounds[0]["agewise-seconds"] < 5.0
 
 
 def test_rounds_take_a_least_time(problem):
@@ -155,7 +155,7 @@ def test_ids_are_asked_once_where_keys_do_not_last(problem):
 def test_a_node_that_does_not_say_who_it_is_holds_up_one_round(problem):
     app = ClientApp()
     app.train()(problem.train)
-    grid = InProcessGrid(identify(app), lambda _: range(12), lambda k, _: 60.0 * (k == 3))
+    grid = InProcessGrid(identify(app), lambda _: range(12), lambda k, *_: k == 3)
     timeouts = Timeouts(least_round_s=0.0, wait_s=0.3, poll_s=0.01)
     strategy = problem.scheduled(
         "age-based", Slots(3), timeouts=timeouts, clients=Clients(ask=True)

@@ -13,7 +13,7 @@ ROUNDS, DEADLINE = 8, 3.5
 #: What the access point sees is old, so that uploads are lost, though it schedules with a margin.
 LOSSY = tiny(
     **{
-        "channel.knowledge": {
+        "channel.csi": {
             "kind": "delayed",
             "delay_s": 0.02,
             "carrier_hz": 3e9,

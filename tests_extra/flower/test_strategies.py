@@ -11,9 +11,9 @@ from flwr.clientapp.mod import adaptiveclipping_mod, fixedclipping_mod
 from flwr.serverapp import strategy as flower
 from flwr.supercore.privacy_accounting import SamplingMethod
 
-from agewise.flower import FederationError, Slots, Timeouts
+from agewise.flower import FederationError, Slots
 from tests.scenarios import tiny
-from tests_extra.flower.federations import FAST, InProcessGrid, Problem
+from tests_extra.flower.federations import FAST, IMPATIENT, InProcessGrid, Problem
 
 TINY = tiny()
 FAILING = 5
@@ -100,8 +100,7 @@ def test_bulyan_needs_its_number_of_updates(caplog):
 
     def scheduled(places):
         inner = flower.Bulyan(fraction_evaluate=0.0, num_malicious_nodes=1)
-        timeouts = Timeouts(least_round_s=0.0, wait_s=2.0, poll_s=0.002, patience=3)
-        return problem.scheduled("round-robin", Slots(places), inner=inner, timeouts=timeouts)
+        return problem.scheduled("round-robin", Slots(places), inner=inner, timeouts=IMPATIENT)
 
     with pytest.raises(ValueError, match="Bulyan needs 7 updates a round .* 6 places bring fewer"):
         scheduled(6)

@@ -12,7 +12,6 @@ from agewise.cli import printing
 from agewise.cli.app import command, end_if_failed
 from agewise.cli.completion import (
     ENGINES,
-    FIGURES,
     complete_one_of,
     complete_policy,
     complete_preset,
@@ -55,6 +54,7 @@ from agewise.cli.options import (
     variations_of,
     with_rounds,
 )
+from agewise.report.pictures import PICTURES
 
 
 @command("scenario")
@@ -346,7 +346,9 @@ def figure_command(
     folder: Folder,
     kind: Annotated[
         str,
-        typer.Argument(help=f"{listed(FIGURES)}.", autocompletion=complete_one_of(FIGURES)),
+        typer.Argument(
+            help=f"{listed(tuple(PICTURES))}.", autocompletion=complete_one_of(PICTURES)
+        ),
     ],
     output: Annotated[
         Path,

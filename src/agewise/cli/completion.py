@@ -10,10 +10,6 @@ _NAME = re.compile(r'^    name: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
 ENGINES = ("local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
 AXES = ("rounds", "seconds", "joules", "uses", "bits")
-FIGURES = (
-    "accuracy", "gain", "costs", "heat", "forest", "trade-off", "reached", "ages", "distribution",
-    "distance", "classes", "diversity", "labels", "map",
-)  # fmt: skip
 
 
 def policy_names() -> list[str]:

@@ -122,7 +122,7 @@ def fade_nakagami(key, t, shape, means, gains):
 
 
 @kernel(nogil=True)
-def disturb(key, t, correlation, means, gains, seen):
+def add_estimation_error(key, t, correlation, means, gains, seen):
     """Fill ``seen[ue, subchannel]``: Rayleigh ``gains`` as they look through an error.
 
     The amplitude seen is ``correlation`` times the true one plus a complex normal error, so that

@@ -4,22 +4,14 @@ import math
 
 import numpy as np
 
-from agewise.core.doubles import WIDTH, load, low_halves, magnitude, spread, spread_at
 from agewise.core.elementary import circle, exp, log
-from agewise.core.jit import inlined, kernel, njit
-from agewise.core.lanes import LANES
-from agewise.core.lanes import spread as spread_lanes
+from agewise.core.jit import inlined, kernel
 from agewise.core.random import bits, subkey, unit
-from agewise.core.vectors import store
 
 _DB_PER_LOG = 10.0 / math.log(10.0)
 _LOG_PER_DB = math.log(10.0) / 10.0
 _ROUND = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole number
 _TWO_PI = 2.0 * math.pi
-#: Added to a number of turns, it puts their fraction into the lower 32 bits, as long as there are
-#: fewer than `MOST_TURNS` of them.
-_FRACTION = 1.5 * 2.0**20
-MOST_TURNS = 2.0**19
 
 
 @inlined
@@ -75,8 +67,8 @@ def normal_cdf_each(values):
 
 @inlined
 def _cosine(turns):
-    """The cosine of ``2 pi turns`` to 1e-13, of eight doubles."""
-    part = magnitude(turns - ((turns + _ROUND) - _ROUND))  # from 0 to a half
+    """The cosine of ``2 pi turns`` to 1e-13; without branches, for vector units."""
+    part = abs(turns - ((turns + _ROUND) - _ROUND))  # from 0 to a half
     x = _TWO_PI * (0.25 - part)  # cos(2 pi part) = sin(x), x from -pi/2 to pi/2
     z = x * x
     s = 1.0 / 6227020800.0 - z * (1.0 / 1307674368000.0 - z * (1.0 / 355687428096000.0))
@@ -103,71 +95,17 @@ def draw_waves(key, index, count):
     return waves
 
 
-@inlined
-def padded(count):
-    """The least multiple of `WIDTH` that is not below ``count``."""
-    return (count + WIDTH - 1) // WIDTH * WIDTH
-
-
-@njit
-def fill_field(x, y, waves, found):
-    """The field of ``waves[wave, (x, y, phase)]`` at places in vectors of a `padded` length.
-
-    Its mean is 0 and its variance 1. The waves of a place are summed in their order.
-    """
-    count = waves.shape[0]
-    scale = math.sqrt(2.0 / count)
-    for i in range(0, x.size, WIDTH):
-        at_x, at_y, total = load(x, i), load(y, i), spread(0.0)
-        for wave in range(0, 3 * count, 3):
-            along = at_x * spread_at(waves, wave) + at_y * spread_at(waves, wave + 1)
-            total = total + _cosine(along + spread_at(waves, wave + 2))
-        store(found, i, total * scale)
-
-
-@inlined
-def _rough_cosine(half_turns):
-    """The cosine of ``pi half_turns`` in sixteen floats from -1 to 1, to 8e-7 before rounding.
-
-    Its Chebyshev series to the tenth power.
-    """
-    z = half_turns * half_turns
-    s = 0.22965035984432375 - z * 0.020577251589506528
-    s = 4.058041088814628 - z * (1.332369086473516 - z * s)
-    return 0.999999210782322 - z * (4.934745088941009 - z * s)
-
-
-@njit
-def fill_estimate(x, y, waves, found):
-    """`fill_field` in float32, for places in vectors whose length is a multiple of `LANES`.
-
-    Phases are reduced in double. A cosine is wrong by less than 4e-6, and a sum of 128 of them
-    loses less than 2^-24 of 128 at each step: a value of the field is wrong by less than 2e-4.
-    """
-    count = waves.shape[0]
-    scale = math.sqrt(2.0 / count)
-    for i in range(0, x.size, LANES):
-        x_first, y_first, x_last, y_last = (
-            load(x, i),
-            load(y, i),
-            load(x, i + WIDTH),
-            load(y, i + WIDTH),
-        )
-        total = spread_lanes(0.0)
-        for wave in range(0, 3 * count, 3):
-            across, up = spread_at(waves, wave), spread_at(waves, wave + 1)
-            phase = spread_at(waves, wave + 2) + _FRACTION
-            first = (x_first * across + y_first * up) + phase
-            last = (x_last * across + y_last * up) + phase
-            total = total + _rough_cosine(low_halves(first, last) * 2.0**-31)
-        store(found, i, total * scale)
-
-
 @kernel(nogil=True)
 def field_each(positions, waves):
-    """The field of these waves at ``positions[place, (x, y)]``."""
+    """The field of ``waves[wave, (x, y, phase)]`` at ``positions[place, (x, y)]``.
+
+    Its mean is 0 and its variance 1. The loop over places is inside, so that it becomes vector
+    instructions; the waves of a place are summed in their order all the same.
+    """
     count = positions.shape[0]
-    x, y, found = np.zeros((3, padded(count)))
-    x[:count], y[:count] = positions[:, 0], positions[:, 1]
-    fill_field(x, y, waves, found)
-    return found[:count].copy()
+    x, y, found = positions[:, 0].copy(), positions[:, 1].copy(), np.zeros(count)
+    for wave in range(waves.shape[0]):
+        along, up, phase = waves[wave, 0], waves[wave, 1], waves[wave, 2]
+        for i in range(count):
+            found[i] += _cosine((x[i] * along + y[i] * up) + phase)
+    return found * math.sqrt(2.0 / waves.shape[0])

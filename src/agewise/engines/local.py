@@ -11,12 +11,14 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from loky import ProcessPoolExecutor
 
-from agewise.engines.base import Item, Result, use_one_thread
-from agewise.learn.threads import available_cores
+from agewise.learn.threads import available_cores, set_threads
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 #: Where Linux keeps semaphores that have a name.
 _SEMAPHORES: Final = Path("/dev/shm")  # noqa: S108 - looked at, not written to
@@ -37,9 +39,9 @@ class Local:
         return min(self.workers or available_cores(), items)
 
     def run(
-        self, work: Callable[[Item], Result], items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Result]]:
-        """Each item with its result, as they finish."""
+        self, work: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Item, _Result]]:
+        """Yield each item with its result, as they finish."""
         count = self.processes(len(items))
         if count <= 0:
             return
@@ -93,8 +95,8 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _prepare(parent: int) -> None:
-    """A worker uses one thread, and ends with the process that started it."""
-    use_one_thread()
+    """Let a worker use one thread, and end with the process that started it."""
+    set_threads(1)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TypeVar
 
-from agewise.engines.base import Item, Result, use_one_thread
 from agewise.extras import require
+from agewise.learn.threads import set_threads
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 #: The oldest version with token authentication, without which whoever reaches it may run code.
-OLDEST = (2, 52)
+_OLDEST = (2, 52)
 #: Ray's name for whether it forms clusters: if not, it serves the loopback address alone. It looks
 #: when it is imported; a node address alone would be replaced by that of the network.
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -31,9 +35,9 @@ class Ray:
     address: str | None = None
 
     def run(
-        self, work: Callable[[Item], Result], items: Sequence[Item]
-    ) -> Iterator[tuple[Item, Result]]:
-        """Each item with its result, as they finish."""
+        self, work: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Item, _Result]]:
+        """Yield each item with its result, as they finish."""
         address = self.address or os.environ.get("RAY_ADDRESS")
         if not address and "ray" not in sys.modules:
             _prepare_own()
@@ -77,8 +81,8 @@ def _start_own(ray: ModuleType) -> None:
 
 def _require_version(ray: ModuleType) -> None:
     major, minor, *_ = ray.__version__.split(".")
-    if (int(major), int(minor)) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
+    if (int(major), int(minor)) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
         raise RuntimeError(
             f"the engine ray needs Ray {oldest} or newer, which asks for a token, and this is "
             f"{ray.__version__}: pip install 'agewise[ray]'"
@@ -86,8 +90,8 @@ def _require_version(ray: ModuleType) -> None:
 
 
 def _as_finished(
-    ray: ModuleType, work: Callable[[Item], Result], items: Sequence[Item]
-) -> Iterator[tuple[Item, Result]]:
+    ray: ModuleType, work: Callable[[_Item], _Result], items: Sequence[_Item]
+) -> Iterator[tuple[_Item, _Result]]:
     task = ray.remote(num_cpus=1, max_retries=-1)(_on_one_thread)
     shared = ray.put(work)
     pending = {task.remote(shared, item): item for item in items}
@@ -105,8 +109,8 @@ def _as_finished(
             ray.cancel(reference, force=True)
 
 
-def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
-    use_one_thread()
+def _on_one_thread(work: Callable[[_Item], _Result], item: _Item) -> _Result:
+    set_threads(1)
     return work(item)
 
 

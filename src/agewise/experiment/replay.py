@@ -4,7 +4,8 @@ from pathlib import Path
 
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
-from agewise.scenario import Scenario, TraceChannel
+from agewise.radio import TraceChannel
+from agewise.scenario import Scenario
 
 
 def replay_scenario(folder: Path | str, learning: Scenario | None = None) -> Scenario:

@@ -17,7 +17,6 @@ array([0, 1, 0])
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,20 +170,27 @@ class RoundPlanner:
         received: Rows,
         failed: Rows = _NOBODY,
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
-    ) -> list[Arrays]:
-        """Go on to the next round; what this one was to each policy, as arrays for the record.
+    ) -> Arrays:
+        """Go on to the next round; what this one was, to each policy too, for the record.
 
         ``reports`` are of those ``received``, in their order; ``failed`` answered with an error.
         """
-        live, *shadows = self._points
-        live.receive(received, reports)
-        kept = [_kept(live, planned.deliveries[0], received)]
-        feedback = live.feedback
-        for point, delivery in zip(shadows, planned.deliveries[1:], strict=True):
-            arrived = np.setdiff1d(delivery.received, failed)
-            known = {name: getattr(feedback, name)[arrived] for name in point.policy.reads}
+        kept: Arrays = {"gains": planned.gains}
+        if planned.true is not None:
+            kept["true"] = planned.true
+        live, rounds = self._points[0], zip(self._points, planned.deliveries, strict=True)
+        for number, (point, delivery) in enumerate(rounds):
+            arrived, known = received, reports
+            if point is not live:
+                arrived = np.setdiff1d(delivery.received, failed)
+                known = {name: getattr(live.feedback, name)[arrived] for name in point.policy.reads}
             point.receive(arrived, known)
-            kept.append(_kept(point, delivery, arrived))
+            # An update that failed counts as late.
+            missed = (delivery.outcome == "received") & ~np.isin(delivery.scheduled, arrived)
+            outcome = np.where(missed, "late", delivery.outcome)
+            arrays = delivery._replace(received=arrived, outcome=outcome)._asdict()
+            arrays |= {"ages": point.ages, "participation": point.participation}
+            kept |= {f"policy{number}.{name}": array for name, array in arrays.items()}
         return kept
 
     def snapshot(self) -> Arrays:
@@ -197,7 +203,7 @@ class RoundPlanner:
             arrays |= {f"policy{number}.{name}": x for name, x in point.snapshot().items()}
         return arrays | {f"links.{name}": x for name, x in self.links.state().items()}
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Go on where `snapshot` was taken."""
         ids = [id_.decode() for id_ in arrays["ids"].tolist()]
         if ids[: len(self.ids)] != self.ids:
@@ -216,16 +222,3 @@ class RoundPlanner:
         for number, point in enumerate(self._points):
             point.restore(below(f"policy{number}."))
         self.links.restore(below("links."))
-
-
-def _kept(point: AccessPoint, delivery: Delivery, received: Rows) -> Arrays:
-    """What a round leaves in the record of a policy; an update that failed counts as late."""
-    missed = delivery.outcome == "received"
-    missed &= ~np.isin(delivery.scheduled, received)
-    return {
-        **delivery._asdict(),
-        "received": received,
-        "outcome": np.where(missed, "late", delivery.outcome),
-        "ages": point.ages,
-        "participation": point.participation,
-    }

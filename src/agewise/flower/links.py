@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
 from agewise.files import read_plain
-from agewise.radio import Channel, make_channel
+from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
 
@@ -106,7 +106,7 @@ class Links(ABC):
         """What was learned, as arrays."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:  # noqa: B027
+    def restore(self, state: Arrays) -> None:  # noqa: B027
         """Go on with what `state` gave."""
 
     def scenario(self) -> Scenario | None:
@@ -231,7 +231,7 @@ class Airtime(Links):
         """The estimates of all clients."""
         return {name: self._known[name].copy() for name in _MEASURED}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Go on with these estimates."""
         self._known = np.zeros(state["t"].size, self._known.dtype)
         for name in _MEASURED:
@@ -258,7 +258,7 @@ class Modelled(Links):
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
-        self._channel = make_channel(self.model, Streams(self.seed))
+        self._channel = self.model.make_channel(Streams(self.seed))
         self.rate_threshold = self.model.rate_threshold
         self.margin = self.model.threshold.margin
         self.power_budget = self._channel.power_budget

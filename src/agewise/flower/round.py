@@ -3,7 +3,7 @@
 import contextlib
 import inspect
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,17 +104,12 @@ class OpenRound:
         for row in sorted(missing):
             links.miss(self.planned.t, row)
 
-    def kept(self, answers: _Answers, of_policies: Sequence[Arrays]) -> Arrays:
-        """What the record of the round keeps, with what each policy left of it."""
-        kept: Arrays = {"gains": self.planned.gains}
-        if self.planned.true is not None:
-            kept["true"] = self.planned.true
-        kept |= {"late": answers.late, "failed": answers.failed, "lost": answers.lost}
-        for number, each in enumerate(of_policies):
-            kept |= {f"policy{number}.{name}": x for name, x in each.items()}
-        return kept | {"seconds": np.array(time.monotonic() - self.started)}
+    def kept(self, answers: _Answers, arrays: Arrays) -> Arrays:
+        """What the record of the round keeps beside these arrays."""
+        who = {"late": answers.late, "failed": answers.failed, "lost": answers.lost}
+        return arrays | who | {"seconds": np.array(time.monotonic() - self.started)}
 
-    def metrics(self, kept: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    def metrics(self, kept: Arrays) -> dict[str, Any]:
         """What Flower's result says of the round; lists are of rows of clients."""
         ages = kept["policy0.ages"]
         return {
@@ -329,7 +324,7 @@ class InnerStrategy:
                 kept |= {f"{depth}.{name}.{kind}.{key}": array for key, array in arrays.items()}
         return kept
 
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, kept: Arrays) -> None:
         """Give the strategies and the rule back what `state` took."""
         attributes: dict[tuple[str, ...], Arrays] = {}
         for path, array in kept.items():

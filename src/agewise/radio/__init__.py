@@ -1,45 +1,143 @@
-"""The channel: where the UEs are, path loss, fading, traces."""
+"""The channel: placement, mobility, path loss, shadowing, fading, CSI, interference, traces.
 
-from agewise.radio.channel import Block, Channel, ModelledChannel, RecordedChannel, make_channel
-from agewise.radio.fading import MultipathFading, NakagamiFading, RayleighFading, Unfaded
-from agewise.radio.files import read_ages, read_gains
-from agewise.radio.knowledge import PerfectKnowledge
-from agewise.radio.large_scale import LargeScale, MovingPlaces, Places, Surroundings
-from agewise.radio.path_loss import (
-    EdgeScale,
-    NoiseScale,
-    PowerLawLoss,
-    StandardLoss,
-    make_path_loss,
+Each part of a channel is one class: its fields as a scenario writes them, and what it does.
+"""
+
+from agewise.radio.cell import Cell, EdgeSnr, Link, LinkBudget, RunContext
+from agewise.radio.channel import Block, Channel, ChannelModel, DrawnChannel, ModelledChannel
+from agewise.radio.csi import Csi, Delayed, Estimated, PerfectCsi, Quantised, Statistics
+from agewise.radio.fading import (
+    CsiError,
+    DrawnK,
+    Fading,
+    FixedK,
+    IndependentRounds,
+    Jakes,
+    KFactor,
+    Nakagami,
+    NoFading,
+    Rayleigh,
+    Rician,
+    Time,
 )
-from agewise.radio.placement import UniformDisc
-from agewise.radio.record import record_trace
-from agewise.radio.traces import Trace, open_gains
+from agewise.radio.files import read_ages, read_gains
+from agewise.radio.interference import (
+    CellInterference,
+    Interference,
+    LevelInterference,
+    NoInterference,
+)
+from agewise.radio.large_scale import Environment, LargeScale
+from agewise.radio.mobility import (
+    GaussMarkov,
+    Mobility,
+    MobilityFile,
+    Motion,
+    NoMobility,
+    RandomWaypoint,
+)
+from agewise.radio.path_loss import (
+    ByCondition,
+    FreeSpace,
+    IndoorFactory,
+    IndoorHotspot,
+    LogDistance,
+    PathLoss,
+    PowerLaw,
+    UrbanMacro,
+    UrbanMicro,
+)
+from agewise.radio.placement import Annulus, Clusters, Disc, Hexagon, Placement, PlacementFile
+from agewise.radio.profiles import DelayProfile, Frequency, IndependentSubchannels, Taps
+from agewise.radio.shadowing import LogNormalShadowing, NoShadowing, Shadowing
+from agewise.radio.traces import (
+    AutoFormat,
+    DeepMimoFormat,
+    DriveTestFormat,
+    GainsFormat,
+    Ns3SinrFormat,
+    RecordedChannel,
+    SionnaFormat,
+    Trace,
+    TraceChannel,
+    TraceFormat,
+    open_gains,
+)
 
 __all__ = [
+    "Annulus",
+    "AutoFormat",
     "Block",
+    "ByCondition",
+    "Cell",
+    "CellInterference",
     "Channel",
-    "EdgeScale",
+    "ChannelModel",
+    "Clusters",
+    "Csi",
+    "CsiError",
+    "DeepMimoFormat",
+    "DelayProfile",
+    "Delayed",
+    "Disc",
+    "DrawnChannel",
+    "DrawnK",
+    "DriveTestFormat",
+    "EdgeSnr",
+    "Environment",
+    "Estimated",
+    "Fading",
+    "FixedK",
+    "FreeSpace",
+    "Frequency",
+    "GainsFormat",
+    "GaussMarkov",
+    "Hexagon",
+    "IndependentRounds",
+    "IndependentSubchannels",
+    "IndoorFactory",
+    "IndoorHotspot",
+    "Interference",
+    "Jakes",
+    "KFactor",
     "LargeScale",
+    "LevelInterference",
+    "Link",
+    "LinkBudget",
+    "LogDistance",
+    "LogNormalShadowing",
+    "Mobility",
+    "MobilityFile",
     "ModelledChannel",
-    "MovingPlaces",
-    "MultipathFading",
-    "NakagamiFading",
-    "NoiseScale",
-    "PerfectKnowledge",
-    "Places",
-    "PowerLawLoss",
-    "RayleighFading",
+    "Motion",
+    "Nakagami",
+    "NoFading",
+    "NoInterference",
+    "NoMobility",
+    "NoShadowing",
+    "Ns3SinrFormat",
+    "PathLoss",
+    "PerfectCsi",
+    "Placement",
+    "PlacementFile",
+    "PowerLaw",
+    "Quantised",
+    "RandomWaypoint",
+    "Rayleigh",
     "RecordedChannel",
-    "StandardLoss",
-    "Surroundings",
+    "Rician",
+    "RunContext",
+    "Shadowing",
+    "SionnaFormat",
+    "Statistics",
+    "Taps",
+    "Time",
     "Trace",
-    "Unfaded",
-    "UniformDisc",
-    "make_channel",
-    "make_path_loss",
+    "TraceChannel",
+    "TraceFormat",
+    "UrbanMacro",
+    "UrbanMicro",
     "open_gains",
     "read_ages",
     "read_gains",
-    "record_trace",
 ]

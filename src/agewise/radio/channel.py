@@ -1,45 +1,45 @@
-"""The channel, block by block: from parts, or from a trace."""
+"""The channel, block by block: modelled by its parts."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario as scenarios
-from agewise.radio.fading import Fading, make_fading
-from agewise.radio.fields import GaussianField
-from agewise.radio.interference import Interference, make_interference
-from agewise.radio.knowledge import Knowledge, PerfectKnowledge, make_knowledge
-from agewise.radio.large_scale import (
-    MovingPlaces,
-    Places,
-    Surroundings,
-    draw_indoor_loss_db,
-)
-from agewise.radio.mobility import make_mobility
-from agewise.radio.path_loss import StandardLoss, make_path_loss, make_scale
-from agewise.radio.placement import make_placement
-from agewise.radio.shadowing import make_shadowing
-from agewise.radio.traces import Size, Trace, as_block, open_trace
+from agewise.part import LARGE, Kinds, Part, State, Unloaded, given, parts_inside
+from agewise.radio.cell import Cell, Link, RunContext
+from agewise.radio.csi import Csi, PerfectCsi
+from agewise.radio.fading import Fading
+from agewise.radio.interference import Interference, NoInterference
+from agewise.radio.large_scale import Environment, LargeScale, draw_o2i_loss_db
+from agewise.radio.mobility import Mobility, NoMobility
+from agewise.radio.path_loss import PathLoss
+from agewise.radio.placement import Placement
+from agewise.radio.shadowing import NoShadowing, Shadowing
 from agewise.random import Streams
+
+_Floats = NDArray[np.float64]
 
 
 class Block(NamedTuple):
     """One block of the channel; gains are SNR per unit of power, ``float64[ue, subchannel]``.
 
-    ``seen`` is what the access point schedules by and ``true`` what the uploads meet: the same
-    array where the channel is known perfectly. ``positions_m[ue, (x, y)]`` is where the UEs are,
-    or ``None`` where nobody knows.
+    ``seen`` is the CSI that the access point schedules by and ``true`` what the uploads meet: the
+    same array where CSI is perfect. ``positions_m[ue, (x, y)]`` is where the UEs are, or ``None``
+    where nobody knows.
     """
 
-    seen: NDArray[np.float64]
-    true: NDArray[np.float64]
-    positions_m: NDArray[np.float64] | None
+    seen: _Floats
+    true: _Floats
+    positions_m: _Floats | None
 
 
 class Channel(Protocol):
-    """Any block in any order, reproducibly. `make_channel` is the way to one."""
+    """The channel of one run: any block in any order, reproducibly.
+
+    `Scenario.make_channel` is the way to one.
+    """
 
     @property
     def ue_count(self) -> int:
@@ -62,123 +62,204 @@ class Channel(Protocol):
         ...
 
     def block(self, t: int) -> Block:
-        """Round ``t``, whatever was asked before."""
+        """Return round ``t``, whatever was asked before."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class ModelledChannel:
-    """A channel of parts: the large scale of a round, and fading that varies the gains in it.
+class ChannelModel(Part):
+    """What the uploads meet.
+
+    A kind of your own has `start`.
+    """
+
+    kind: str = ""
+
+    @property
+    def reach_m(self) -> float | None:
+        """The largest distance of a UE from the access point, where that is known."""
+        return None
+
+    @property
+    def is_in_watts(self) -> bool:
+        """Whether powers are in watts, so that energy can be counted."""
+        return False
+
+    def check(self, cell: Cell) -> None:
+        """Raise ``ValueError`` if its parts do not go together, or not with this cell."""
+
+    def start(self, cell: Cell, rounds: int, streams: Streams) -> Channel:
+        """Return the channel of one run."""
+        raise self.lacks("start")
+
+
+class ModelledChannel(ChannelModel):
+    """A channel made of parts: places, path loss, fading, the scale of the gains, and more."""
+
+    kind: Literal["model"] = "model"
+    placement: Annotated[Placement, Kinds] = Field(description="where the UEs are")
+    path_loss: Annotated[PathLoss, Kinds] = Field(
+        description="how the mean gain falls with the distance"
+    )
+    fading: Annotated[Fading, Kinds] = Field(description="how gains vary around their means")
+    link: Annotated[Link, Kinds] = Field(description="what turns path loss into SNR")
+    mobility: Annotated[Mobility, Kinds] = Field(
+        default=NoMobility(), description="how the UEs move"
+    )
+    shadowing: Annotated[Shadowing, Kinds] = Field(
+        default=NoShadowing(), description="how mean gains vary between places"
+    )
+    interference: Annotated[Interference, Kinds] = Field(
+        default=NoInterference(), description="what neighbouring cells add to the noise"
+    )
+    round_s: float | None = Field(
+        default=None,
+        ge=1e-6,
+        le=LARGE,
+        description="seconds from one round to the next; needed where UEs move or fading is "
+        "correlated over time",
+    )
+    csi: Annotated[Csi, Kinds] = Field(
+        default=PerfectCsi(), description="what the access point knows of the gains"
+    )
+
+    @property
+    def reach_m(self) -> float | None:
+        """The largest distance of a UE from the access point, unless code would have to say."""
+        return None if isinstance(self.placement, Unloaded) else self.placement.reach_m
+
+    @property
+    def is_in_watts(self) -> bool:
+        """Whether the link is a budget in physical units."""
+        return self.link.kind == "budget"
+
+    def check(self, cell: Cell) -> None:
+        """Raise ``ValueError`` if its parts do not go together, or not with this cell."""
+        if any(isinstance(part, Unloaded) for _, part in parts_inside(self)):
+            return  # they are checked when the user's code is loaded
+        self._check_path_loss()
+        self.shadowing.check(self.path_loss)
+        self.mobility.check(self.placement, self.round_s)
+        self._check_fading(cell, self.mobility.top_speed_m_s)
+        self.csi.check(self.fading)
+        if self.is_in_watts and cell.subchannel_bandwidth_hz is None:
+            raise ValueError("channel.link.kind = budget needs cell.subchannel_bandwidth_hz")
+
+    def _check_path_loss(self) -> None:
+        loss, reach_m = self.path_loss, self.placement.reach_m
+        if self.link.kind not in loss.links and self.link.kind == "budget":
+            raise ValueError(
+                f"channel.link: a budget needs a path loss with a scale, and {loss.kind} has only "
+                'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
+            )
+        if self.link.kind not in loss.links:
+            raise ValueError(
+                f"channel.link: {loss.kind} gives path loss in physical units, which an SNR at the "
+                'edge would override: set channel.link to kind = "budget"'
+            )
+        if reach_m > loss.most_distance_m:
+            raise ValueError(
+                f"channel.placement: UEs are up to {reach_m:g} m away, and {loss.kind} holds to "
+                f"{loss.most_distance_m:g} m: make it smaller by a factor of "
+                f"{reach_m / loss.most_distance_m:.4g}"
+            )
+        self.interference.check(loss.kind, loss.most_distance_m)
+
+    def _check_fading(self, cell: Cell, top_speed_m_s: float | None) -> None:
+        knows_los = self.path_loss.los_decorrelation_m is not None
+        bandwidth_hz = cell.subchannel_bandwidth_hz
+        self.fading.check(bandwidth_hz, self.round_s, top_speed_m_s, knows_los=knows_los)
+
+    def context(self, cell: Cell, rounds: int, streams: Streams) -> RunContext:
+        """Return what one run asks of the parts."""
+        return RunContext(cell, rounds, self.round_s, streams)
+
+    def environment(self, run: RunContext) -> Environment:
+        """Draw the propagation environment of one run."""
+        edge_m = self.placement.reach_m
+        return Environment.draw(run, self.path_loss, self.shadowing, self.link, edge_m)
+
+    def start(self, cell: Cell, rounds: int, streams: Streams) -> "DrawnChannel":
+        """Return the channel of one run: what is random in it follows from the streams."""
+        run = self.context(cell, rounds, streams)
+        environment = self.environment(run)
+        walk = self.mobility.start(run, self.placement)
+        if self.mobility.moves:
+            self._check_fading(cell, self.mobility.top_speed_in(walk) or None)
+        return DrawnChannel(
+            model=self,
+            cell=cell,
+            environment=environment,
+            o2i_loss_db=draw_o2i_loss_db(run, self.path_loss.o2i_share),
+            walk=walk,
+            fading=self.fading.prepare(run),
+            csi=self.csi.prepare(run),
+            interference=self.interference.prepare(run, environment),
+        )
+
+
+@dataclass(eq=False)
+class DrawnChannel:
+    """A modelled channel of one run: its parts with their states.
 
     With interference, gains are SINR per unit of power.
     """
 
-    places: Places
-    fading: Fading
-    subchannel_count: int
-    power_budget: float
-    knowledge: Knowledge = field(default_factory=PerfectKnowledge)
-    interference: Interference | None = None
+    model: ModelledChannel
+    cell: Cell
+    environment: Environment
+    o2i_loss_db: _Floats | None
+    walk: State
+    fading: State
+    csi: State
+    interference: State
+    _last: tuple[int, State, LargeScale] | None = field(default=None, init=False)
 
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return self.places.ue_count
-
-    @property
-    def moves(self) -> bool:
-        """Whether UEs are elsewhere in other rounds."""
-        return isinstance(self.places, MovingPlaces)
-
-    def block(self, t: int) -> Block:
-        """Round ``t``, whatever was drawn before."""
-        large = self.places.at(t)
-        seen, true = self.knowledge.seen_and_true(self.fading, t, large, self.subchannel_count)
-        if self.interference is not None:
-            rise = self.interference.over_noise(t, self.subchannel_count)
-            same, true = seen is true, true / rise
-            seen = true if same else seen / rise
-        return Block(seen, true, large.positions_m)
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedChannel:
-    """A channel that was measured or recorded; one block of it at a time is in memory."""
-
-    trace: Trace
-    power_budget: float
-
-    @property
-    def ue_count(self) -> int:
-        """K, the number of UEs."""
-        return int(self.trace.gains.shape[1])
+        return self.cell.ues
 
     @property
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
-        return int(self.trace.gains.shape[2])
+        return self.cell.subchannels
+
+    @property
+    def power_budget(self) -> float:
+        """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
+        return self.model.link.power_budget
 
     @property
     def moves(self) -> bool:
         """Whether UEs are elsewhere in other rounds."""
-        return self.trace.moves
+        return self.model.mobility.moves
+
+    def large_scale(self, t: int) -> LargeScale:
+        """Return the large-scale parameters of round ``t``; those of the last one are kept."""
+        last = self._last
+        if last is not None and (last[0] == t or not self.moves):
+            return last[2]
+        mobility, ues = self.model.mobility, self.ue_count
+        state = self.walk if last is None or last[0] > t else last[1]
+        motion, state = mobility.move(state, t)
+        positions = given(mobility, "move", motion.positions_m, (ues, 2))
+        speed = given(mobility, "move", motion.speed_m_s, (ues,))
+        gains, los = self.environment.mean_gains(positions, self.o2i_loss_db)
+        large = LargeScale(positions, gains, los, speed)
+        self._last = (t, state, large)
+        return large
 
     def block(self, t: int) -> Block:
-        """Round ``t`` of the trace."""
-        rounds = self.trace.gains.shape[0]
-        if not 0 <= t < rounds:
-            raise ValueError(f"the trace has {rounds} rounds: there is no round {t}")
-        true, seen = as_block(self.trace.gains[t]), self.trace.seen
-        return Block(true if seen is None else as_block(seen[t]), true, self.trace.positions_at(t))
-
-
-def make_channel(scenario: scenarios.Scenario, streams: Streams) -> Channel:
-    """The channel of one run of a scenario: what is random in it follows from the streams."""
-    cell, channel = scenario.cell, scenario.channel
-    if isinstance(channel, scenarios.TraceChannel):
-        size = Size(scenario.run.rounds, cell.ues, cell.subchannels, cell.subchannel_bandwidth_hz)
-        trace = open_trace(channel, size, streams)
-        return RecordedChannel(trace, channel.power_budget or trace.power_budget or 1.0)
-    surroundings = make_surroundings(channel, cell.subchannel_bandwidth_hz or 0.0, streams)
-    return ModelledChannel(
-        places=make_places(channel, surroundings, (scenario.run.rounds, cell.ues), streams),
-        fading=make_fading(channel.fading, cell, channel.round_s, streams),
-        subchannel_count=cell.subchannels,
-        power_budget=surroundings.scale.power_budget,
-        knowledge=make_knowledge(channel.knowledge, streams),
-        interference=make_interference(channel.interference, surroundings, streams.interference),
-    )
-
-
-def make_surroundings(
-    channel: scenarios.ModelledChannel, bandwidth_hz: float, streams: Streams
-) -> Surroundings:
-    """Sight, path loss, shadowing and the scale of the gains that a scenario describes."""
-    loss = make_path_loss(channel.path_loss)
-    return Surroundings(
-        loss=loss,
-        scale=make_scale(channel.link, loss, channel.placement.reach_m, bandwidth_hz),
-        sight=_sight(loss, streams.sight) if isinstance(loss, StandardLoss) else None,
-        shadowing=make_shadowing(channel.shadowing, loss, streams.shadowing),
-    )
-
-
-def _sight(loss: StandardLoss, key: np.uint64) -> GaussianField:
-    return GaussianField.draw(key, 0, loss.sight_decorrelation_m)
-
-
-def make_places(
-    channel: scenarios.ModelledChannel,
-    surroundings: Surroundings,
-    size: tuple[int, int],
-    streams: Streams,
-) -> Places:
-    """The UEs of a scenario in their surroundings; ``size`` is (rounds, UEs)."""
-    placement, ues = make_placement(channel.placement), size[1]
-    share = getattr(channel.path_loss, "indoor_share", 0.0)
-    indoor_loss_db = draw_indoor_loss_db(ues, share, streams.indoor())
-    mobility = make_mobility(channel, placement, size, streams)
-    if mobility is not None:
-        return MovingPlaces(mobility, surroundings, ues, indoor_loss_db)
-    positions = placement.draw(ues, streams.placement())
-    return surroundings.large_scale(positions, np.zeros(ues), indoor_loss_db)
+        """Return round ``t``, whatever was drawn before."""
+        model, large = self.model, self.large_scale(t)
+        shape = (self.ue_count, self.subchannel_count)
+        fading = (model.fading, self.fading)
+        seen, true = model.csi.seen_and_true(self.csi, t, large, fading)
+        same = seen is true
+        true = given(model.fading, "gains", true, shape)
+        seen = true if same else given(model.csi, "observe", seen, shape)
+        if model.interference.is_present:
+            rise = model.interference.noise_rise(self.interference, t)
+            true = true / given(model.interference, "noise_rise", rise, shape[1:])
+            seen = true if same else seen / rise
+        return Block(seen, true, large.positions_m)

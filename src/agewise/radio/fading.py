@@ -1,38 +1,40 @@
-"""How gains vary around their means."""
+"""Fading: how gains vary around their means, over subchannels and from round to round."""
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario
 from agewise.core.doubles import WIDTH, aligned
 from agewise.core.elementary import circle_each
 from agewise.core.fading import fade
 from agewise.core.multipath import fade_paths
-from agewise.core.normal import disturb, fade_nakagami
+from agewise.core.normal import add_estimation_error, fade_nakagami
+from agewise.part import MOST_DB, Kinds, Part, State
+from agewise.radio.cell import Cell, RunContext
 from agewise.radio.large_scale import LargeScale
-from agewise.radio.profiles import DelayProfile, delay_profile
-from agewise.random import Streams, normal
-from agewise.scenario.fading import LIGHT_M_S, doppler_hz
+from agewise.radio.profiles import DelayProfile, Frequency, IndependentSubchannels
+from agewise.random import normal
 from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
-_Error = tuple[np.uint64, float, _Gains]
 _NOTHING = np.empty((0, 0))
 _STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
+#: The speed of light in m/s.
+LIGHT_M_S = 299_792_458.0
 #: Mean and deviation in dB of the K-factor in line of sight (TR 38.901 table 7.5-6).
 _K_DB = {"uma": (9.0, 3.5), "umi": (9.0, 5.0), "inh": (7.0, 4.0), "inf": (7.0, 8.0)}
+CARRIER = "carrier frequency in Hz"
+SPEED = "how fast a UE or what surrounds it moves, in m/s"
 
 
-@dataclass(frozen=True)
-class Staleness:
-    """What separates the amplitudes that the access point sees from the true ones.
+class CsiError(NamedTuple):
+    """What separates the amplitudes that the access point knows from the true ones.
 
     The scattered parts have this ``correlation``. Where fading is correlated over time, they were
-    seen ``delay_s`` before.
+    measured ``delay_s`` before.
     """
 
     key: np.uint64
@@ -40,202 +42,371 @@ class Staleness:
     delay_s: float = 0.0
 
 
-class Fading(Protocol):
-    """Gains around their means: any round in any order, reproducibly."""
+# -------------------------------------------------------------------------------------- over time
+class Time(Part):
+    """Correlation of fading from round to round."""
 
-    def gains(self, t: int, large: LargeScale, subchannels: int) -> _Gains:
-        """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        ...
+    kind: str = ""
 
-    def seen_and_true(
-        self, t: int, large: LargeScale, subchannels: int, staleness: Staleness
-    ) -> tuple[_Gains, _Gains]:
-        """The gains of round ``t`` as they are seen, and as they are (`gains`)."""
-        ...
+    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+        """Raise ``ValueError`` if rounds of this length cannot follow such fading."""
 
+    def places(self, time_s: float, large: LargeScale) -> _Gains:
+        """Return where the UEs are among the waves then, ``[ue, (x, y)]`` in wavelengths.
 
-@dataclass(frozen=True)
-class RayleighFading:
-    """Rayleigh block fading: exponential gains, independent over rounds, UEs and subchannels."""
+        Empty if fading is drawn anew in every round.
+        """
+        return _STILL
 
-    key: np.uint64
-
-    def gains(self, t: int, large: LargeScale, subchannels: int) -> _Gains:
-        """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        gains = np.empty((large.mean_gains.size, subchannels))
-        fade(self.key, t, large.mean_gains, gains)
-        return gains
-
-    def seen_and_true(
-        self, t: int, large: LargeScale, subchannels: int, staleness: Staleness
-    ) -> tuple[_Gains, _Gains]:
-        """The gains of round ``t`` as they are seen, and as they are."""
-        true = self.gains(t, large, subchannels)
-        seen = np.empty_like(true)
-        disturb(staleness.key, t, staleness.correlation, large.mean_gains, true, seen)
-        return seen, true
+    def moved(self, delay_s: float, large: LargeScale) -> _Gains:
+        """Return how far the UEs move in this time, ``[ue]`` in wavelengths."""
+        return _UP_TO_DATE
 
 
-@dataclass(frozen=True)
-class NakagamiFading:
-    """Nakagami block fading: gamma gains, independent over rounds, UEs and subchannels."""
+class IndependentRounds(Time):
+    """Fading is drawn anew in every round, as in the paper."""
 
-    key: np.uint64
-    m: float
+    kind: Literal["independent"] = "independent"
 
-    def gains(self, t: int, large: LargeScale, subchannels: int) -> _Gains:
-        """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        gains = np.empty((large.mean_gains.size, subchannels))
-        fade_nakagami(self.key, t, self.m, large.mean_gains, gains)
-        return gains
 
-    def seen_and_true(
+class Jakes(Time):
+    """Correlated from round to round by the Doppler spread of waves from all sides (J0)."""
+
+    kind: Literal["jakes"] = "jakes"
+    carrier_hz: float = Field(ge=1e6, le=1e12, description=CARRIER)
+    speed_m_s: float | None = Field(
+        default=None, ge=0, le=1e4, description=f"{SPEED}; left out, it follows from the mobility"
+    )
+
+    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+        """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
+
+        The speed is its own or else the fastest of the mobility, 0 without one and ``None`` where
+        it is not known yet.
+        """
+        if round_s is None:
+            raise ValueError("channel.fading.time = jakes needs channel.round_s")
+        speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
+        if self.speed_m_s is None and top_speed_m_s == 0.0:
+            raise ValueError(
+                "channel.fading.time.speed_m_s is missing: without channel.mobility it must be "
+                "given"
+            )
+        shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
+        if shift * round_s > 0.5:
+            whose = (
+                "" if self.speed_m_s is not None else f" of UEs that move at {speed_m_s:.4g} m/s"
+            )
+            raise ValueError(
+                f"channel.round_s = {round_s:g}: must be from 1e-06 to {0.5 / shift:.4g} with "
+                f"channel.fading.time = jakes, half a period of the Doppler shift of {shift:.4g} "
+                f"Hz{whose}, or fading aliases; the nearest is {0.5 / shift:.4g}, or take "
+                'channel.fading.time = "independent", which such rounds are'
+            )
+
+    def places(self, time_s: float, large: LargeScale) -> _Gains:
+        """Return the places in wavelengths; along x if the speed is the same for all."""
+        if self.speed_m_s is None:
+            return large.positions_m / (LIGHT_M_S / self.carrier_hz)
+        places = np.zeros((large.mean_gains.size, 2))
+        places[:, 0] = doppler_hz(self) * time_s
+        return places
+
+    def moved(self, delay_s: float, large: LargeScale) -> _Gains:
+        """Return the ways in wavelengths."""
+        if self.speed_m_s is None:
+            return large.speed_m_s * (delay_s / (LIGHT_M_S / self.carrier_hz))
+        return np.full(large.mean_gains.size, doppler_hz(self) * delay_s)
+
+
+# --------------------------------------------------------------------------------------- K-factors
+class KFactor(Part):
+    """Power of the direct path over the scattered ones."""
+
+    #: Whether only UEs in line of sight have a direct path.
+    needs_los: ClassVar[bool] = False
+
+    kind: str = ""
+
+    def ratios_db(self, run: RunContext) -> _Gains:
+        """Return the K-factors of the UEs in dB."""
+        raise self.lacks("ratios_db")
+
+
+class FixedK(KFactor):
+    """The same K-factor for every UE."""
+
+    kind: Literal["fixed"] = "fixed"
+    k_db: float = Field(
+        ge=-MOST_DB, le=MOST_DB, description="power of the direct path over the scattered ones, dB"
+    )
+
+    def ratios_db(self, run: RunContext) -> _Gains:
+        """Return the same number for all."""
+        return np.full(run.cell.ues, self.k_db)
+
+
+class DrawnK(KFactor):
+    """A K-factor for each UE in line of sight, log-normal by 3GPP TR 38.901 table 7.5-6.
+
+    UEs that are not in line of sight have Rayleigh fading.
+    """
+
+    needs_los: ClassVar[bool] = True
+
+    kind: Literal["drawn"] = "drawn"
+    environment: Literal["uma", "umi", "inh", "inf"] = Field(
+        description="whose mean and deviation in dB: 9 and 3.5 (uma), 9 and 5 (umi), 7 and 4 "
+        "(inh), 7 and 8 (inf)"
+    )
+
+    def ratios_db(self, run: RunContext) -> _Gains:
+        """Draw the K-factors."""
+        mean, deviation = _K_DB[self.environment]
+        return np.asarray(mean + deviation * normal(run.streams.rician(), run.cell.ues))
+
+
+# ----------------------------------------------------------------------------------------- fading
+class Fading(Part):
+    """Variation of gains around their means: any round in any order, reproducibly.
+
+    A kind of your own has `gains`.
+    """
+
+    #: Whether amplitudes are known, so that CSI can have an error in them.
+    has_amplitudes: ClassVar[bool] = False
+
+    kind: str = ""
+
+    @property
+    def is_over_time(self) -> bool:
+        """Whether fading is correlated from round to round."""
+        return False
+
+    def check(
         self,
-        t: int,
-        large: LargeScale,
-        subchannels: int,
-        staleness: Staleness,
+        bandwidth_hz: float | None,
+        round_s: float | None,
+        top_speed_m_s: float | None,
+        *,
+        knows_los: bool,
+    ) -> None:
+        """Raise ``ValueError`` if it cannot be, for subchannels so wide and rounds so long.
+
+        ``top_speed_m_s`` is that of the mobility, 0 without one and ``None`` if it is not known;
+        ``knows_los`` says whether the path loss tells who is in line of sight.
+        """
+
+    def prepare(self, run: RunContext) -> State:
+        """Return the state for one run: by default what the run asks of its channel."""
+        return run
+
+    def gains(self, state: State, t: int, large: LargeScale) -> _Gains:
+        """Return the gains ``[ue, subchannel]`` of round ``t``, whatever was drawn before."""
+        raise self.lacks("gains")
+
+    def seen_and_true(
+        self, state: State, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
-        """Not defined: the distribution says nothing of amplitudes."""
-        raise ValueError("Nakagami fading has no amplitudes that could be seen with an error")
+        """Return the gains of round ``t`` as they are estimated, and as they are (`gains`)."""
+        raise self.lacks("seen_and_true")
 
 
-@dataclass(frozen=True)
-class Unfaded:
+class NoFading(Fading):
     """Gains stay at their means."""
 
-    def gains(
-        self,
-        t: int,
-        large: LargeScale,
-        subchannels: int,
-    ) -> _Gains:
-        """``float64[ue, subchannel]``, the same wherever the mean gains are."""
-        return np.repeat(large.mean_gains[:, np.newaxis], subchannels, axis=1)
+    has_amplitudes: ClassVar[bool] = True
+
+    kind: Literal["none"] = "none"
+
+    def gains(self, state: State, t: int, large: LargeScale) -> _Gains:
+        """Return the means, the same on all subchannels."""
+        return np.repeat(large.mean_gains[:, np.newaxis], state.cell.subchannels, axis=1)
 
     def seen_and_true(
         self,
+        state: State,
         t: int,
         large: LargeScale,
-        subchannels: int,
-        staleness: Staleness,
+        error: CsiError,
     ) -> tuple[_Gains, _Gains]:
-        """The gains, which do not change."""
-        gains = self.gains(t, large, subchannels)
+        """Return the gains, which do not change."""
+        gains = self.gains(state, t, large)
         return gains, gains
 
 
-@dataclass(frozen=True)
-class Motion:
-    """What makes fading correlated over time: waves of this length, passed at this Doppler shift.
+class Nakagami(Fading):
+    """Nakagami block fading, independent over rounds, UEs and subchannels; gains are gamma."""
 
-    Without a shift (``None``) it follows from where the UEs are.
+    kind: Literal["nakagami"] = "nakagami"
+    m: float = Field(
+        ge=0.5, le=1e6, description="shape: 1 is Rayleigh, less is worse, more is steadier"
+    )
+
+    def gains(self, state: State, t: int, large: LargeScale) -> _Gains:
+        """Draw gamma gains."""
+        gains = np.empty((large.mean_gains.size, state.cell.subchannels))
+        fade_nakagami(state.streams.channel, t, self.m, large.mean_gains, gains)
+        return gains
+
+
+class _Paths(NamedTuple):
+    """State of fading over paths: what `fade_paths` takes in every round.
+
+    ``direct_share[ue]`` is the share of a UE's power that comes on a direct path.
     """
 
-    wavelength_m: float
-    round_s: float
-    doppler_hz: float | None
-
-    def moved(self, t: int, large: LargeScale) -> _Gains:
-        """``[ue, (x, y)]``: where the UEs are among the waves in round ``t``, in wavelengths."""
-        if self.doppler_hz is None:
-            return large.positions_m / self.wavelength_m
-        moved = np.zeros((large.mean_gains.size, 2))
-        moved[:, 0] = self.doppler_hz * (self.round_s * t)
-        return moved
-
-    def behind(self, delay_s: float, large: LargeScale) -> _Gains:
-        """``[ue]``: how far the UEs move in this time, in wavelengths."""
-        if self.doppler_hz is None:
-            return large.speed_m_s * (delay_s / self.wavelength_m)
-        return np.full(large.mean_gains.size, self.doppler_hz * delay_s)
-
-
-@dataclass(frozen=True, eq=False)
-class MultipathFading:
-    """Rayleigh or Rician fading over the taps of a delay profile, over time, or both.
-
-    ``phases`` are those of the taps, as `fade_paths` takes them.
-    ``direct_share[ue]`` is the share of a UE's power that comes on a direct path, in rounds in
-    which the UE is in line of sight if it ``needs_sight``. Without ``motion`` fading is drawn
-    anew in every round.
-    """
-
-    key: np.uint64
+    run: RunContext
     phases: _Gains
     direct_share: _Gains
-    needs_sight: bool = False
-    motion: Motion | None = None
 
-    def gains(self, t: int, large: LargeScale, subchannels: int) -> _Gains:
-        """``float64[ue, subchannel]`` of round ``t``, whatever was drawn before."""
-        gains = np.empty((large.mean_gains.size, subchannels))
-        self._fade(t, large, (self.key, 1.0, _UP_TO_DATE), gains, _NOTHING)
+
+class _Scattered(Fading):
+    """Fading by scattered waves, over the taps of a delay profile, over time, or both."""
+
+    has_amplitudes: ClassVar[bool] = True
+
+    frequency: Annotated[Frequency, Kinds] = Field(
+        default=IndependentSubchannels(),
+        description="how fading differs between subchannels: independent, or by the taps of a "
+        "delay profile",
+    )
+    time: Annotated[Time, Kinds] = Field(
+        default=IndependentRounds(), description="how fading goes on from round to round"
+    )
+
+    @property
+    def is_over_time(self) -> bool:
+        """Whether fading is correlated from round to round."""
+        return not isinstance(self.time, IndependentRounds)
+
+    def check(
+        self,
+        bandwidth_hz: float | None,
+        round_s: float | None,
+        top_speed_m_s: float | None,
+        *,
+        knows_los: bool,
+    ) -> None:
+        """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
+        self.frequency.check(bandwidth_hz)
+        self.time.check(round_s, top_speed_m_s)
+
+    def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
+        """Return the share of power on a direct path, ``[ue]``: K / (K + 1)."""
+        return np.full(run.cell.ues, 0.0 if profile is None else profile.direct_share)
+
+    def direct_ues(self, large: LargeScale) -> NDArray[np.bool_]:
+        """Return which UEs have a direct path, or nothing if all do."""
+        return _ALL
+
+    def prepare(self, run: RunContext) -> _Paths:
+        """Return the phases of the taps and the shares of direct paths."""
+        profile = self.frequency.delay_profile()
+        phases = _NOTHING if profile is None else _phases(profile, run.cell)
+        return _Paths(run, phases, self.direct_share(run, profile))
+
+    def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
+        """Sum the paths of every UE."""
+        gains = np.empty((large.mean_gains.size, state.run.cell.subchannels))
+        error = (state.run.streams.channel, 1.0, _UP_TO_DATE)
+        self._fade(state, t, large, error, gains, _NOTHING)
         return gains
 
     def seen_and_true(
-        self, t: int, large: LargeScale, subchannels: int, staleness: Staleness
+        self, state: _Paths, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
-        """The gains of round ``t`` as they are seen, and as they are."""
-        true = np.empty((large.mean_gains.size, subchannels))
+        """Sum the paths as they are estimated, and as they are."""
+        true = np.empty((large.mean_gains.size, state.run.cell.subchannels))
         seen = np.empty_like(true)
-        behind = _UP_TO_DATE
-        if self.motion is not None and staleness.delay_s > 0:
-            behind = self.motion.behind(staleness.delay_s, large)
-        error = (staleness.key, staleness.correlation, behind)
-        self._fade(t, large, error, true, seen)
+        behind = self.time.moved(error.delay_s, large) if error.delay_s > 0 else _UP_TO_DATE
+        self._fade(state, t, large, (error.key, error.correlation, behind), true, seen)
         return seen, true
 
-    def _fade(self, t: int, large: LargeScale, error: _Error, true: _Gains, seen: _Gains) -> None:
-        sight = large.line_of_sight if self.needs_sight else _ALL
-        moved = _STILL if self.motion is None else self.motion.moved(t, large)
-        scene = (large.mean_gains, self.direct_share, sight, moved)
-        fade_paths((self.key, self.phases), t, scene, error, true, seen)
+    def _fade(
+        self,
+        state: _Paths,
+        t: int,
+        large: LargeScale,
+        error: tuple[np.uint64, float, _Gains],
+        true: _Gains,
+        seen: _Gains,
+    ) -> None:
+        places = self.time.places((state.run.round_s or 0.0) * t, large)
+        scene = (large.mean_gains, state.direct_share, self.direct_ues(large), places)
+        fade_paths((state.run.streams.channel, state.phases), t, scene, error, true, seen)
 
 
-def make_fading(
-    settings: scenario.Rayleigh | scenario.Rician | scenario.Nakagami | scenario.NoFading,
-    cell: scenario.Cell,
-    round_s: float | None,
-    streams: Streams,
-) -> Fading:
-    """The fading that a scenario describes."""
-    if isinstance(settings, scenario.NoFading):
-        return Unfaded()
-    if isinstance(settings, scenario.Nakagami):
-        return NakagamiFading(streams.channel, settings.m)
-    profile, motion = _profile(settings.frequency), _motion(settings.time, round_s)
-    if isinstance(settings, scenario.Rayleigh) and profile is None and motion is None:
-        return RayleighFading(streams.channel)
-    return MultipathFading(
-        key=streams.channel,
-        phases=_phases(profile, cell),
-        direct_share=_direct_share(settings, profile, cell.ues, streams),
-        needs_sight=isinstance(settings, scenario.Rician)
-        and isinstance(settings.k_factor, scenario.DrawnK),
-        motion=motion,
-    )
+class Rayleigh(_Scattered):
+    """Rayleigh block fading: waves from all sides, none of which stands out."""
+
+    kind: Literal["rayleigh"] = "rayleigh"
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether gains are independent over rounds and subchannels, as in the paper."""
+        return self.frequency.kind == "independent" and not self.is_over_time
+
+    def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
+        """Draw exponential gains, or sum the paths."""
+        if not self._is_plain:
+            return super().gains(state, t, large)
+        gains = np.empty((large.mean_gains.size, state.run.cell.subchannels))
+        fade(state.run.streams.channel, t, large.mean_gains, gains)
+        return gains
+
+    def seen_and_true(
+        self, state: _Paths, t: int, large: LargeScale, error: CsiError
+    ) -> tuple[_Gains, _Gains]:
+        """Add an error to the amplitudes of the true gains."""
+        if not self._is_plain:
+            return super().seen_and_true(state, t, large, error)
+        true = self.gains(state, t, large)
+        seen = np.empty_like(true)
+        add_estimation_error(error.key, t, error.correlation, large.mean_gains, true, seen)
+        return seen, true
 
 
-def _profile(settings: scenario.fading.Frequency) -> DelayProfile | None:
-    if isinstance(settings, scenario.IndependentSubchannels):
-        return None
-    return delay_profile(settings.kind, getattr(settings, "delay_spread_s", 0.0))
+class Rician(_Scattered):
+    """Rician block fading: a direct path beside the scattered ones."""
+
+    kind: Literal["rician"] = "rician"
+    k_factor: Annotated[KFactor, Kinds] = Field(description="how strong the direct path is")
+
+    def check(
+        self,
+        bandwidth_hz: float | None,
+        round_s: float | None,
+        top_speed_m_s: float | None,
+        *,
+        knows_los: bool,
+    ) -> None:
+        """Raise ``ValueError`` also if the direct path needs a line of sight that nobody knows."""
+        if self.k_factor.needs_los and not knows_los:
+            raise ValueError(
+                f"channel.fading.k_factor = {self.k_factor.kind} needs a path loss that says who "
+                "is in line of sight: set channel.path_loss to uma, umi, inh or inf, or "
+                "channel.fading.k_factor to fixed"
+            )
+        super().check(bandwidth_hz, round_s, top_speed_m_s, knows_los=knows_los)
+
+    def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
+        """Return K / (K + 1), in the place of the profile's."""
+        ratios = np.array([db_to_linear(-k_db) for k_db in self.k_factor.ratios_db(run)])
+        return np.asarray(1.0 / (1.0 + ratios))
+
+    def direct_ues(self, large: LargeScale) -> NDArray[np.bool_]:
+        """Return who is in line of sight, if that decides."""
+        return large.line_of_sight if self.k_factor.needs_los else _ALL
 
 
-def _motion(
-    settings: scenario.IndependentRounds | scenario.Jakes, round_s: float | None
-) -> Motion | None:
-    if isinstance(settings, scenario.IndependentRounds):
-        return None
-    shift = None if settings.speed_m_s is None else doppler_hz(settings)
-    return Motion(LIGHT_M_S / settings.carrier_hz, round_s or 0.0, shift)
+def doppler_hz(time: Jakes) -> float:
+    """Return the largest Doppler shift."""
+    return (time.speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
 
 
-def _phases(profile: DelayProfile | None, cell: scenario.Cell) -> _Gains:
-    """The phases of the taps at the offsets of the subchannels from the middle of the band."""
-    if profile is None:
-        return _NOTHING
+def _phases(profile: DelayProfile, cell: Cell) -> _Gains:
+    """Return the phases of the taps by the subchannels' offsets from the middle of the band."""
     count, bandwidth_hz = cell.subchannels, cell.subchannel_bandwidth_hz or 0.0
     offsets = np.arange((count + 1) // 2) + (0.5 if count % 2 == 0 else 0.0)
     turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
@@ -245,26 +416,8 @@ def _phases(profile: DelayProfile | None, cell: scenario.Cell) -> _Gains:
     return aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
 
 
-def _direct_share(
-    settings: scenario.Rayleigh | scenario.Rician,
-    profile: DelayProfile | None,
-    ues: int,
-    streams: Streams,
-) -> _Gains:
-    """``[ue]``: K / (K + 1); a Rician K-factor takes the place of the profile's."""
-    if isinstance(settings, scenario.Rayleigh):
-        return np.full(ues, 0.0 if profile is None else profile.direct_share)
-    if isinstance(settings.k_factor, scenario.FixedK):
-        k_db = np.full(ues, settings.k_factor.k_db)
-    else:
-        mean, deviation = _K_DB[settings.k_factor.environment]
-        k_db = mean + deviation * normal(streams.rician(), ues)
-    ratios = np.array([db_to_linear(-one) for one in k_db])
-    return np.asarray(1.0 / (1.0 + ratios))
-
-
 def bessel_j0(x: float) -> float:
-    """The Bessel function J0, by the mean of ``cos(x cos a)`` over angles, the same everywhere.
+    """Return the Bessel function J0: the mean of ``cos(x cos a)`` over angles, the same everywhere.
 
     >>> round(bessel_j0(1.0), 12)
     0.765197686558

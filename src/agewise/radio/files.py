@@ -8,6 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.archives import read_arrays, require_file
+from agewise.files import stamp
+
+
+def stamp_of(path: Path | str, what: str) -> tuple[int, ...]:
+    """Return what tells a file from its later versions; ``ValueError`` names a missing file."""
+    try:
+        return stamp(path)
+    except OSError as error:
+        where = Path(path).absolute()
+        raise ValueError(f"{where}: the {what} cannot be read: {error.strerror}") from error
 
 
 def read_gains(path: Path | str) -> NDArray[np.float64]:

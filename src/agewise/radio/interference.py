@@ -1,78 +1,118 @@
-"""What neighbouring cells add to the noise."""
+"""Interference: what neighbouring cells add to the noise."""
 
 import math
-from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario
 from agewise.core.interference import draw_interferers
 from agewise.core.mobility import Area
-from agewise.radio.large_scale import Surroundings
+from agewise.part import Part, State
+from agewise.radio.cell import RunContext
+from agewise.radio.large_scale import Environment
 from agewise.units import db_to_linear
 
-
-@dataclass(frozen=True)
-class LevelRise:
-    """The same rise of the noise on all subchannels in all rounds."""
-
-    rise: float
-
-    def over_noise(self, t: int, subchannels: int) -> NDArray[np.float64]:
-        """``[subchannel]``: interference and noise over noise alone."""
-        return np.full(subchannels, self.rise)
+_Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class CellsRise:
-    """In each round and on each subchannel, at most one UE of each neighbouring cell.
+class Interference(Part):
+    """Noise rise at the access point.
 
-    It is uniform in its cell, meets the same surroundings as the own UEs, and Rayleigh fading.
+    A kind of your own has `noise_rise`.
     """
 
-    key: np.uint64
-    sites_m: NDArray[np.float64]
-    cell: Area
-    load: float
-    power: float
-    surroundings: Surroundings
+    #: Whether there is any.
+    is_present: ClassVar[bool] = True
 
-    def over_noise(self, t: int, subchannels: int) -> NDArray[np.float64]:
-        """``[subchannel]``: interference and noise over noise alone."""
-        links = draw_interferers(self.key, t, subchannels, self.sites_m, self.cell, self.load)
-        positions, fading, subchannel = links
-        rise = np.ones(subchannels)
+    kind: str = ""
+
+    def check(self, kind: str, most_distance_m: float) -> None:
+        """Raise ``ValueError`` if a path loss of this kind does not reach as far as it."""
+
+    def prepare(self, run: RunContext, environment: Environment) -> State:
+        """Return the state for one run: by default what the run asks of its channel."""
+        return run
+
+    def noise_rise(self, state: State, t: int) -> _Floats:
+        """Return interference and noise over noise alone, ``[subchannel]``, in round ``t``."""
+        raise self.lacks("noise_rise")
+
+
+class NoInterference(Interference):
+    """Only noise disturbs an upload."""
+
+    is_present: ClassVar[bool] = False
+
+    kind: Literal["none"] = "none"
+
+
+class LevelInterference(Interference):
+    """Interference of one given level on all subchannels in all rounds."""
+
+    kind: Literal["level"] = "level"
+    rise_db: float = Field(
+        ge=0, le=100, description="interference and noise over noise alone, in dB"
+    )
+
+    def noise_rise(self, state: State, t: int) -> _Floats:
+        """Return the same rise everywhere."""
+        return np.full(state.cell.subchannels, db_to_linear(self.rise_db))
+
+
+class CellInterference(Interference):
+    """UEs of neighbouring hexagonal cells transmit on the same subchannels, others each round.
+
+    At most one of each cell on each subchannel: uniform in its cell, in the same environment as
+    the own UEs, with Rayleigh fading.
+    """
+
+    kind: Literal["cells"] = "cells"
+    inter_site_distance_m: float = Field(
+        ge=1e-3, le=1e7, description="distance between neighbouring access points in metres"
+    )
+    tiers: Literal[1, 2] = Field(description="rings of cells: 1 has 6 of them, 2 have 18")
+    load: float = Field(
+        ge=0, le=1, description="chance that a neighbouring cell uses a subchannel in a round"
+    )
+    power_share: float = Field(
+        ge=0, le=1, description="part of its power P_TX that a neighbouring UE puts on a subchannel"
+    )
+
+    def check(self, kind: str, most_distance_m: float) -> None:
+        """Raise ``ValueError`` if a UE that interferes may be further than the path loss holds."""
+        reach = self.tiers + 1.0 / math.sqrt(3.0)
+        if self.inter_site_distance_m * reach > most_distance_m:
+            largest = most_distance_m / reach
+            raise ValueError(
+                f"channel.interference.inter_site_distance_m = {self.inter_site_distance_m:g}: "
+                f"must be from 0.001 to {largest:.5g} with tiers = {self.tiers}, because {kind} "
+                f"holds to {most_distance_m:g} m; the nearest is {largest:.5g}"
+            )
+
+    def prepare(self, run: RunContext, environment: Environment) -> State:
+        """Return the run, its environment and the sites of the neighbours."""
+        return run, environment, neighbour_sites(self.inter_site_distance_m, self.tiers)
+
+    def noise_rise(self, state: State, t: int) -> _Floats:
+        """Add up the powers of the UEs that transmit."""
+        run, environment, sites_m = state
+        count, distance_m = run.cell.subchannels, self.inter_site_distance_m
+        cell = Area(0.0, distance_m / math.sqrt(3.0), distance_m / 2.0)
+        positions, fading, subchannel = draw_interferers(
+            run.streams.interference, t, count, sites_m, cell, self.load
+        )
+        rise = np.ones(count)
         if subchannel.size:
-            gains, _ = self.surroundings.mean_gains(positions)
-            rise += np.bincount(subchannel, self.power * gains * fading, subchannels)
+            gains, _ = environment.mean_gains(positions)
+            power = self.power_share * environment.link.power_budget
+            rise += np.bincount(subchannel, power * gains * fading, count)
         return rise
 
 
-Interference = LevelRise | CellsRise
-
-
-def make_interference(
-    settings: scenario.InterferenceKind, surroundings: Surroundings, key: np.uint64
-) -> Interference | None:
-    """The interference that a scenario describes; ``None`` for none."""
-    if isinstance(settings, scenario.NoInterference):
-        return None
-    if isinstance(settings, scenario.LevelInterference):
-        return LevelRise(db_to_linear(settings.rise_db))
-    distance_m = settings.inter_site_distance_m
-    return CellsRise(
-        key=key,
-        sites_m=neighbour_sites(distance_m, settings.tiers),
-        cell=Area(0.0, distance_m / math.sqrt(3.0), distance_m / 2.0),
-        load=settings.load,
-        power=settings.power_share * surroundings.scale.power_budget,
-        surroundings=surroundings,
-    )
-
-
-def neighbour_sites(distance_m: float, tiers: int) -> NDArray[np.float64]:
-    """``[site, (x, y)]``: the rings of a hexagonal grid around (0, 0)."""
+def neighbour_sites(distance_m: float, tiers: int) -> _Floats:
+    """Return the rings of a hexagonal grid around (0, 0), ``[site, (x, y)]``."""
     steps = range(-tiers, tiers + 1)
     sites = [
         (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)

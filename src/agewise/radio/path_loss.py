@@ -1,234 +1,392 @@
-"""How the mean gain falls with the distance, and what turns it into SNR."""
+"""Path loss: how the mean gain falls with the distance, in and out of line of sight."""
 
+import functools
 import math
-from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from agewise import scenario
-from agewise.core.elementary import power_each
-from agewise.core.large_scale import Chance, Loss, Slope, chances, losses_db
-from agewise.core.propagation import decibels_each
-from agewise.radio import sight
-from agewise.units import db_to_linear, dbm_to_watt
+from agewise.core.elementary import exp_each, log1p_each, power_each
+from agewise.core.propagation import decibels_each, ratios_each
+from agewise.part import MOST_DB, Part, given
+from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
+_Flags = NDArray[np.bool_]
 #: As TR 38.901 has it for the breakpoint.
 _LIGHT_M_S = 3.0e8
+#: Below this carrier frequency in GHz the simple loss into buildings holds.
+_O2I_BELOW_GHZ = 6.0
+_CARRIER = "carrier frequency in GHz"
+_ACCESS_POINT = "height of the access point's antenna in metres"
+_UE = "height of the UEs' antennas in metres"
+_INDOOR = (
+    "share of the UEs that are inside buildings, 0 to 25 m deep: they lose another 20 dB and "
+    "0.5 dB a metre (below 6 GHz only)"
+)
 
 
-@dataclass(frozen=True)
-class PowerLawLoss:
-    """``(d / d_0)^-exponent`` times the gain at the reference distance d_0.
+class ByCondition(NamedTuple):
+    """One value in line of sight, one without it, one from outdoors to indoors."""
 
-    Below the reference distance the law would grow without bound; such UEs get its gain there.
+    los: float
+    nlos: float
+    o2i: float
 
-    >>> PowerLawLoss(exponent=3.0, reference_distance_m=1.0).gain(np.array([0.1, 1.0, 10.0]))
-    array([1.   , 1.   , 0.001])
+
+class PathLoss(Part):
+    """Fall of the mean gain with the distance on the ground, fading and shadowing averaged out.
+
+    A kind of your own has `loss_db`, and `los_probability` with `los_decorrelation_m` if UEs may
+    be in line of sight. Distances are ``float64[place]``, line of sight ``bool[place]``.
     """
 
-    exponent: float
-    reference_distance_m: float
-    reference_loss_db: float = 0.0
+    #: The links that make sense of it: one with a shape alone needs an SNR at the edge.
+    links: ClassVar[tuple[str, ...]] = ("edge-snr", "budget")
+    #: The distance up to which it holds.
+    most_distance_m: ClassVar[float] = math.inf
+    #: The distance over which line of sight persists; ``None`` where it is not known.
+    los_decorrelation_m: ClassVar[float | None] = None
+    #: Deviation and decorrelation of the shadowing that belongs to it.
+    shadowing_sigma_db: ClassVar[ByCondition | None] = None
+    shadowing_decorrelation_m: ClassVar[ByCondition | None] = None
 
-    def gain(self, distance_m: _Floats | float) -> _Floats:
-        """Received over transmitted power at these distances, fading averaged out."""
-        ratio = np.maximum(distance_m, self.reference_distance_m) / self.reference_distance_m
-        lost = db_to_linear(self.reference_loss_db)
-        powers = power_each(np.ravel(ratio), -self.exponent)
-        return np.asarray(powers.reshape(np.shape(ratio)) / lost)
+    kind: str = ""
 
+    def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return the path loss in dB at these distances."""
+        raise self.lacks("loss_db")
 
-@dataclass(frozen=True)
-class BySight:
-    """One value in line of sight, without it, and inside buildings."""
+    def gain(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return received over transmitted power at these distances."""
+        loss_db = self.loss_db(distance_m, line_of_sight)
+        return np.asarray(ratios_each(-given(self, "loss_db", loss_db, distance_m.shape)))
 
-    seen: float
-    hidden: float
-    indoor: float
+    def los_probability(self, distance_m: _Floats) -> _Floats:
+        """Return the probability of line of sight at these distances."""
+        return np.zeros(distance_m.size)
 
-
-@dataclass(frozen=True)
-class StandardLoss:
-    """A path loss of 3GPP TR 38.901 with what belongs to it: sight and shadowing."""
-
-    loss: Loss
-    chance: Chance
-    sight_decorrelation_m: float
-    sigma_db: BySight
-    decorrelation_m: BySight
-
-    def loss_db(self, distance_m: _Floats, line_of_sight: NDArray[np.bool_]) -> _Floats:
-        """Path loss at these distances on the ground, shadowing and fading averaged out."""
-        return np.asarray(losses_db(self.loss, distance_m, line_of_sight))
-
-    def chance_of_sight(self, distance_m: _Floats) -> _Floats:
-        """The probability of line of sight at these distances on the ground."""
-        return np.asarray(chances(self.chance, distance_m))
+    @property
+    def o2i_share(self) -> float:
+        """The share of the UEs that are inside buildings."""
+        return 0.0
 
 
-@dataclass(frozen=True)
-class EdgeScale:
-    """Scales gains so that a UE at the edge has this mean SNR with all power on one subchannel."""
+# ------------------------------------------------------------------------------ powers of distance
+class _Power(PathLoss):
+    """A power law from a reference distance on; nearer UEs have its gain there."""
 
-    edge_snr_db: float
-    edge_gain: float
-    power_budget = 1.0
+    def _law(self) -> tuple[float, float, float]:
+        """Return the exponent, the reference distance in metres and the loss there in dB."""
+        raise self.lacks("_law")
 
-    def snr_per_power(self, gains: _Floats) -> _Floats:
-        """Mean SNR of UEs with these gains per unit of the power budget."""
-        return gains * (db_to_linear(self.edge_snr_db) / self.edge_gain)
+    def gain(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return received over transmitted power at these distances."""
+        exponent, reference_m, loss_db = self._law()
+        ratio = np.maximum(distance_m, reference_m) / reference_m
+        return np.asarray(power_each(ratio, -exponent) / db_to_linear(loss_db))
 
-
-@dataclass(frozen=True)
-class NoiseScale:
-    """Divides gains by the noise of one subchannel: SNR per watt."""
-
-    power_budget: float
-    noise_w: float
-
-    def snr_per_power(self, gains: _Floats) -> _Floats:
-        """Mean SNR of UEs with these gains per watt."""
-        return gains / self.noise_w
+    def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return the path loss in dB at these distances."""
+        return np.asarray(-decibels_each(self.gain(distance_m, line_of_sight)))
 
 
-PathLoss = PowerLawLoss | StandardLoss
+class PowerLaw(_Power):
+    """Mean gain falls as a power of the distance; only its shape is known, not its scale."""
+
+    links: ClassVar[tuple[str, ...]] = ("edge-snr",)
+
+    kind: Literal["power-law"] = "power-law"
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
+    reference_distance_m: float = Field(
+        ge=1e-3,
+        le=1e7,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+
+    def _law(self) -> tuple[float, float, float]:
+        return self.exponent, self.reference_distance_m, 0.0
 
 
-def make_path_loss(settings: scenario.PathLossKind) -> PathLoss:
-    """The path loss that a scenario describes."""
-    if isinstance(settings, scenario.PowerLaw):
-        return PowerLawLoss(settings.exponent, settings.reference_distance_m)
-    if isinstance(settings, scenario.LogDistance):
-        loss_db = settings.reference_loss_db
-        return PowerLawLoss(settings.exponent, settings.reference_distance_m, loss_db)
-    if isinstance(settings, scenario.FreeSpace):
-        metre_db = 2.0 * _db(4.0 * math.pi * settings.carrier_ghz * 1e9 / _LIGHT_M_S)
-        return PowerLawLoss(2.0, 1.0, metre_db)
-    if isinstance(settings, scenario.UrbanMacro):
-        return _urban_macro(settings)
-    if isinstance(settings, scenario.UrbanMicro):
-        return _urban_micro(settings)
-    if isinstance(settings, scenario.IndoorHotspot):
-        return _indoor_hotspot(settings)
-    return _indoor_factory(settings)
+class LogDistance(_Power):
+    """A power law that starts from a known loss at the reference distance."""
+
+    kind: Literal["log-distance"] = "log-distance"
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
+    reference_distance_m: float = Field(
+        ge=1e-3,
+        le=1e7,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+    reference_loss_db: float = Field(
+        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
+    )
+
+    def _law(self) -> tuple[float, float, float]:
+        return self.exponent, self.reference_distance_m, self.reference_loss_db
 
 
-def make_scale(
-    settings: scenario.EdgeSnr | scenario.LinkBudget,
-    loss: PathLoss,
-    edge_distance_m: float,
-    bandwidth_hz: float,
-) -> EdgeScale | NoiseScale:
-    """What turns path loss into SNR: an SNR at the edge, or transmit power and noise."""
-    if isinstance(settings, scenario.LinkBudget):
-        density_w_hz = dbm_to_watt(settings.noise_density_dbm_hz + settings.noise_figure_db)
-        return NoiseScale(dbm_to_watt(settings.transmit_power_dbm), bandwidth_hz * density_w_hz)
-    if isinstance(loss, StandardLoss):
-        raise TypeError("a path loss of TR 38.901 has a scale of its own: it needs a link budget")
-    return EdgeScale(settings.edge_snr_db, float(loss.gain(edge_distance_m)))
+class FreeSpace(_Power):
+    """Nothing in the way: (4 pi d f / c)^2, from 1 m on."""
+
+    kind: Literal["free-space"] = "free-space"
+    carrier_ghz: float = Field(ge=1e-3, le=1000, description=_CARRIER)
+
+    def _law(self) -> tuple[float, float, float]:
+        return 2.0, 1.0, 2.0 * _db(4.0 * math.pi * self.carrier_ghz * 1e9 / _LIGHT_M_S)
 
 
+# ------------------------------------------------------------------------------ 3GPP TR 38.901
+class Slope(NamedTuple):
+    """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
+
+    constant_db: float
+    per_decade_db: float
+
+    def at(self, lg_distance: _Floats) -> _Floats:
+        """Return the loss at these logarithms of the distance."""
+        return self.constant_db + self.per_decade_db * lg_distance
+
+
+class Tr38901(PathLoss):
+    """A path loss of 3GPP TR 38.901 (tables 7.4.1-1 and 7.4.2-1).
+
+    In line of sight it follows one slope up to the breakpoint and another beyond; out of it, it
+    is at least that and the largest of the NLOS slopes. Antennas are at least 1 m apart.
+    """
+
+    links: ClassVar[tuple[str, ...]] = ("budget",)
+    #: Nearer places have the loss at this distance on the ground.
+    least_distance_m: ClassVar[float] = 0.0
+
+    carrier_ghz: float = Field(ge=0.5, le=100, description=_CARRIER)
+    access_point_height_m: float = Field(description=_ACCESS_POINT)
+    ue_height_m: float = Field(description=_UE)
+
+    def _los_slope(self) -> Slope:
+        raise self.lacks("_los_slope")
+
+    def _nlos_slopes(self) -> tuple[Slope, ...]:
+        raise self.lacks("_nlos_slopes")
+
+    def _beyond(self) -> tuple[float, Slope]:
+        """Return the breakpoint in metres and the slope in line of sight beyond it."""
+        return math.inf, self._los_slope()
+
+    def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return the path loss in dB at these distances on the ground."""
+        ground = np.maximum(distance_m, self.least_distance_m)
+        height = self.access_point_height_m - self.ue_height_m
+        squared = np.maximum(ground * ground + height * height, 1.0)
+        lg_distance = 0.05 * np.asarray(decibels_each(squared))
+        breakpoint_m, far = self._beyond()
+        los = np.where(
+            ground > breakpoint_m, far.at(lg_distance), self._los_slope().at(lg_distance)
+        )
+        nlos = los
+        for slope in self._nlos_slopes():
+            nlos = np.maximum(nlos, slope.at(lg_distance))
+        return np.where(line_of_sight, los, nlos)
+
+
+class _Urban(Tr38901):
+    """Streets: a ray from the ground takes over beyond the breakpoint; some UEs are indoors."""
+
+    most_distance_m: ClassVar[float] = 5000.0
+    least_distance_m: ClassVar[float] = 10.0
+    los_decorrelation_m: ClassVar[float | None] = 50.0
+    #: Metres in which the probability of line of sight falls to 1/e beyond 18 m.
+    los_fall_m: ClassVar[float]
+
+    indoor_share: float = Field(default=0.0, ge=0, le=1, description=_INDOOR)
+
+    @property
+    def o2i_share(self) -> float:
+        """The share of the UEs that are inside buildings."""
+        return self.indoor_share
+
+    def _beyond(self) -> tuple[float, Slope]:
+        """From the loss at the breakpoint on 40 dB a decade; the environment is 1 m high."""
+        heights = (self.access_point_height_m - 1.0) * (self.ue_height_m - 1.0)
+        breakpoint_m = 4.0 * heights * self.carrier_ghz * 1e9 / _LIGHT_M_S
+        height, near = self.access_point_height_m - self.ue_height_m, self._los_slope()
+        squared_db = _db(breakpoint_m * breakpoint_m + height * height)
+        far_db = near.constant_db - (40.0 - near.per_decade_db) / 20.0 * squared_db
+        return breakpoint_m, Slope(far_db, 40.0)
+
+    def los_probability(self, distance_m: _Floats) -> _Floats:
+        """Certain to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
+        street = 18.0 / np.maximum(distance_m, 18.0)
+        rest = np.asarray(exp_each(-np.maximum(distance_m, 0.0) / self.los_fall_m))
+        return street + rest * (1.0 - street)
+
+    @model_validator(mode="after")
+    def _is_valid_indoors(self) -> Self:
+        if self.indoor_share > 0 and self.carrier_ghz >= _O2I_BELOW_GHZ:
+            raise ValueError(
+                f"indoor_share = {self.indoor_share:g}: must be 0 from carrier_ghz = "
+                f"{_O2I_BELOW_GHZ:g} on, where the loss into buildings is another one; 0 would "
+                "do, or a lower carrier_ghz"
+            )
+        return self
+
+
+class UrbanMacro(_Urban):
+    """3GPP TR 38.901 UMa: an access point above the roofs of a city, 10 m to 5 km."""
+
+    los_fall_m: ClassVar[float] = 63.0
+    shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 6.0, 7.0)
+    shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(37.0, 50.0, 7.0)
+
+    kind: Literal["uma"] = "uma"
+    access_point_height_m: float = Field(
+        ge=10, le=50, description=f"{_ACCESS_POINT}, 25 in the report"
+    )
+    ue_height_m: float = Field(ge=1.5, le=13, description=_UE)
+
+    def _los_slope(self) -> Slope:
+        return Slope(28.0 + 2.0 * _db(self.carrier_ghz), 22.0)
+
+    def _nlos_slopes(self) -> tuple[Slope, ...]:
+        constant_db = 13.54 + 2.0 * _db(self.carrier_ghz) - 0.6 * (self.ue_height_m - 1.5)
+        return (Slope(constant_db, 39.08),)
+
+
+class UrbanMicro(_Urban):
+    """3GPP TR 38.901 UMi street canyon: an access point below the roofs, 10 m to 5 km."""
+
+    los_fall_m: ClassVar[float] = 36.0
+    shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 7.82, 7.0)
+    shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 13.0, 7.0)
+
+    kind: Literal["umi"] = "umi"
+    access_point_height_m: float = Field(
+        ge=3, le=20, description=f"{_ACCESS_POINT}, 10 in the report"
+    )
+    ue_height_m: float = Field(ge=1.5, le=22.5, description=_UE)
+
+    def _los_slope(self) -> Slope:
+        return Slope(32.4 + 2.0 * _db(self.carrier_ghz), 21.0)
+
+    def _nlos_slopes(self) -> tuple[Slope, ...]:
+        constant_db = 22.4 + 2.13 * _db(self.carrier_ghz) - 0.3 * (self.ue_height_m - 1.5)
+        return (Slope(constant_db, 35.3),)
+
+
+class IndoorHotspot(Tr38901):
+    """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m."""
+
+    most_distance_m: ClassVar[float] = 150.0
+    los_decorrelation_m: ClassVar[float | None] = 10.0
+    shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(3.0, 8.03, 8.03)
+    shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 6.0, 6.0)
+
+    kind: Literal["inh"] = "inh"
+    office: Literal["open", "mixed"] = Field(
+        description="desks in one large room, or rooms and corridors as well"
+    )
+    access_point_height_m: float = Field(
+        ge=1, le=10, description=f"{_ACCESS_POINT}, 3 in the report"
+    )
+    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1 in the report")
+
+    def _los_slope(self) -> Slope:
+        return Slope(32.4 + 2.0 * _db(self.carrier_ghz), 17.3)
+
+    def _nlos_slopes(self) -> tuple[Slope, ...]:
+        return (Slope(17.3 + 2.49 * _db(self.carrier_ghz), 38.3),)
+
+    def los_probability(self, distance_m: _Floats) -> _Floats:
+        """Certain nearby, then falling exponentially, from the turn on by another law."""
+        certain, fall, turn, share, far = (
+            (5.0, 70.8, 49.0, 0.54, 211.7) if self.office == "open" else (1.2, 4.7, 6.5, 0.32, 32.6)
+        )
+        near = np.asarray(exp_each(-np.maximum(distance_m - certain, 0.0) / fall))
+        beyond = share * np.asarray(exp_each(-np.maximum(distance_m - turn, 0.0) / far))
+        return np.where(distance_m <= turn, near, beyond)
+
+
+class IndoorFactory(Tr38901):
+    """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m."""
+
+    most_distance_m: ClassVar[float] = 600.0
+    shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 10.0, 10.0)
+
+    kind: Literal["inf"] = "inf"
+    hall: Literal["sl", "dl", "sh", "dh"] = Field(
+        description="sparse or dense clutter, and the access point lower or higher than it"
+    )
+    access_point_height_m: float = Field(
+        ge=0.5, le=25, description=f"{_ACCESS_POINT}, 1.5 if low and 8 if high in the report"
+    )
+    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1.5 in the report")
+    clutter_density: float = Field(
+        gt=0, lt=1, description="share of the floor under clutter: below 0.4 sparse, else dense"
+    )
+    clutter_size_m: float = Field(
+        gt=0, le=100, description="typical size of clutter in metres: 10 if sparse, 2 if dense"
+    )
+    clutter_height_m: float = Field(gt=0, le=25, description="height of the clutter in metres")
+
+    @property
+    def los_decorrelation_m(self) -> float:  # type: ignore[override]
+        """Half the size of the clutter."""
+        return self.clutter_size_m / 2.0
+
+    @property
+    def shadowing_sigma_db(self) -> ByCondition:  # type: ignore[override]
+        """The deviation of shadowing in this hall."""
+        return ByCondition(4.3, _HALLS[self.hall][2], _HALLS[self.hall][2])
+
+    def _los_slope(self) -> Slope:
+        return Slope(31.84 + 0.95 * (2.0 * _db(self.carrier_ghz)), 21.5)
+
+    def _nlos_slopes(self) -> tuple[Slope, ...]:
+        """A dense hall with a low access point loses at least as much as a sparse one."""
+        halls = ("sl", "dl") if self.hall == "dl" else (self.hall,)
+        carrier_db = 2.0 * _db(self.carrier_ghz)
+        return tuple(Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls)
+
+    def los_probability(self, distance_m: _Floats) -> _Floats:
+        """Exponential in the distance; the further, the higher the access point over clutter."""
+        clear_m = -self.clutter_size_m / float(log1p_each(np.array([-self.clutter_density]))[0])
+        if self.hall.endswith("h"):
+            over = self.access_point_height_m - self.ue_height_m
+            clear_m = clear_m * over / (self.clutter_height_m - self.ue_height_m)
+        return np.asarray(exp_each(-distance_m / clear_m))
+
+    @model_validator(mode="after")
+    def _is_a_hall(self) -> Self:
+        dense, high = self.hall.startswith("d"), self.hall.endswith("h")
+        if dense != (self.clutter_density >= 0.4):
+            name = ("d" if not dense else "s") + self.hall[1]
+            raise ValueError(
+                f"clutter_density = {self.clutter_density:g}: must be "
+                f"{'from 0.4 to below 1' if dense else 'above 0 to below 0.4'} with hall = "
+                f'"{self.hall}"; hall = "{name}" would do'
+            )
+        if high and not self.ue_height_m < self.clutter_height_m < self.access_point_height_m:
+            raise ValueError(
+                f"clutter_height_m = {self.clutter_height_m:g}: must be above ue_height_m = "
+                f"{self.ue_height_m:g} to below access_point_height_m = "
+                f'{self.access_point_height_m:g} with hall = "{self.hall}"; '
+                f'otherwise hall = "{self.hall[0]}l"'
+            )
+        return self
+
+
+#: Out of sight in a hall: constant and slope of the loss, and deviation of shadowing.
+_HALLS = {
+    "sl": (33.0, 25.5, 5.7),
+    "dl": (18.6, 35.7, 7.2),
+    "sh": (32.4, 23.0, 5.9),
+    "dh": (33.63, 21.9, 4.0),
+}
+
+
+@functools.lru_cache(maxsize=64)
 def _db(ratio: float) -> float:
     """10 lg of a ratio, the same to the bit on every machine."""
     return float(decibels_each(np.array([ratio]))[0])
-
-
-def _urban_macro(settings: scenario.UrbanMacro) -> StandardLoss:
-    carrier_db = 2.0 * _db(settings.carrier_ghz)
-    hidden_db = 13.54 + carrier_db - 0.6 * (settings.ue_height_m - 1.5)
-    return StandardLoss(
-        loss=_urban(settings, Slope(28.0 + carrier_db, 22.0), Slope(hidden_db, 39.08)),
-        chance=sight.urban(63.0),
-        sight_decorrelation_m=50.0,
-        sigma_db=BySight(4.0, 6.0, 7.0),
-        decorrelation_m=BySight(37.0, 50.0, 7.0),
-    )
-
-
-def _urban_micro(settings: scenario.UrbanMicro) -> StandardLoss:
-    carrier_db = _db(settings.carrier_ghz)
-    hidden_db = 22.4 + 2.13 * carrier_db - 0.3 * (settings.ue_height_m - 1.5)
-    return StandardLoss(
-        loss=_urban(settings, Slope(32.4 + 2.0 * carrier_db, 21.0), Slope(hidden_db, 35.3)),
-        chance=sight.urban(36.0),
-        sight_decorrelation_m=50.0,
-        sigma_db=BySight(4.0, 7.82, 7.0),
-        decorrelation_m=BySight(10.0, 13.0, 7.0),
-    )
-
-
-def _urban(settings: scenario.UrbanMacro | scenario.UrbanMicro, near: Slope, hidden: Slope) -> Loss:
-    """In sight the near slope up to the breakpoint, and from the loss there on 40 dB a decade."""
-    height, breakpoint_m = _height_m(settings), _breakpoint_m(settings)
-    squared_db = _db(breakpoint_m * breakpoint_m + height * height)
-    far_db = near.constant_db - (40.0 - near.per_decade_db) / 20.0 * squared_db
-    return Loss(
-        height_m=height,
-        least_ground_m=10.0,
-        near=near,
-        far=Slope(far_db, 40.0),
-        breakpoint_m=breakpoint_m,
-        hidden=(hidden, hidden),
-    )
-
-
-def _indoor_hotspot(settings: scenario.IndoorHotspot) -> StandardLoss:
-    seen = Slope(32.4 + 2.0 * _db(settings.carrier_ghz), 17.3)
-    hidden = Slope(17.3 + 2.49 * _db(settings.carrier_ghz), 38.3)
-    return StandardLoss(
-        loss=Loss(
-            height_m=_height_m(settings),
-            least_ground_m=0.0,
-            near=seen,
-            far=seen,
-            breakpoint_m=math.inf,
-            hidden=(hidden, hidden),
-        ),
-        chance=sight.OPEN_OFFICE if settings.office == "open" else sight.MIXED_OFFICE,
-        sight_decorrelation_m=10.0,
-        sigma_db=BySight(3.0, 8.03, 8.03),
-        decorrelation_m=BySight(10.0, 6.0, 6.0),
-    )
-
-
-#: Out of sight in a hall: constant and slope of the loss, and shadowing.
-_HALLS = {"sl": (33.0, 25.5, 5.7), "dl": (18.6, 35.7, 7.2)}
-_HALLS |= {"sh": (32.4, 23.0, 5.9), "dh": (33.63, 21.9, 4.0)}
-
-
-def _indoor_factory(settings: scenario.IndoorFactory) -> StandardLoss:
-    carrier_db = 2.0 * _db(settings.carrier_ghz)
-    seen = Slope(31.84 + 0.95 * carrier_db, 21.5)
-    first, second = ("sl", "dl") if settings.hall == "dl" else (settings.hall, settings.hall)
-    sigma_db = _HALLS[settings.hall][2]
-    return StandardLoss(
-        loss=Loss(
-            height_m=_height_m(settings),
-            least_ground_m=0.0,
-            near=seen,
-            far=seen,
-            breakpoint_m=math.inf,
-            hidden=(_hidden(first, carrier_db), _hidden(second, carrier_db)),
-        ),
-        chance=sight.factory(sight.clear_distance_m(settings)),
-        sight_decorrelation_m=settings.clutter_size_m / 2.0,
-        sigma_db=BySight(4.3, sigma_db, sigma_db),
-        decorrelation_m=BySight(10.0, 10.0, 10.0),
-    )
-
-
-def _hidden(hall: str, carrier_db: float) -> Slope:
-    constant_db, per_decade_db, _ = _HALLS[hall]
-    return Slope(constant_db + carrier_db, per_decade_db)
-
-
-def _height_m(settings: scenario.StandardPathLoss) -> float:
-    return settings.access_point_height_m - settings.ue_height_m
-
-
-def _breakpoint_m(settings: scenario.UrbanMacro | scenario.UrbanMicro) -> float:
-    """Where the ray from the ground takes over, the environment being 1 m high."""
-    heights = (settings.access_point_height_m - 1.0) * (settings.ue_height_m - 1.0)
-    return 4.0 * heights * settings.carrier_ghz * 1e9 / _LIGHT_M_S

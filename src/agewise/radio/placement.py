@@ -1,111 +1,186 @@
-"""Where the UEs are."""
+"""Placement: where the UEs are, and the area that they stay in."""
 
 import functools
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from agewise import scenario
 from agewise.core.elementary import circle_each
 from agewise.core.mobility import Area, draw_points
-from agewise.files import stamp
-from agewise.radio.files import read_positions
+from agewise.part import Part, RelativeTo
+from agewise.radio.cell import RunContext
+from agewise.radio.files import read_positions, stamp_of
 
 _Floats = NDArray[np.float64]
+_FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
 
 
-class Placement(Protocol):
-    """Where UEs may be, and where they are at first."""
+class Placement(Part):
+    """Places of the UEs, with the access point at (0, 0).
+
+    A kind of your own has `reach_m` and `positions`.
+    """
+
+    kind: str = ""
+
+    @property
+    def reach_m(self) -> float:
+        """The largest distance from the access point that a UE can have."""
+        raise self.lacks("reach_m")
 
     @property
     def area(self) -> Area:
-        """Inside which UEs stay when they move."""
-        ...
+        """The area in which UEs stay when they move: a disc, unless said otherwise."""
+        return Area(0.0, self.reach_m, math.inf)
 
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
-        """Positions ``[ue, (x, y)]`` in metres."""
-        ...
+    def positions(self, run: RunContext) -> _Floats:
+        """Return the positions ``[ue, (x, y)]`` of one run in metres."""
+        raise self.lacks("positions")
 
 
-@dataclass(frozen=True)
-class UniformDisc:
-    """Uniform by area in a disc around the access point at (0, 0)."""
+class Disc(Placement):
+    """UEs uniform by area in a disc around the access point."""
 
-    radius_m: float
+    kind: Literal["disc"] = "disc"
+    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
+
+    @property
+    def reach_m(self) -> float:
+        """The radius."""
+        return self.radius_m
+
+    def positions(self, run: RunContext) -> _Floats:
+        """Return uniform positions."""
+        return _in_disc(self.radius_m, run.cell.ues, run.streams.placement())
+
+
+class Annulus(Placement):
+    """UEs uniform by area between two circles around the access point."""
+
+    kind: Literal["annulus"] = "annulus"
+    least_distance_m: float = Field(ge=0, le=1e7, description=_FROM_ACCESS_POINT)
+    radius_m: float = Field(ge=1e-3, le=1e7, description="outer radius in metres")
+
+    @property
+    def reach_m(self) -> float:
+        """The outer radius."""
+        return self.radius_m
 
     @property
     def area(self) -> Area:
-        """The disc."""
-        return Area(0.0, self.radius_m, math.inf)
+        """The annulus."""
+        return Area(self.least_distance_m, self.radius_m, math.inf)
 
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
-        """Positions ``[ue, (x, y)]`` in metres."""
-        distance = self.radius_m * np.sqrt(rng.random(ues))
-        return np.asarray(distance[:, np.newaxis] * circle_each(rng.random(ues)))
+    def positions(self, run: RunContext) -> _Floats:
+        """Return uniform positions."""
+        return _in_area(self.area, run)
 
-
-@dataclass(frozen=True)
-class UniformArea:
-    """Uniform in an annulus or a hexagon with a least distance."""
-
-    area: Area
-
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
-        """Positions ``[ue, (x, y)]`` in metres."""
-        key = rng.integers(2**64, dtype=np.uint64)
-        return np.asarray(draw_points(key, ues, self.area))
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        _require_room(self.least_distance_m, self.radius_m, "radius_m")
+        return self
 
 
-@dataclass(frozen=True)
-class ClusteredDisc:
-    """Each UE in one of several discs, whose middles are uniform as far as they fit in a larger."""
+class Hexagon(Placement):
+    """UEs uniform by area in the hexagon of one site among others, the access point in the middle.
 
-    radius_m: float
-    clusters: int
-    cluster_radius_m: float
+    Two of its sides cross the x-axis.
+    """
+
+    kind: Literal["hexagon"] = "hexagon"
+    inter_site_distance_m: float = Field(
+        ge=1e-3, le=1e7, description="distance to the next site in metres, twice to the side"
+    )
+    least_distance_m: float = Field(ge=0, le=1e7, description=_FROM_ACCESS_POINT)
+
+    @property
+    def reach_m(self) -> float:
+        """The distance to a corner."""
+        return self.inter_site_distance_m / math.sqrt(3.0)
 
     @property
     def area(self) -> Area:
-        """The larger disc."""
-        return Area(0.0, self.radius_m, math.inf)
+        """The hexagon without its middle."""
+        return Area(self.least_distance_m, self.reach_m, self.inter_site_distance_m / 2.0)
 
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
-        """Positions ``[ue, (x, y)]`` in metres."""
-        middles = UniformDisc(self.radius_m - self.cluster_radius_m).draw(self.clusters, rng)
-        around = UniformDisc(self.cluster_radius_m).draw(ues, rng)
+    def positions(self, run: RunContext) -> _Floats:
+        """Return uniform positions."""
+        return _in_area(self.area, run)
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        side = self.inter_site_distance_m / 2.0
+        _require_room(self.least_distance_m, side, "inter_site_distance_m / 2")
+        return self
+
+
+class Clusters(Placement):
+    """UEs in round clusters, such as buildings or squares, spread over a disc (Matérn 1960)."""
+
+    kind: Literal["clusters"] = "clusters"
+    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
+    clusters: int = Field(ge=1, le=1_000_000, description="number of clusters")
+    cluster_radius_m: float = Field(
+        ge=0, le=1e7, description="radius of a cluster in metres, in which its UEs are uniform"
+    )
+
+    @property
+    def reach_m(self) -> float:
+        """The radius of the disc."""
+        return self.radius_m
+
+    def positions(self, run: RunContext) -> _Floats:
+        """Return positions in clusters whose middles are uniform as far as they fit."""
+        rng, ues = run.streams.placement(), run.cell.ues
+        middles = _in_disc(self.radius_m - self.cluster_radius_m, self.clusters, rng)
+        around = _in_disc(self.cluster_radius_m, ues, rng)
         return middles[rng.integers(self.clusters, size=ues)] + around
 
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        if self.cluster_radius_m > self.radius_m:
+            raise ValueError(
+                f"cluster_radius_m = {self.cluster_radius_m:g}: must be from 0 to "
+                f"radius_m = {self.radius_m:g}; the nearest is {self.radius_m:g}"
+            )
+        return self
 
-@dataclass(frozen=True)
-class GivenPositions:
-    """Positions that a user brings."""
 
-    path: str
-    radius_m: float
+class PlacementFile(Placement):
+    """Positions from a file: a CSV with a row ``x, y`` per UE, or an NPZ with ``positions_m``."""
+
+    source: ClassVar[str] = "positions"
+
+    kind: Literal["file"] = "file"
+    path: str = Field(description="a .csv, or an .npz with an array positions_m[ue, (x, y)]")
+    relative_to: RelativeTo = "working-folder"
+    radius_m: float = Field(
+        ge=1e-3, le=1e7, description="radius of the cell in metres, beyond which no UE may be"
+    )
 
     @property
-    def area(self) -> Area:
-        """The disc of the cell."""
-        return Area(0.0, self.radius_m, math.inf)
+    def reach_m(self) -> float:
+        """The radius of the cell."""
+        return self.radius_m
 
-    def draw(self, ues: int, rng: np.random.Generator) -> _Floats:
-        """Positions ``[ue, (x, y)]`` in metres, the same for every seed."""
-        positions = _read(self.path, *_stamp(self.path))
-        if len(positions) != ues:
+    def positions(self, run: RunContext) -> _Floats:
+        """Return the positions of the file, the same for every seed."""
+        positions = _read(self.path, *stamp_of(self.path, "positions"))
+        if len(positions) != run.cell.ues:
             raise ValueError(
-                f"{self.path}: it has {len(positions)} positions, the scenario {ues} UEs: set "
-                f"cell.ues={len(positions)}"
+                f"{self.path}: it has {len(positions)} positions, the scenario {run.cell.ues} UEs: "
+                f"set cell.ues={len(positions)}"
             )
         require_within(positions, self.radius_m, self.path)
         return positions
 
 
 def require_within(positions_m: _Floats, reach_m: float, path: str) -> None:
-    """``ValueError`` unless all of ``positions_m[..., ue, (x, y)]`` are that near."""
+    """Raise ``ValueError`` unless all of ``positions_m[..., ue, (x, y)]`` are that near."""
     distance = np.sqrt((positions_m * positions_m).sum(axis=-1))
     if distance.max(initial=0.0) > reach_m * (1.0 + 1e-9):
         ue = int(np.argmax(distance)) % distance.shape[-1]
@@ -115,31 +190,28 @@ def require_within(positions_m: _Floats, reach_m: float, path: str) -> None:
         )
 
 
-def _stamp(path: str) -> tuple[int, ...]:
-    try:
-        return stamp(path)
-    except OSError as error:
-        where = Path(path).absolute()
-        raise ValueError(f"{where}: the positions cannot be read: {error.strerror}") from error
+def _in_disc(radius_m: float, count: int, rng: np.random.Generator) -> _Floats:
+    """Draw positions ``[place, (x, y)]`` uniform by area."""
+    distance = radius_m * np.sqrt(rng.random(count))
+    return np.asarray(distance[:, np.newaxis] * circle_each(rng.random(count)))
+
+
+def _in_area(area: Area, run: RunContext) -> _Floats:
+    key = run.streams.placement().integers(2**64, dtype=np.uint64)
+    return np.asarray(draw_points(key, run.cell.ues, area))
+
+
+def _require_room(least_m: float, most_m: float, name: str) -> None:
+    if least_m >= most_m:
+        raise ValueError(
+            f"least_distance_m = {least_m:g}: must be from 0 to below {name} = {most_m:g}; "
+            f"{0.5 * most_m:g} would do"
+        )
 
 
 @functools.lru_cache(maxsize=2)
 def _read(path: str, *_: int) -> _Floats:
-    """The positions in a file, read once as long as it stays what it is."""
+    """Read the positions in a file, once as long as it stays what it is."""
     positions = read_positions(Path(path))
     positions.flags.writeable = False
     return positions
-
-
-def make_placement(settings: scenario.PlacementKind) -> Placement:
-    """The placement that a scenario describes."""
-    if isinstance(settings, scenario.Disc):
-        return UniformDisc(settings.radius_m)
-    if isinstance(settings, scenario.Annulus):
-        return UniformArea(Area(settings.least_distance_m, settings.radius_m, math.inf))
-    if isinstance(settings, scenario.Hexagon):
-        apothem_m = settings.inter_site_distance_m / 2.0
-        return UniformArea(Area(settings.least_distance_m, settings.reach_m, apothem_m))
-    if isinstance(settings, scenario.Clusters):
-        return ClusteredDisc(settings.radius_m, settings.clusters, settings.cluster_radius_m)
-    return GivenPositions(settings.path, settings.radius_m)

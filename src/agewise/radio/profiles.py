@@ -4,16 +4,17 @@ EPA, EVA and ETU are those of 3GPP TS 36.104 Annex B.2; TDL-A to TDL-E of TR 38.
 to 7.7.2-5, whose delays are in units of the rms delay spread.
 """
 
-from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
+from agewise.part import Part
 from agewise.units import db_to_linear
 
 
-@dataclass(frozen=True, eq=False)
-class DelayProfile:
+class DelayProfile(NamedTuple):
     """Taps at ``delays_s[tap]`` with ``powers[tap]``, which add up to 1 over the scattered taps.
 
     ``direct_share`` of all power comes on a direct path at delay 0; 0 without line of sight.
@@ -25,7 +26,7 @@ class DelayProfile:
 
     @property
     def rms_delay_s(self) -> float:
-        """The rms delay spread, the direct path included."""
+        """The rms delay spread in seconds, the direct path included."""
         powers = np.append((1.0 - self.direct_share) * self.powers, self.direct_share)
         delays = np.append(self.delays_s, 0.0)
         mean = powers @ delays
@@ -99,15 +100,80 @@ _SCALED: dict[str, tuple[list[float], list[float]]] = {
 _DIRECT_DB = {"tdl-d": -0.2, "tdl-e": -0.03}
 
 
-def delay_profile(name: str, delay_spread_s: float = 0.0) -> DelayProfile:
-    """The profile of this name; the delay spread is that of a TDL, and not used by the others.
+class Frequency(Part):
+    """Correlation of fading between subchannels.
 
-    >>> round(delay_profile("eva").rms_delay_s * 1e9)
-    357
+    A kind of your own has `delay_profile`.
     """
-    delays, powers_db = _FIXED[name] if name in _FIXED else _SCALED[name]
-    scale = 1e-9 if name in _FIXED else delay_spread_s
-    powers = np.array([db_to_linear(power) for power in powers_db])
-    scattered = float(sum(powers))
-    direct = db_to_linear(_DIRECT_DB[name]) if name in _DIRECT_DB else 0.0
-    return DelayProfile(np.array(delays) * scale, powers / scattered, direct / (direct + scattered))
+
+    kind: str = ""
+
+    def check(self, bandwidth_hz: float | None) -> None:
+        """Raise ``ValueError`` if subchannels need a bandwidth and have none."""
+        if bandwidth_hz is None:
+            raise ValueError(
+                f"channel.fading.frequency = {self.kind} needs cell.subchannel_bandwidth_hz"
+            )
+
+    def delay_profile(self) -> DelayProfile | None:
+        """Return the taps; ``None`` if every subchannel fades on its own."""
+        raise self.lacks("delay_profile")
+
+
+class IndependentSubchannels(Frequency):
+    """Every subchannel fades on its own, as in the paper."""
+
+    kind: Literal["independent"] = "independent"
+
+    def check(self, bandwidth_hz: float | None) -> None:
+        """Accept every bandwidth."""
+
+    def delay_profile(self) -> None:
+        """Return no taps."""
+
+
+class Taps(Frequency):
+    """Taps of a delay profile, through which waves arrive one after the other.
+
+    EPA, EVA and ETU are those of 3GPP TS 36.104 Annex B.2, of 7, 9 and 9 taps with rms delay
+    spreads of 43, 357 and 991 ns. TDL-A to TDL-E are those of TR 38.901 tables 7.7.2-1 to 7.7.2-5
+    with the delay spread that is given; TDL-D and TDL-E have a direct path (K = 13.3 and 22 dB).
+    """
+
+    kind: Literal["taps"] = "taps"
+    profile: Literal["epa", "eva", "etu", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"] = Field(
+        description="which one: pedestrian, vehicular or typical urban, or a tapped delay line"
+    )
+    delay_spread_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e-4,
+        description="rms delay spread in seconds of a tdl; TR 38.901 calls 30e-9 short, 100e-9 "
+        "nominal and 300e-9 long",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_spread(self) -> Self:
+        if (self.profile in _SCALED) != (self.delay_spread_s is not None):
+            name = self.profile
+            raise ValueError(
+                f"delay_spread_s is missing: the delays of {name} are in units of it"
+                if name in _SCALED
+                else f"delay_spread_s = {self.delay_spread_s:g}: {name} has delays of its own; "
+                "leave it out"
+            )
+        return self
+
+    def delay_profile(self) -> DelayProfile:
+        """Return the taps of the table.
+
+        >>> round(Taps(profile="eva").delay_profile().rms_delay_s * 1e9)
+        357
+        """
+        name, spread_s = self.profile, self.delay_spread_s
+        delays, powers_db = _FIXED[name] if spread_s is None else _SCALED[name]
+        powers = np.array([db_to_linear(power) for power in powers_db])
+        scattered = float(sum(powers))
+        direct = db_to_linear(_DIRECT_DB[name]) if name in _DIRECT_DB else 0.0
+        scaled = np.array(delays) * (1e-9 if spread_s is None else spread_s)
+        return DelayProfile(scaled, powers / scattered, direct / (direct + scattered))

@@ -1,27 +1,19 @@
 """The same policies per round, per second, per joule, per channel use and per bit."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from agewise import statistics
 from agewise.experiment.summary import cost_points
 from agewise.report.amounts import amount_text, median_text, reached_by_half
-from agewise.report.cards import Card
-from agewise.report.draw.comparison import gains_by_axis
-from agewise.report.findings import accuracy_card
 from agewise.report.setting import Setting
-from agewise.report.style import LIGHT
 from agewise.report.tables import NOTHING, family, gain_cell, policy_table
 from agewise.report.text import (
-    FEWEST_SEEDS,
-    and_list,
     family_text,
-    is_sure,
     percent_text,
 )
 from agewise.report.verdict import Row
@@ -55,7 +47,7 @@ class AxisView:
 def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
     """Every axis that all runs know; policies of which nothing was evaluated are left out."""
     views = [_view(setting.along(axis), target) for axis in statistics.AXES.values()
-             if _knows(setting, axis)]  # fmt: skip
+             if knows(setting, axis)]  # fmt: skip
     raw = [p for view in views for p in view.p_values.values()]
     corrected = iter(statistics.holm(raw).tolist())
     return [
@@ -79,48 +71,6 @@ def usual_target(setting: Setting) -> float | None:
     ends = [_rounds(setting).courses[name].at(setting.rounds).mean() for name in setting.pair]
     share = math.floor(100 * min(ends)) / 100 if np.isfinite(ends).all() else 0.0
     return share if share > 0 else None
-
-
-def leaders(view: AxisView, baseline: str) -> str:
-    """The policy with the highest mean gain; the baseline's own is 0."""
-    means = {baseline: 0.0} | {name: gain.difference for name, gain in view.gains.items()}
-    return max(means, key=lambda name: means[name])
-
-
-def cost_cards(setting: Setting, views: Sequence[AxisView], *, all_axes: bool) -> Iterator[Card]:
-    """The gains on every axis; then the accuracies over those that the page is not about."""
-    baseline = setting.baseline
-    if baseline is not None and any(view.gains for view in views):
-        yield Card(
-            "costs",
-            _leading(views, baseline),
-            f"Mean gain over {baseline} in test accuracy, up to the last round or up to what the "
-            "cheapest run spent, with its 95% interval. Where lines cross, the order turns. "
-            f"{_shown_apart(setting, views)}",
-            lambda figure: draw_costs(setting, views, figure.subplots()),
-            1.0 + 0.45 * len(views) + 0.17 * min(len(setting.runs), len(LIGHT)),
-        )
-    shown = ("rounds", "seconds", "joules") if all_axes else ()
-    for view in views:
-        if view.axis.name in shown and view.axis != setting.axis:
-            along = setting.along(view.axis)
-            linked = "rounds" if view.axis.column is None else ""
-            yield accuracy_card(along, f"over-{view.axis.name}", view.end, linked=linked)
-
-
-def draw_costs(setting: Setting, views: Sequence[AxisView], axis: Axes) -> Axes:
-    """The gains of every policy on each of these axes."""
-    names = list(dict.fromkeys(name for view in views for name in view.gains))
-    baseline = setting.baseline or ""
-    first = [*setting.pair, *(leaders(view, baseline) for view in views)]
-    return gains_by_axis(
-        [f"per {view.axis.one}\n(to {amount_text(view.end, view.axis)})" for view in views],
-        {name: [view.gains.get(name) for view in views] for name in names},
-        axis,
-        baseline=baseline,
-        indices=setting.indices,
-        highlight=names if len(names) < len(LIGHT) else [n for n in names if n in first],
-    )
 
 
 def cost_table(
@@ -153,7 +103,7 @@ def _rounds(setting: Setting) -> Setting:
     return setting.along(statistics.AXES["rounds"])
 
 
-def _knows(setting: Setting, axis: statistics.Axis) -> bool:
+def knows(setting: Setting, axis: statistics.Axis) -> bool:
     """Whether all runs know what they spent, and any spent something."""
     try:
         return setting.along(axis).points.size > 0
@@ -166,7 +116,7 @@ def _view(setting: Setting, target: float | None) -> AxisView:
     axis = setting.axis
     runs = [run for each in setting.runs.values() for run in each.values()]
     end = float(setting.rounds) if axis.column is None else cost_points(runs, axis)[-1]
-    gains = setting.mean_gains()
+    gains = setting.mean_gains
     evaluated = {
         name: course
         for name, course in setting.courses.items()
@@ -179,35 +129,6 @@ def _view(setting: Setting, target: float | None) -> AxisView:
         {name: gain.p_value for name, gain in gains.items()},
         {} if target is None else {n: one.to_target(target) for n, one in evaluated.items()},
     )
-
-
-def _leading(views: Sequence[AxisView], baseline: str) -> str:
-    """Who is first by the mean, per round and per what rounds cost."""
-    first: dict[str, list[str]] = {}
-    for view in views:
-        first.setdefault(leaders(view, baseline), []).append(f"per {view.axis.one}")
-    if len(first) == 1:
-        return f"Highest mean accuracy, whatever is counted: {next(iter(first))}"
-    phrases = [f"{name} {and_list(axes)}" for name, axes in first.items()]
-    return f"Highest mean accuracy: {'; '.join(phrases)}"
-
-
-def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
-    """Where the compared policies were shown to differ."""
-    rival, baseline = (setting.said(name) for name in setting.pair)
-    known = [view for view in views if setting.rival in view.gains]
-    if any(view.gains[setting.rival].pairs < FEWEST_SEEDS for view in known):
-        return "There are too few seeds for a verdict."
-    words: dict[str, list[str]] = {}
-    for view in known:
-        sure = is_sure(view.p_values[setting.rival])
-        ahead = view.gains[setting.rival].difference > 0
-        word = ("ahead of" if ahead else "behind") if sure else "not shown to be apart from"
-        words.setdefault(word, []).append(f"per {view.axis.one}")
-    if len(words) == 1:
-        return f"{rival} is {next(iter(words))} {baseline}, whatever is counted."
-    phrases = [f"{word} {baseline} {and_list(axes)}" for word, axes in words.items()]
-    return f"{rival} is {'; '.join(phrases)}." if phrases else ""
 
 
 def _cell(view: AxisView, name: str, baseline: str | None) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agewise.files import read_sealed
-from agewise.report.draw.comparison import explanation_chart
-from agewise.report.style import CARD_IN, new_figure, page_style
+from agewise.report._gains import explanation_chart
+from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
 from agewise.report.text import p_text, with_interval
 
@@ -61,7 +61,7 @@ def _with_p(row: Mapping[str, Any]) -> str:
 def _picture(rows: Sequence[Mapping[str, Any]]) -> str:
     """The chart of the folder's explanation.pdf, from its numbers."""
     with page_style():
-        figure = new_figure(CARD_IN, 3.4)
+        figure = new_figure(4.0, 3.4)
         explanation_chart(rows, figure.subplots())
         picture = inline_svg(figure, "explained", _ALT)
     return f'<div class="scroll wide" tabindex="0" role="region" aria-label="Chart">{picture}</div>'

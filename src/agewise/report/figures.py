@@ -1,13 +1,18 @@
 """Figures for papers: the pictures of the page, of a column's width, with embedded fonts."""
 
+import csv
+import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from agewise import statistics
 from agewise.experiment import Result
@@ -15,29 +20,13 @@ from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report import numbers
-from agewise.report.amounts import at_text
-from agewise.report.claims import EARLY
-from agewise.report.costs import axis_views, draw_costs
-from agewise.report.draw.ages import age_colours, age_distribution, age_heat_map
-from agewise.report.draw.comparison import class_gains, forest, trade_off
-from agewise.report.draw.curves import (
-    accuracy_curves,
-    gain_curve,
-    label_distribution,
-    over_rounds,
-    policy_lines,
-)
-from agewise.report.draw.maps import gain_map
-from agewise.report.figure_data import figure_csv
-from agewise.report.findings import compared_at
 from agewise.report.numbers import Variation
+from agewise.report.pictures import PICTURES, Picture
 from agewise.report.setting import Setting
 from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from agewise.report.text import last_part, value_text, variation_text
-from agewise.report.verdict import at_point
 
-#: Widths by name.
-WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
+_WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
 _HEIGHT_IN = 2.6
 
 
@@ -54,7 +43,7 @@ def draw_figure(
     style: str = "paper",
     over: str = "rounds",
 ) -> Path:
-    """Draw a picture of the page for a paper; the ending of ``output`` says the format.
+    """Draw one of `agewise.report.PICTURES` for a paper; ``output`` ends in the format.
 
     The result is one, or its folder. Of a sweep the figure shows the first variation with the
     values ``at``. ``width`` is "column" (3.5 inches), "page" (7.16) or a number of inches: left
@@ -64,32 +53,48 @@ def draw_figure(
     the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
     seconds, joules, uses or bits as well as rounds.
     """
-    if kind not in KINDS:
-        raise ValueError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
+    if kind not in PICTURES:
+        raise ValueError(f"there is no figure {kind!r}; there are {', '.join(PICTURES)}")
+    picture, axis = PICTURES[kind], statistics.axis_of(over)
+    if kind == "map" and at:
+        raise ValueError("the figure map shows every setting: leave out the one to show it at")
+    if axis.column is not None and picture.no_costs:
+        able = ", ".join(name for name, each in PICTURES.items() if not each.no_costs)
+        raise ValueError(
+            f"the figure {kind} is not drawn over {axis.name}: {picture.no_costs}; {able} are"
+        )
     opened = numbers.open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
-    if kind == "map" and at:
-        raise ValueError("the figure map shows every setting: leave out the one to show it at")
-    axis = statistics.axis_of(over)
-    if axis.column is not None and kind in _OVER_ROUNDS:
-        able = ", ".join(name for name in KINDS if name not in _OVER_ROUNDS)
-        raise ValueError(
-            f"the figure {kind} is not drawn over {axis.name}: {_OVER_ROUNDS[kind]}; {able} are"
-        )
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
     setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
+    if not setting.has(picture.needs):
+        raise ValueError(f"{opened.path}: the figure {kind} needs {picture.needs}")
     path = Path(output)
     with paper_style(style), mpl.rc_context({"text.parse_math": False}):
         inches = None if width is None else _inches(width)
-        figure = KINDS[kind](setting, inches)
+        figure = _drawn(picture, setting, inches)
         if ylim is not None:
             for part in figure.axes:
                 part.set_ylim(*ylim)
         _write(figure, path)
     return path
+
+
+def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
+    """The picture of this width, or of both columns if its parts stand side by side."""
+    pair = picture.pair == "always" and setting.policies is None
+    names = setting.pair if pair else list(setting.runs)
+    figure = new_figure(COLUMN_IN, _HEIGHT_IN)
+    shown = picture.draw(setting, names, figure)
+    if shown is not None and shown.height_in is not None:
+        figure.set_figheight(shown.height_in)
+    grid = figure.axes[0].get_gridspec()
+    abreast = grid is not None and grid.ncols > 1
+    figure.set_figwidth(inches or (PAGE_IN if abreast else COLUMN_IN))
+    return figure
 
 
 def _write(figure: Figure, path: Path) -> None:
@@ -109,8 +114,8 @@ def _write(figure: Figure, path: Path) -> None:
 
 def _inches(width: str | float) -> float:
     text = str(width)
-    if text in WIDTHS:
-        return WIDTHS[text]
+    if text in _WIDTHS:
+        return _WIDTHS[text]
     if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 20:
         return float(text)
     raise ValueError(f"the width is column, page, or inches from 1 to 20, not {text!r}")
@@ -134,197 +139,72 @@ def _has(variation: Variation, name: str, value: Any) -> bool:
     )
 
 
-# The kinds: each makes a figure of this width in inches, or of the one that suits it
+# The numbers of a figure, read from what was drawn
 
 
-def _accuracy(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    accuracy_curves(
-        setting.means, figure.subplots(), runs=setting.accuracies, indices=setting.indices,
-        over=setting.over,
-    )  # fmt: skip
-    return figure
+def figure_csv(figure: Figure) -> str:
+    """One row a point: the part of the figure, what is drawn there, of what, and where.
+
+    Bands have their low and high ends as two series; squares of a heat map or map have a value.
+    """
+    figure.draw_without_rendering()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("part", "what", "series", "x", "y", "value"))
+    for place, axis in enumerate(figure.axes):
+        name = axis.get_title() or axis.get_ylabel() or str(place + 1)
+        writer.writerows((name, *row) for row in _rows(axis))
+    return text.getvalue()
 
 
-def _gain(setting: Setting, width: float | None) -> Figure:
-    gains, over = setting.gains, setting.over
-    if gains is None:
-        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    early = EARLY if over is None else None
-    mean = statistics.mean_interval(gains)
-    axis = gain_curve(mean, early, figure.subplots(), runs=gains, over=over)
-    axis.set_title(f"{setting.rival} over {setting.baseline}", fontsize="medium")
-    return figure
+_Row = tuple[str, str, object, object, object]
 
 
-def _costs(setting: Setting, width: float | None) -> Figure:
-    views = axis_views(setting)
-    if not any(view.gains for view in views):
-        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
-    figure = new_figure(width or COLUMN_IN, 1.2 + 0.35 * len(views))
-    draw_costs(setting, views, figure.subplots())
-    return figure
+def _rows(axis: Axes) -> Iterator[_Row]:
+    named = 0
+    for line in axis.lines:
+        label = str(line.get_label())
+        if label.startswith("_") and len(np.atleast_1d(line.get_xdata())) < 3:
+            continue  # a mark, such as the line of zero gain
+        named += label.startswith("_")
+        series = f"run {named}" if label.startswith("_") else label
+        for x, y in np.asarray(line.get_xydata(), dtype=np.float64):
+            yield "line", series, _short(x), _short(y), ""
+    for number, band in enumerate(axis.collections, start=1):
+        if isinstance(band, PolyCollection) and not isinstance(band, PathCollection):
+            yield from _band(band, number)
+    for image in axis.images:
+        table = np.asarray(image.get_array())
+        for (row, column), value in np.ndenumerate(table):
+            yield "square", "", column + 1, row + 1, _short(float(value))
+    yield from _texts(axis)
+    for bars in axis.containers:
+        for bar in bars.get_children():
+            if isinstance(bar, Rectangle):
+                middle = bar.get_x() + bar.get_width() / 2
+                yield "bar", str(bars.get_label()), _short(middle), _short(bar.get_height()), ""
 
 
-def _heat(setting: Setting, width: float | None) -> Figure:
-    """The compared policies side by side, or those that were chosen."""
-    names = list(setting.runs) if setting.policies is not None else setting.pair
-    figure = new_figure(width or (PAGE_IN if len(names) > 1 else COLUMN_IN), 2.4)
-    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    for axis, name in zip(axes, names, strict=True):
-        ages, where = setting.history(name).ages, setting.distances_m(name)
-        age_heat_map(ages, where, setting.oldest, axis)
-        axis.set_title(name, fontsize="medium")
-        axis.label_outer()
-    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, setting.oldest), age_colours())
-    figure.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
-    return figure
+def _band(band: PolyCollection, number: int) -> Iterator[_Row]:
+    """Matplotlib joins the low edge and the reversed high edge by a point at each end."""
+    corners = np.asarray(band.get_paths()[0].vertices)
+    count = (len(corners) - 3) // 2
+    for which, edge in (("low", corners[1 : count + 1]), ("high", corners[count + 2 : -1][::-1])):
+        for x, y in edge:
+            yield "band", f"{which} {number}", _short(x), _short(y), ""
 
 
-def _forest(setting: Setting, width: float | None) -> Figure:
-    rows = setting.rows(setting.result.table(setting.axis).to_dicts())
-    end = compared_at(setting, rows)
-    against = setting.against_baseline(end)
-    if not against:
-        raise ValueError(f"{setting.result.path}: a gain needs two policies with common seeds")
-    figure = new_figure(width or COLUMN_IN, 0.6 + 0.3 * len(against))
-    p_values = {name: at_point(rows[name], "p", end) for name in against}
-    axis = forest(against, figure.subplots(), p_values=p_values, indices=setting.indices)
-    if setting.over is not None:
-        axis.set_title(at_text(end, setting.axis), fontsize="medium")
-    return figure
+def _texts(axis: Axes) -> Iterator[_Row]:
+    """The numbers written into the squares of a map."""
+    for text in axis.texts:
+        if any(str(patch.get_gid()).startswith("square-") for patch in axis.patches):
+            column, row = (round(float(at)) for at in text.get_position())
+            names = (
+                axis.get_xticklabels()[column].get_text(),
+                axis.get_yticklabels()[row].get_text(),
+            )
+            yield "square", "", names[0], names[1].replace("\n", ", "), text.get_text()
 
 
-def _trade_off(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    points = {
-        name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
-        for name, each in setting.measured.items()
-    }
-    labels = "updates a round", "mean age (rounds)"
-    trade_off(points, *labels, figure.subplots(), indices=setting.indices)
-    return figure
-
-
-def _reached(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    lines = {
-        n: (each.reached, np.asarray(each.accuracy.mean)) for n, each in setting.curves.items()
-    }
-    labels = "distinct UEs reached", "test accuracy"
-    policy_lines(lines, *labels, figure.subplots(), indices=setting.indices)
-    return figure
-
-
-def _ages(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, 4.6)
-    axes = figure.subplots(3, 1, sharex=True)
-    names = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
-    for axis, (name, label) in zip(axes, names.items(), strict=True):
-        values = {policy: getattr(each, name) for policy, each in setting.curves.items()}
-        over_rounds(values, f"{label} (rounds)", axis, indices=setting.indices)
-        axis.get_legend().remove()
-        axis.label_outer()
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return figure
-
-
-def _distribution(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    ages = {name: setting.last_ages(name) for name in setting.runs}
-    age_distribution(ages, figure.subplots(), indices=setting.indices)
-    return figure
-
-
-def _distance(setting: Setting, width: float | None) -> Figure:
-    centres_m = numbers.ring_centres_m(setting.scenario)
-    lines = {
-        name: (centres_m, each.served)
-        for name, each in setting.curves.items()
-        if centres_m is not None and each.served is not None
-    }
-    if not lines:
-        path = setting.result.path
-        raise ValueError(f"{path}: the runs do not say where the UEs are: no distances")
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    labels = "distance from the AP (m)", "share of rounds heard"
-    policy_lines(lines, *labels, figure.subplots(), markers=True, indices=setting.indices)
-    return figure
-
-
-def _classes(setting: Setting, width: float | None) -> Figure:
-    found = setting.class_gains()
-    if found is None:
-        raise ValueError(
-            f"{setting.result.path}: needs two policies, where the UEs are and classes measured"
-        )
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    class_gains(*found, figure.subplots(), index=setting.indices[setting.rival])
-    return figure
-
-
-def _diversity(setting: Setting, width: float | None) -> Figure:
-    figure = new_figure(width or COLUMN_IN, _HEIGHT_IN)
-    values = {name: each.diversity for name, each in setting.curves.items()}
-    over_rounds(values, "gradient diversity", figure.subplots(), indices=setting.indices)
-    return figure
-
-
-def _labels(setting: Setting, width: float | None) -> Figure:
-    held = numbers.labels(setting.result, setting.variation)
-    if held is None:
-        raise ValueError(f"{setting.result.path}: the runs do not say which classes the UEs hold")
-    figure = new_figure(width or COLUMN_IN, 2.2)
-    label_distribution(held.counts, held.class_names, figure.subplots())
-    return figure
-
-
-def _map(setting: Setting, width: float | None) -> Figure:
-    squares = numbers.sweep_map(setting.result, setting.axis)
-    if squares is None:
-        raise ValueError(f"{setting.result.path}: a map needs a sweep with at least two policies")
-    shown = [each for each in squares.policies if each in setting.runs] or squares.policies
-    usual = COLUMN_IN if len(shown) == 1 else PAGE_IN
-    figure = new_figure(width or usual, 0.9 + 0.42 * len(squares.rows))
-    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    rows = [row.replace(", ", "\n") for row in squares.rows]
-    for axis, name in zip(axes, shown, strict=True):
-        layer = squares.policies.index(name)
-        gains, p_values = squares.gains[layer], squares.p_values[layer]
-        gain_map(gains, p_values, squares.columns, rows, squares.limit, axis)
-        axis.set_title(f"{name} over {squares.baseline} (points)", fontsize="medium")
-        axis.set_xlabel(last_part(squares.column_name))
-    return figure
-
-
-#: The figures by name.
-KINDS: dict[str, Callable[[Setting, float | None], Figure]] = {
-    "accuracy": _accuracy,
-    "gain": _gain,
-    "costs": _costs,
-    "heat": _heat,
-    "forest": _forest,
-    "trade-off": _trade_off,
-    "reached": _reached,
-    "ages": _ages,
-    "distribution": _distribution,
-    "distance": _distance,
-    "classes": _classes,
-    "diversity": _diversity,
-    "labels": _labels,
-    "map": _map,
-}
-#: Figures that are not drawn over what rounds cost, and why.
-_OVER_ROUNDS = {
-    "costs": "it shows every axis",
-    "heat": "ages count rounds",
-    "trade-off": "it shows means over whole runs",
-    "reached": "its axis counts the UEs that were reached",
-    "ages": "ages count rounds",
-    "distribution": "it shows the end of the runs",
-    "distance": "its axis is the distance from the AP",
-    "classes": "it shows the end of the runs",
-    "diversity": "diversity is that of the updates of one round",
-    "labels": "it shows the data",
-}
+def _short(value: float) -> str:
+    return f"{value:.8g}"

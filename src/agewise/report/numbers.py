@@ -20,7 +20,7 @@ from agewise.report.text import (
     value_text,
     variation_text,
 )
-from agewise.scenario import ModelledChannel, Scenario
+from agewise.scenario import Scenario
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
@@ -192,8 +192,7 @@ def round_distances_m(history: History) -> Numbers | None:
 
 def cell_radius_m(scenario: Scenario) -> float | None:
     """The radius of the cell; ``None`` for a trace, which does not say."""
-    channel = scenario.channel
-    return channel.placement.reach_m if isinstance(channel, ModelledChannel) else None
+    return scenario.channel.reach_m
 
 
 def ring_centres_m(scenario: Scenario) -> Numbers | None:

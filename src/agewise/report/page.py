@@ -3,39 +3,59 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from html import escape
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape as html_escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from string import Template
 from typing import Any
 
+import jinja2
+from markupsafe import Markup, escape
+
 from agewise import statistics
-from agewise.experiment import Result
+from agewise.experiment import Folder, Result
 from agewise.files import write_whole
-from agewise.policies import Policy
+from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
-from agewise.report import cards, costs, findings, html, numbers, tables
-from agewise.report.cards import Card
-from agewise.report.channel import channel_section
+from agewise.report import costs, numbers, tables
 from agewise.report.claims import claims_note, claims_of
 from agewise.report.explained import explained_section
-from agewise.report.numbers import Variation
+from agewise.report.numbers import SweepMap, Variation
+from agewise.report.pictures import PICTURES, Picture
 from agewise.report.replay import replay
 from agewise.report.setting import Setting
-from agewise.report.style import DARK, INKS, LIGHT
-from agewise.report.text import short_names, variation_text
-from agewise.report.verdict import Row, missing, verdict
+from agewise.report.style import DARK, INKS, LIGHT, new_figure, page_style
+from agewise.report.svg import inline_svg
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    HOLDS,
+    IN_PART,
+    REFUTED,
+    STARS_NOTE,
+    command_text,
+    p_text,
+    points_text,
+    short_names,
+    value_text,
+    variation_text,
+)
+from agewise.report.verdict import missing, verdict
 from agewise.version import __version__
 
+#: The picture of the channel in a results folder.
+CHANNEL = "channel.png"
 #: The most variations of a sweep that are drawn; its tables and its map hold all.
-MOST_VARIATIONS = 12
+_MOST_VARIATIONS = 12
 #: How many pictures say why in each setting of a sweep: near and far, and the ages.
 _WHY_OF_MANY = 2
-#: Where nobody needs more than others, or a run does not say who could be chosen, some are missing.
-_COUNTS = {1: "a picture", 2: "two pictures", 3: "three pictures"}
+#: The size of a picture; those beside the answer are wider.
+_WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
+#: Class and mark of verdicts; one that leaves a claim open has another.
+_BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
 
 
 def write_page(
@@ -75,116 +95,184 @@ def make_page(
         raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
     table = result.table(axis, points)
     rows = table.to_dicts()
-    squares = numbers.sweep_map(result, axis)
-    shown = _shown(result)
-    drawn = [Setting(result, variation, axis=axis) for variation in shown[:MOST_VARIATIONS]]
-    replays = [replay(setting, all_seeds=len(drawn) == 1) for setting in drawn]
-    found = verdict(result, rows, squares, axis)
-    most = None if len(drawn) == 1 else _WHY_OF_MANY
+    # First the scenario itself, if the sweep holds it.
+    shown = sorted(
+        numbers.finished_variations(result),
+        key=lambda variation: result.scenario.with_(**variation) != result.scenario,
+    )
+    settings = [Setting(result, v, axis=axis, table=rows) for v in shown[:_MOST_VARIATIONS]]
+    first, alone = settings[0], len(settings) == 1
+    replays = [replay(setting, all_seeds=alone) for setting in settings]
+    described = Folder(result.path).description()
+    versions = {"agewise": described.version, "Python": described.python, **described.packages}
     scripts = [_static(name) for name in _SCRIPTS]
-    name = result.path.resolve().name
-    content = {
-        "title": escape(f"Agewise: {name}"),
-        "name": escape(name),
-        "question": html.unbroken(escape(found.question)),
-        "answer": escape(found.answer),
-        "effect": _effect(drawn, rows),
-        "missing": html.missing_list(missing(result)),
-        "where": html.where(squares, shown[:MOST_VARIATIONS]),
-        "choice": html.choice(shown, MOST_VARIATIONS),
-        "hero": _each(drawn, _hero),
-        "idea": _idea(drawn),
-        "watch": html.watch(result, _grid(cards.cells(drawn[0]), "s0"), replays[0]),
-        "learning": _each(drawn, lambda s, p: _grid(findings.learning(s, s.rows(rows)), p)),
-        "claims": html.claims_list(claims_of(result, axis, points), claims_note(axis)),
-        "costs": _costs(drawn, rows, target),
-        "why": _each(drawn, lambda s, p: _grid(islice(findings.why(s), most), p)),
-        "explained": explained_section(result.path),
-        "radio": channel_section(result.path),
-        "tables": tables.tables(result, rows, axis),
-        "csv": tables.csv_link(table, name),
-        "origin": html.origin(result),
-        "toml": escape(result.scenario.to_toml()),
-        "data": _json(_embedded(result, replays)),
+    shorten = _path_shortener(result)
+    names = [shorten(name) for name in short_names(result.policies).values()]
+    embedded = [each and {k: x for k, x in each.items() if k != "rest"} for each in replays]
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_static), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=shorten,
+    )  # fmt: skip
+    environment.filters["unbroken"] = _unbroken
+    return environment.get_template("page.html").render(
+        name=result.path.resolve().name,
+        found=verdict(result, rows, first.map, axis),
+        effect=_effect(first) if alone else "",
+        missing=missing(result),
+        map=first.map,
+        maps=_cards(first, "where", "map", first.map.policies) if first.map else [],
+        squares=_squares(first.map, shown[:_MOST_VARIATIONS]) if first.map else {},
+        stars=STARS_NOTE,
+        choices=[variation_text(v) for v in shown[:_MOST_VARIATIONS]],
+        unshown=len(shown) - _MOST_VARIATIONS,
+        settings=[_parts(setting, index, target, alone) for index, setting in enumerate(settings)],
+        idea=_cards(first, "idea", "idea"),
+        cells=_cards(first, "watch", "s0"),
+        watched=replays[0],
+        both={AgeBased.name, MaxPack.name} <= {policy.name for policy in result.policies},
+        claims=[
+            (each, *_BADGES.get(each.verdict, ("open", "?")))
+            for each in claims_of(result, axis, points)
+        ],
+        claims_note=claims_note(axis),
+        cost_views=costs.axis_views(first),
+        costs=costs,
+        explained=Markup(explained_section(result.path)),  # noqa: S704 (escaped there)
+        channel=_Verbatim(_channel(result.path)),
+        tables=Markup(tables.tables(result, rows, axis)),  # noqa: S704 (escaped there)
+        csv=_Verbatim(base64.b64encode(table.write_csv().encode()).decode()),
+        origin={
+            "Command": command_text(described.command or "(from Python)"),
+            "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+            "Seeds": ", ".join(map(str, result.seeds)),
+            "Policies": "; ".join(map(str, result.policies)),
+        },
+        toml=result.scenario.to_toml(),
+        data=_json({"policies": names, "replays": embedded}),
+        security=_content_security(scripts),
+        style=_Verbatim(_colours() + _static("page.css")),
+        version=__version__,
+        scripts=[_Verbatim(script) for script in scripts],
+        seeds=_Verbatim(" ".join(seed for each in replays if each for seed in each["rest"])),
+    )
+
+
+class _Verbatim(Markup):
+    """What is put into the page as it is: scripts, styles, data."""
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A picture under its finding; the reason in its place if it could not be made."""
+
+    name: str
+    kind: str
+    finding: str
+    measured: str
+    picture: Markup
+    problem: str
+
+
+def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> dict[str, Any]:
+    """What the page shows of each setting of a sweep, or of the only one."""
+    prefix = f"s{index}"
+    wanted = costs.usual_target(setting) if target is None else target
+    table = costs.cost_table(setting, costs.axis_views(setting, wanted), setting.rows, wanted)
+    others = [name for name in setting.runs if name not in setting.pair] if alone else []
+    cost_cards = _cards(setting, "costs", prefix) if table else []
+    for name in ("rounds", "seconds", "joules") if table and alone else ():
+        along = setting.along(statistics.AXES[name])
+        if along is not setting and costs.knows(setting, along.axis):
+            cost_cards += _drawn(
+                PICTURES["accuracy"], along, list(along.runs), f"{prefix}-over-{name}"
+            )
+    return {
+        "label": variation_text(setting.variation),
+        "oldest": setting.oldest,
+        "hero": _cards(setting, "hero", prefix),
+        "others": _cards(setting, "hero", prefix, others),
+        "learning": _cards(setting, "learning", prefix),
+        "costs": cost_cards,
+        "cost_table": Markup(table),  # noqa: S704 (escaped there)
+        "why": _cards(setting, "why", prefix, most=None if alone else _WHY_OF_MANY),
     }
-    short = _short_paths(result)
-    return Template(_static("page.html")).substitute(
-        {part: _replaced(text, short) for part, text in content.items()},
-        policy=escape(_content_security(scripts)),
-        style=_colours() + _static("page.css"),
-        version=escape(__version__),
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-        seeds=" ".join(seed for each in replays if each is not None for seed in each["rest"]),
-    )
 
 
-def _costs(drawn: list[Setting], rows: list[Row], target: float | None) -> str:
-    """Per round, per second, per joule; nothing where the runs know of rounds alone."""
+def _cards(
+    setting: Setting,
+    section: str,
+    prefix: str,
+    names: Sequence[str] | None = None,
+    most: int | None = None,
+) -> list[_Card]:
+    """The pictures of a section, of these policies or of those that each usually shows."""
 
-    def part(setting: Setting, prefix: str) -> str:
-        wanted = costs.usual_target(setting) if target is None else target
-        views = costs.axis_views(setting, wanted)
-        table = costs.cost_table(setting, views, setting.rows(rows), wanted)
-        if not table:
-            return ""
-        pictures = costs.cost_cards(setting, views, all_axes=len(drawn) == 1)
-        return _grid(pictures, prefix) + table
+    def cards() -> Iterator[_Card]:
+        for picture in PICTURES.values():
+            if picture.section == section and setting.has(picture.needs):
+                usual = list(setting.runs) if picture.pair == "never" else setting.pair
+                shown = usual if names is None else names
+                for each in [[name] for name in shown] if picture.for_each else [shown]:
+                    number = f"-{setting.indices[each[0]]}" if picture.for_each else ""
+                    yield from _drawn(picture, setting, each, f"{prefix}-{picture.name}{number}")
 
-    inside, views = _each(drawn, part), costs.axis_views(drawn[0])
-    if "<table" not in inside:
+    return list(islice(cards(), most))
+
+
+def _drawn(picture: Picture, setting: Setting, names: Sequence[str], name: str) -> list[_Card]:
+    """The card of a picture; none where it would say nothing."""
+    finding, measured, problem, svg = picture.title, picture.sentence, "", Markup()
+    try:
+        with page_style():
+            wide = _HERO_IN if picture.section == "hero" else _WIDTH_IN
+            figure = new_figure(wide, _HEIGHT_IN)
+            shown = picture.draw(setting, names, figure)
+            if shown is None:
+                return []
+            finding, measured = shown.finding, shown.measured
+            figure.set_figheight(shown.height_in or _HEIGHT_IN)
+            rounds = picture.rounds and (bool(picture.no_costs) or setting.over_rounds)
+            svg = inline_svg(figure, name, finding, rounds=rounds)
+    except Exception as error:  # the numbers are there, whatever keeps Matplotlib from drawing
+        problem = str(error).partition("\n")[0] or type(error).__name__
+    kind = picture.name if picture.for_each else ""
+    return [_Card(name.partition("-")[2], kind, finding, measured, svg, problem)]
+
+
+def _effect(setting: Setting) -> str:
+    """The gain at the end with its interval and p-value, in words; nothing without a pair."""
+    gain = setting.against_baseline.get(setting.rival)
+    if gain is None:
         return ""
-    return html.section("costs", costs.title(views), escape(costs.lead(views)), inside)
+    text = f"{points_text(gain.difference)} percentage points"
+    if gain.pairs >= FEWEST_SEEDS:
+        text += f" (95% interval {points_text(gain.low)} to {points_text(gain.high)}"
+        text += f"; corrected {p_text(setting.p_value(setting.rival))})"
+    return f"{text}: {setting.rival} less {setting.baseline}"
 
 
-def _each(drawn: list[Setting], part: Callable[[Setting, str], str]) -> str:
-    """The part of every setting; the page's script hides those that are not chosen."""
-    if len(drawn) == 1:
-        return part(drawn[0], "s0")
-    named = [escape(variation_text(setting.variation)) for setting in drawn]
-    return "".join(
-        f'<div data-setting="{index}"><p class="setting">{named[index]}</p>'
-        f"{part(setting, f's{index}')}</div>"
-        for index, setting in enumerate(drawn)
-    )
+def _squares(squares: SweepMap, shown: Sequence[Variation]) -> dict[str, int]:
+    """Which setting of the page each square of a map stands for."""
+    places = {}
+    for index, variation in enumerate(shown):
+        column = variation.get(squares.column_name) if squares.column_name else None
+        rest = {name: value for name, value in variation.items() if name != squares.column_name}
+        row = squares.rows.index(variation_text(rest))
+        places[f"{row}-{squares.columns.index(value_text(column))}"] = index
+    return places
 
 
-def _hero(setting: Setting, prefix: str) -> str:
-    """The compared policies in the open, the others folded away."""
-    maps = list(cards.heat_maps(setting))
-    if len(setting.result.variations) > 1:
-        maps = maps[: len(setting.pair)]
-    pair, others = maps[: len(setting.pair)], maps[len(setting.pair) :]
-    text = _grid(pair, prefix) + html.age_key(setting.oldest)
-    if others:
-        said = (
-            "The same of one other policy"
-            if len(others) == 1
-            else f"The same of {len(others)} other policies"
-        )
-        text += f"<details><summary>{said}</summary>{_grid(others, prefix)}</details>"
-    return text
+def _channel(folder: Path) -> str:
+    """The picture of the channel that the folder holds, in base64; nothing if it holds none."""
+    try:
+        picture = (folder / CHANNEL).read_bytes()
+    except OSError:
+        return ""
+    return base64.b64encode(picture).decode() if picture.startswith(b"\x89PNG\r\n") else ""
 
 
-def _idea(drawn: list[Setting]) -> str:
-    """Of the first setting: the idea is the same in all."""
-    pictures = list(cards.idea(drawn[0]))
-    title = f"The idea in {_COUNTS[len(pictures)]}"
-    return html.section("idea", title, html.IDEA, _grid(pictures, "idea"))
-
-
-def _effect(drawn: list[Setting], rows: list[Row]) -> str:
-    """The size of the effect, where there is one question and not a map of them."""
-    text = findings.effect(drawn[0], drawn[0].rows(rows)) if len(drawn) == 1 else ""
-    return f'<p class="effect">{escape(text)}</p>' if text else ""
-
-
-def _grid(pictures: Iterable[Card], prefix: str) -> str:
-    inside = "".join(html.card(each, prefix) for each in pictures)
-    return f'<div class="grid">{inside}</div>' if inside else ""
-
-
-def _short_paths(result: Result) -> dict[str, str]:
-    """What the page says in the place of whole paths, which are nobody's business but its maker's.
+def _path_shortener(result: Result) -> Callable[[Any], Any]:
+    """Make what says names in the place of whole paths, which are nobody's business.
 
     Files that the scenario and the policies name keep their names, a home folder is a tilde.
     """
@@ -197,7 +285,32 @@ def _short_paths(result: Result) -> dict[str, str]:
     folder = result.path.resolve()
     short |= {str(path): folder.name for path in (folder, result.path.absolute())}
     short[str(Path.home())] = "~"
-    return {path: name for path, name in short.items() if name and Path(path) != Path("/")}
+    plain, marked = [], []
+    for path in sorted(short, key=len, reverse=True):
+        if short[path] and path != "/":
+            quoted = json.dumps(path, ensure_ascii=False)[1:-1]  # in TOML and JSON
+            plain += [(form, short[path]) for form in dict.fromkeys((path, quoted))]
+            escapes = (escape, html_escape, lambda text: html_escape(text, quote=False))
+            forms = dict.fromkeys(str(each(form)) for form in (path, quoted) for each in escapes)
+            marked += [(form, html_escape(short[path])) for form in forms]
+
+    def shorten(value: Any) -> Any:
+        if type(value) is str:
+            return _replaced(value, plain)
+        if type(value) is not Markup:
+            return value
+        # Bytes in base64 may look like a path.
+        parts = re.split(r"(;base64,[^\"]*)", str(value))
+        text = (part if index % 2 else _replaced(part, marked) for index, part in enumerate(parts))
+        return Markup("".join(text))  # noqa: S704 (escaped there)
+
+    return shorten
+
+
+def _replaced(text: str, replacements: Sequence[tuple[str, str]]) -> str:
+    for path, name in replacements:
+        text = text.replace(path, name)
+    return text
 
 
 def _absolute_paths(value: Any) -> Iterator[str]:
@@ -209,32 +322,11 @@ def _absolute_paths(value: Any) -> Iterator[str]:
         yield from (path for inner in value for path in _absolute_paths(inner))
 
 
-def _replaced(text: str, short: Mapping[str, str]) -> str:
-    """The text, which is HTML or JSON, with these paths in other words, longer ones first."""
-    for path in sorted(short, key=len, reverse=True):
-        name = escape(short[path])
-        in_json = (path, escape(path), escape(path, quote=False))
-        forms = {_json(each)[1:-1]: _json(name)[1:-1] for each in in_json}
-        in_toml = json.dumps(path, ensure_ascii=False)[1:-1]
-        plain = {escape(in_toml): name, escape(path): name, escape(path, quote=False): name}
-        for form, said in (forms | plain).items():
-            text = text.replace(form, said)
-    return text
-
-
-def _shown(result: Result) -> list[Variation]:
-    """The variations with a finished run; first the scenario itself, if the sweep holds it."""
-    base = result.scenario
-    return sorted(
-        numbers.finished_variations(result),
-        key=lambda variation: base.with_(**variation) != base,
+def _unbroken(text: str) -> Markup:
+    """Keep names with hyphens, such as age-based, on one line."""
+    return Markup(  # noqa: S704
+        re.sub(r"\w+(?:-\w+)+", r'<span class="name">\g<0></span>', str(escape(text)))
     )
-
-
-def _embedded(result: Result, replays: list[dict[str, Any] | None]) -> dict[str, Any]:
-    """What the scripts of the page draw at once; other seeds stand behind them, for later."""
-    first = [each and {name: x for name, x in each.items() if name != "rest"} for each in replays]
-    return {"policies": list(short_names(result.policies).values()), "replays": first}
 
 
 def _colours() -> str:
@@ -263,11 +355,11 @@ def _content_security(scripts: list[str]) -> str:
     )
 
 
-def _json(value: Any) -> str:
+def _json(value: Any) -> _Verbatim:
     """JSON that cannot end the element that it stands in."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _Verbatim(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _static(name: str) -> str:
-    return files("agewise.report").joinpath("static", name).read_text(encoding="utf-8")
+    return files("agewise.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -13,9 +13,10 @@ from agewise.experiment import Course, Measured, Result, as_columns
 from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey
 from agewise.report import numbers
-from agewise.report.numbers import Curves, Numbers, Variation
+from agewise.report.numbers import Curves, Numbers, SweepMap, Variation, sweep_map
+from agewise.report.pictures import Need
 from agewise.report.text import short_names
-from agewise.report.verdict import Row, compared
+from agewise.report.verdict import Row, at_point, compared, last_point
 from agewise.scenario import Scenario
 
 #: How many subchannels more make the difference between two UEs plain.
@@ -23,21 +24,13 @@ _ENOUGH = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Need:
+class Filled:
     """What one UE was given in a round: its subchannels' gains and powers, in shares of P."""
 
     ue: int
     distance_m: float | None
     gain: Numbers
     power: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Who was chosen in a round: ``ages[ue]`` before it, and who uploads."""
-
-    ages: NDArray[np.int64]
-    chosen: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +48,21 @@ class Ranking:
     owner: NDArray[np.int64]
     gain: NDArray[np.float32] | None
 
-    @property
-    def first(self) -> int:
-        """How many of those that upload stand before the cut, which is after as many places."""
-        return int((self.chosen < self.chosen.size).sum())
-
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """One variation of a result; policies without a finished run are left out.
 
     ``policies`` is a choice of those to show, all if it is ``None``. ``axis`` is what accuracies
-    and gains are looked at over.
+    and gains are looked at over, and ``table`` the rows of the result's table over it, made when
+    needed if they are not given.
     """
 
     result: Result
     variation: Variation
     policies: tuple[PolicyKey, ...] | None = None
     axis: statistics.Axis = statistics.AXES["rounds"]
+    table: list[Row] | None = None
 
     @functools.cached_property
     def scenario(self) -> Scenario:
@@ -115,8 +105,8 @@ class Setting:
         """The policy that it is compared with."""
         return self.pair[1] if len(self.pair) > 1 else None
 
-    def said(self, name: str) -> str:
-        """What a policy is called in a title: by its bare name if the pair has no other of it."""
+    def display_name(self, name: str) -> str:
+        """A policy's name in a title: the bare one if the pair has no other policy of it."""
         keys = dict(
             zip(short_names(self.result.policies).values(), self.result.policies, strict=True)
         )
@@ -161,9 +151,9 @@ class Setting:
         return numbers.grid(every, self.axis)
 
     @property
-    def over(self) -> tuple[str, Numbers] | None:
-        """What to draw over if not rounds: the label and the points."""
-        return None if self.axis.column is None else (self.axis.label, self.points)
+    def over_rounds(self) -> bool:
+        """Whether the axis counts rounds."""
+        return self.axis.column is None
 
     @functools.cached_property
     def accuracies(self) -> dict[str, Numbers]:
@@ -186,6 +176,7 @@ class Setting:
         first, second = self._in_common(*self.pair)
         return None if np.isnan(first - second).all() else first - second
 
+    @functools.cached_property
     def mean_gains(self) -> dict[str, statistics.Paired]:
         """The paired gain of every policy over the baseline, the mean over the points."""
         others = [name for name in self.runs if name != self.baseline]
@@ -207,7 +198,7 @@ class Setting:
 
     def along(self, axis: statistics.Axis) -> "Setting":
         """The same setting over another axis."""
-        return replace(self, axis=axis)
+        return self if axis == self.axis else replace(self, axis=axis, table=None)
 
     @functools.cached_property
     def seed(self) -> int:
@@ -229,6 +220,12 @@ class Setting:
         """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
         return numbers.distances_m(self.history(name))
 
+    def last_positions_m(self, name: str) -> Numbers | None:
+        """``[ue, (x, y)]`` in the last round of that run, if known."""
+        history = self.history(name)
+        moved = history.positions_m
+        return history.info.positions_m if moved is None else moved[-1].astype(np.float64)
+
     @functools.cached_property
     def oldest(self) -> float:
         """The age from which all look alike: twice what the fresher policy seldom passes."""
@@ -236,13 +233,31 @@ class Setting:
         most = max(float(self.history(name).ages.max()) for name in self.pair)
         return _rounded_up(max(4.0, min(2 * seldom, most)))
 
-    def against_baseline(self, point: float) -> dict[str, statistics.Paired]:
-        """The paired gain of every policy over the baseline at a point, as far as they share."""
+    @functools.cached_property
+    def rows(self) -> dict[str, Row]:
+        """The rows of the result's table that are of this setting, by the policy's short name."""
+        table = self.result.table(self.axis).to_dicts() if self.table is None else self.table
+        names = {str(key): name for key, name in short_names(self.result.policies).items()}
+        columns = as_columns(self.variation)
+        return {
+            names[row["policy"]]: row
+            for row in table
+            if all(row.get(name) == value for name, value in columns.items())
+        }
+
+    @functools.cached_property
+    def end(self) -> float:
+        """The point of the axis at which policies are compared: the last that the pair knows."""
+        return last_point(self.rows[self.rival], "accuracy" if self.baseline is None else "gain")
+
+    @functools.cached_property
+    def against_baseline(self) -> dict[str, statistics.Paired]:
+        """The paired gain of every policy over the baseline at the end, as far as they share."""
         if self.baseline is None:
             return {}
         reference = self.courses[self.baseline]
         found = {
-            name: course.gain_over(reference, point)
+            name: course.gain_over(reference, self.end)
             for name, course in self.courses.items()
             if name != self.baseline
         }
@@ -252,14 +267,44 @@ class Setting:
             if gain is not None and not math.isnan(gain.difference)
         }
 
+    def p_value(self, name: str) -> float | None:
+        """The corrected p-value of a policy's gain at the end."""
+        return at_point(self.rows[name], "p", self.end)
+
+    @functools.cached_property
+    def map(self) -> SweepMap | None:
+        """The map of the sweep that the setting is part of."""
+        return sweep_map(self.result, self.axis)
+
+    def has(self, need: Need | None) -> bool:
+        """Whether the runs tell what a picture needs."""
+        match need:
+            case None:
+                return True
+            case Need.PAIR:
+                return self.gains is not None
+            case Need.RIVALS:
+                return bool(self.against_baseline and self.mean_gains)
+            case Need.PLACES:
+                return all(self.last_positions_m(name) is not None for name in self.pair)
+            case Need.RINGS:
+                return all(each.served is not None for each in self.curves.values())
+            case Need.CLASSES:
+                return self.class_gains is not None
+            case Need.LABELS:
+                return numbers.labels(self.result, self.variation) is not None
+            case Need.WATER:
+                return self.filled is not None
+            case Need.OFFER:
+                return any(self.ranking(name) is not None for name in self.pair)
+            case Need.SWEEP:
+                return self.map is not None
+
     def last_ages(self, name: str) -> NDArray[np.int64]:
         """The ages after the last round, of the UEs of all seeds."""
         return np.concatenate([history.ages[-1] for history in self.runs[name].values()])
 
-    def unheard(self, name: str) -> Numbers:
-        """``[round]``: how many UEs were never heard from by its end, the mean over the seeds."""
-        return self.ues - self.curves[name].reached
-
+    @functools.cached_property
     def class_gains(self) -> tuple[Numbers, Numbers] | None:
         """``[seed, class]`` twice: mean distance of a class's samples, and its gain at the end."""
         if self.baseline is None:
@@ -277,7 +322,8 @@ class Setting:
         whole = [row for row in rows if not (np.isnan(row[0]) | np.isnan(row[1])).any()]
         return (np.array([d for d, _ in whole]), np.array([g for _, g in whole])) if whole else None
 
-    def needs(self) -> tuple[int, list[Need]] | None:
+    @functools.cached_property
+    def filled(self) -> tuple[int, list[Filled]] | None:
         """A round of the rival with a UE that needs few subchannels, and one that needs many.
 
         The round is the one nearest to the middle in which the difference is large enough to see.
@@ -285,25 +331,25 @@ class Setting:
         history = self.history(self.rival)
         owner, gain, power = history.owner, history.gain, history.power
         places = numbers.round_distances_m(history)
-        best: tuple[float, int, list[Need]] | None = None
+        best: tuple[float, int, list[Filled]] | None = None
         for t, scheduled in enumerate(history.scheduled):
             where = None if places is None else places[t % len(places)]
-            found = (_need(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
-            needs = [need for need in found if need]
-            if len(needs) < 2:
+            found = (_filled(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
+            filled = [each for each in found if each]
+            if len(filled) < 2:
                 continue
-            low, high = min(needs, key=_cost), max(needs, key=_cost)
+            low, high = min(filled, key=_cost), max(filled, key=_cost)
             more = high.gain.size - low.gain.size
             worth = min(more, _ENOUGH) - abs(t / self.rounds - 0.5)
             if more and (best is None or worth > best[0]):
                 best = worth, t, [low, high]
         return None if best is None else (best[1], best[2])
 
-    def choice(self, name: str, t: int) -> Choice:
-        """Who was chosen in round ``t`` of the run to look at."""
+    def choice(self, name: str, t: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ages before round ``t`` of the run to look at, and who uploads in it."""
         history = self.history(name)
         before = history.ages[t - 1] if t else np.zeros(self.ues, np.int64)
-        return Choice(before, history.scheduled[t])
+        return before, history.scheduled[t]
 
     @functools.cached_property
     def weighing(self) -> tuple[float, Form]:
@@ -324,44 +370,34 @@ class Setting:
         offer = history.eligible
         if offer is None:
             return None
-        choice, need = self.choice(name, offer.t), offer.need
-        weights = f_alpha(choice.ages, *self.weighing)
+        (ages, chosen), need = self.choice(name, offer.t), offer.need
+        weights = f_alpha(ages, *self.weighing)
         score = np.where(need > 0, weights / np.maximum(need, 1), 0.0)
         order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), -score))
         place = np.append(np.argsort(order), -1)  # the last is nobody's
         return Ranking(
             t=offer.t,
             score=score[order],
-            chosen=np.sort(place[choice.chosen]),
+            chosen=np.sort(place[chosen]),
             owner=place[history.owner[offer.t]],
             gain=None if offer.gain is None else offer.gain[order],
         )
 
-    def rows(self, table: list[Row]) -> dict[str, Row]:
-        """Of the rows of the result's table those of this setting, by the policy's short name."""
-        names = {str(key): name for key, name in short_names(self.result.policies).items()}
-        columns = as_columns(self.variation)
-        return {
-            names[row["policy"]]: row
-            for row in table
-            if all(row.get(name) == value for name, value in columns.items())
-        }
 
-
-def _cost(need: Need) -> tuple[float, float]:
+def _cost(ue: Filled) -> tuple[float, float]:
     """Subchannels first, then distance."""
-    return (float(need.gain.size), need.distance_m or 0.0)
+    return (float(ue.gain.size), ue.distance_m or 0.0)
 
 
-def _need(
+def _filled(
     own: NDArray[np.bool_], gains: Numbers, powers: Numbers, ue: int, where: Numbers | None
-) -> Need | None:
+) -> Filled | None:
     gain, power = gains[own], powers[own]
     total = float(power.sum())
     if not own.any() or total <= 0 or (gain <= 0).any():
         return None
     distance = None if where is None else float(where[ue])
-    return Need(int(ue), distance, gain * total, power / total)
+    return Filled(int(ue), distance, gain * total, power / total)
 
 
 def _last_known(values: Numbers) -> float:

@@ -8,16 +8,16 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.layout_engine import ConstrainedLayoutEngine, TightLayoutEngine
 from matplotlib.style import context as style_context
-from matplotlib.ticker import MaxNLocator
 
 from agewise.files import write_whole
 
 #: Widths of one and of both columns of an IEEE paper.
 COLUMN_IN = 3.5
 PAGE_IN = 7.16
-#: The width of a picture of the page, in the same unit.
-CARD_IN = 4.0
+#: More rows or columns of squares than this cannot be told apart on a page.
+MOST_PIXELS = 250
 
 #: The colours of policies, after Okabe and Ito, with a contrast of at least 3:1 to the page; in
 #: the dark the lighter ones of the same hue.
@@ -35,8 +35,8 @@ INKS: Mapping[str, tuple[str, str]] = {
     "win": ("#2166ac", "#5fa8e6"),
     "lose": ("#b2182b", "#f0766d"),
 }
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-MARKERS = "osd^vP*"
+_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_MARKERS = "osd^vP*"
 
 _BOTH: dict[Any, Any] = {
     "axes.grid": True,
@@ -73,7 +73,7 @@ _PAGE = _BOTH | {
     "ytick.color": INKS["soft"][0],
 }
 #: Styles by name.
-STYLES: Mapping[str, dict[Any, Any]] = {"paper": _PAPER, "slides": _SLIDES}
+_STYLES: Mapping[str, dict[Any, Any]] = {"paper": _PAPER, "slides": _SLIDES}
 
 
 @contextlib.contextmanager
@@ -84,8 +84,8 @@ def paper_style(style: str = "paper") -> Iterator[None]:
     that ends in .mplstyle.
     """
     with contextlib.ExitStack() as stack:
-        if style in STYLES:
-            stack.enter_context(mpl.rc_context(STYLES[style]))
+        if style in _STYLES:
+            stack.enter_context(mpl.rc_context(_STYLES[style]))
         else:
             stack.enter_context(mpl.rc_context(_BOTH))
             stack.enter_context(_known_style(style))
@@ -94,7 +94,7 @@ def paper_style(style: str = "paper") -> Iterator[None]:
 
 def _known_style(style: str) -> Any:
     if style not in mpl.style.available and not Path(style).is_file():
-        names = ", ".join([*STYLES, *(n for n in mpl.style.available if not n.startswith("_"))])
+        names = ", ".join([*_STYLES, *(n for n in mpl.style.available if not n.startswith("_"))])
         raise ValueError(f"there is no style {style!r} and no file of that name; there are {names}")
     return style_context(style)
 
@@ -112,13 +112,12 @@ def on_page() -> bool:
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
-    """A figure of its own, which no window and no list of figures holds."""
-    return Figure(figsize=(width_in, height_in), layout="constrained")
+    """A figure of its own, which no window and no list of figures holds.
 
-
-def new_axis(height_in: float = 2.6, width_in: float = COLUMN_IN) -> Axes:
-    """An axis that fills a new figure."""
-    return new_figure(width_in, height_in).subplots()
+    Those of the page, of which there are many, are laid out in one pass.
+    """
+    layout = TightLayoutEngine(pad=0.3) if on_page() else ConstrainedLayoutEngine()
+    return Figure(figsize=(width_in, height_in), layout=layout)
 
 
 def ink(name: str) -> str:
@@ -133,32 +132,23 @@ def colour(index: int) -> str:
 
 def dash(index: int) -> Any:
     """The dash of the policy with this index: once the colours repeat, another one."""
-    return DASHES[dash_index(index)]
+    return _DASHES[dash_index(index)]
 
 
 def dash_index(index: int) -> int:
     """Which dash the policy with this index has."""
-    return (index + index // len(LIGHT)) % len(DASHES)
+    return (index + index // len(LIGHT)) % len(_DASHES)
 
 
 def marker(index: int) -> str:
     """The marker of the policy with this index."""
-    return MARKERS[index % len(MARKERS)]
+    return _MARKERS[index % len(_MARKERS)]
 
 
-def whole_rounds(axis: Axes, rounds: int) -> None:
-    """Ticks at whole rounds, from the first to the last."""
-    axis.set_xlim(1, max(2, rounds))
-    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axis.set_xlabel("communication round")
-
-
-def figure_of(axis: Axes) -> Figure:
-    """The whole figure that an axis is part of."""
-    figure = axis.get_figure(root=True)
-    if figure is None:
-        raise ValueError("the axis belongs to no figure")
-    return figure
+def legend_above(axis: Axes, columns: int | None = None) -> None:
+    """Put the legend above the axis, in one column on the page and in two in a paper."""
+    columns = columns or (1 if on_page() else 2)
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
 
 
 def save(figure: Figure | SubFigure, path: Path) -> None:

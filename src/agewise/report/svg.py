@@ -4,10 +4,11 @@ import base64
 import io
 import json
 import re
-from html import escape
 from typing import Any
 
+from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -22,16 +23,16 @@ _ALIKE = re.compile(r'(<use [^>]*? style="([^"]*)"/>)(?:<use [^>]*? style="\2"/>
 _IMAGE = re.compile(r'<image [^>]*?href="data:image/png;base64,\s*([^"]+)"[^>]*?/>', re.DOTALL)
 
 
-def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
+def inline_svg(figure: Figure, name: str, label: str, *, rounds: bool = False) -> Markup:
     """The figure as an element of the page, drawn in the page's style.
 
     ``name`` makes the names in it unique on the page and ``label`` says in words what it shows.
-    ``linked`` is "rounds" if its horizontal axis counts rounds, so that the page's cursor stands
-    on it.
+    ``rounds`` says that its horizontal axis counts rounds, so that the page's cursor stands on it.
     """
     series = _name_series(figure)
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    # savefig would draw the figure once more before, to measure it.
+    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -46,13 +47,12 @@ def inline_svg(figure: Figure, name: str, label: str, linked: str = "") -> str:
         _frame(axis, named, (width, height))
         for axis, named in zip(figure.axes, series, strict=True)
     ]
-    chart = {"over": linked, "axes": frames}
-    head = (
-        f'<svg class="pic" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{escape(label)}" data-name="{escape(name)}" '
-        f'data-chart="{escape(json.dumps(chart))}">'
-    )
-    return head + text[text.index(">") + 1 :].strip()
+    chart = {"over": "rounds" if rounds else "", "axes": frames}
+    head = Markup(
+        '<svg class="pic" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}" data-name="{}" '
+        'data-chart="{}">'
+    ).format(width, height, label, name, json.dumps(chart, ensure_ascii=False))
+    return head + Markup(text[text.index(">") + 1 :].strip())  # noqa: S704 (Matplotlib escapes)
 
 
 def _name_series(figure: Figure) -> list[dict[str, str]]:

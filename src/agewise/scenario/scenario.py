@@ -16,28 +16,23 @@ from agewise.cost import CostModel, Threshold, Timing, Workload
 from agewise.data import Data
 from agewise.learn import Learn
 from agewise.part import Kinds, Part, Unloaded, is_code, kind_of, own_parts, values_of
+from agewise.radio import Cell, Channel, ChannelModel
 from agewise.random import Streams
 from agewise.scenario import toml
-from agewise.scenario.channel import Cell, LinkBudget, ModelledChannel
 from agewise.scenario.errors import (
     ScenarioError,
     explain,
     require_known,
 )
-from agewise.scenario.fading import require_fading, require_knowledge
-from agewise.scenario.geometry import NoMobility
 from agewise.scenario.measurement import Measurement
 from agewise.scenario.paths import located
-from agewise.scenario.propagation import FreeSpace, LogDistance, PowerLaw
-from agewise.scenario.radio_checks import require_consistent
-from agewise.scenario.trace import Channel
 
 
 class Scenario(Part):
     """What is simulated: the cell and its channel, the data, the learning and the run."""
 
     cell: Cell
-    channel: Channel = Field(description="what the uploads meet")
+    channel: Annotated[ChannelModel, Kinds] = Field(description="what the uploads meet")
     threshold: Annotated[Threshold, Kinds] = Field(
         description="the rate that a scheduled UE must reach"
     )
@@ -118,6 +113,10 @@ class Scenario(Part):
                 _set_value(values, name, changes[name])
         return self.read(values)
 
+    def make_channel(self, streams: Streams) -> Channel:
+        """Return the channel of one run: what is random in it follows from the streams."""
+        return self.channel.start(self.cell, self.run.rounds, streams)
+
     @property
     def model_length(self) -> int:
         """How many numbers the model has; the data set is read for that."""
@@ -164,29 +163,12 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        budget = False
-        if isinstance(self.channel, ModelledChannel):
-            budget = isinstance(self.channel.link, LinkBudget)
-            require_consistent(self.channel)
-            mobility = self.channel.mobility
-            still = isinstance(mobility, NoMobility)
-            require_fading(
-                self.channel.fading,
-                self.cell.subchannel_bandwidth_hz,
-                self.channel.round_s,
-                0.0 if still else getattr(mobility, "top_speed_m_s", None),
-                knows_sight=not isinstance(
-                    self.channel.path_loss, PowerLaw | LogDistance | FreeSpace
-                ),
-            )
-            require_knowledge(self.channel.knowledge, self.channel.fading)
-        for needs, section in (
-            (budget, "channel.link.kind = budget"),
-            (self.threshold.upload_s is not None, f"threshold.kind = {self.threshold.kind}"),
-        ):
-            if needs and self.cell.subchannel_bandwidth_hz is None:
-                raise ValueError(f"{section} needs cell.subchannel_bandwidth_hz")
-        self.timing.require_fitting(self.threshold.upload_s, link_budget=budget)
+        self.channel.check(self.cell)
+        upload_s = self.threshold.upload_s
+        if upload_s is not None and self.cell.subchannel_bandwidth_hz is None:
+            kind = self.threshold.kind
+            raise ValueError(f"threshold.kind = {kind} needs cell.subchannel_bandwidth_hz")
+        self.timing.require_fitting(upload_s, link_budget=self.channel.is_in_watts)
         if not self.threshold.needs_model:
             _ = self.rate_threshold  # refuses a payload that no rate carries
         return self

@@ -1,7 +1,7 @@
 """The paper's figure and claims, where they hold, the optimum, the channel."""
 
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
-from agewise.studies.channel_view import ChannelView, view_channel, view_trace
+from agewise.studies.channel_view import ChannelView, record_trace, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
 from agewise.studies.map import MapResult, map_scenario, reproduce_map, reproduction_plan
 from agewise.studies.optimality import POLICIES as GAP_POLICIES
@@ -32,6 +32,7 @@ __all__ = [
     "gap_scenario",
     "losses_of",
     "map_scenario",
+    "record_trace",
     "reproduce",
     "reproduce_map",
     "reproduction_plan",

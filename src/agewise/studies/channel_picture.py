@@ -7,7 +7,7 @@ import numpy as np
 
 from agewise.data import Clients
 from agewise.experiment import Result
-from agewise.report.channel import CHANNEL
+from agewise.report.page import CHANNEL
 from agewise.report.style import PAGE_IN, colour, new_figure, paper_style, save
 from agewise.studies.channel_view import Area, ChannelView, view_channel
 

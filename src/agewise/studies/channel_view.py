@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
-from agewise.radio import Block, Channel, ModelledChannel, RecordedChannel, make_channel, open_gains
-from agewise.radio.channel import make_surroundings
-from agewise.radio.placement import make_placement
+from agewise.radio import (
+    Block,
+    Channel,
+    DrawnChannel,
+    ModelledChannel,
+    RecordedChannel,
+    open_gains,
+)
+from agewise.radio.traces import require_recordable, write_trace
 from agewise.random import Streams
-from agewise.scenario import ModelledChannel as ModelledSection
 from agewise.scenario import Scenario, require_scenario
 from agewise.spectrum import Uplink
 from agewise.spectrum.reach import needs
@@ -122,9 +127,9 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
     count = (
         min(scenario.run.rounds, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)
     )
-    scenario = scenario.with_(**{"run.rounds": count})
+    scenario = scenario.with_(**{"run.rounds": count}).loaded()
     streams = Streams(seed)
-    channel = make_channel(scenario, streams)
+    channel = scenario.make_channel(streams)
     return _view(channel, count, scenario.rate_threshold, _area(scenario, streams))
 
 
@@ -141,6 +146,25 @@ def view_trace(
         raise ValueError(f"rate_threshold must not be negative, and is {rate_threshold:g}")
     channel = RecordedChannel(trace, trace.power_budget or 1.0)
     return _view(channel, count, rate_threshold, None)
+
+
+def record_trace(
+    scenario: Scenario, path: Path | str, seed: int = 0, rounds: int | None = None
+) -> Path:
+    """Write the channel of this scenario and seed as a trace, an .npz or an HDF5 file.
+
+    It holds the gains of ``rounds`` rounds, those of a run by default; what the access point sees
+    of them where that differs; where the UEs are; the power budget; and which scenario and seed it
+    is from. A run on the trace is the same as one on the scenario's own channel, to the byte.
+    """
+    require_scenario(scenario)
+    path, streams = Path(path), Streams(seed)
+    require_recordable(path)
+    count = scenario.run.rounds if rounds is None else whole_number("rounds", rounds, 1)
+    recorded = scenario.with_(**{"run.rounds": count}).loaded()
+    about = {"scenario": recorded.to_toml(), "seed": streams.seed}
+    write_trace(path, recorded.make_channel(streams), count, about)
+    return path
 
 
 def _view(
@@ -209,28 +233,27 @@ def _correlation(gains: _Floats, axis: int, longest: int) -> _Floats:
 
 
 def _sight(channel: Channel) -> NDArray[np.bool_] | None:
-    return channel.places.at(0).line_of_sight if isinstance(channel, ModelledChannel) else None
+    return channel.large_scale(0).line_of_sight if isinstance(channel, DrawnChannel) else None
 
 
 def _area(scenario: Scenario, streams: Streams) -> Area | None:
     """The mean SNR at every place of the cell, where a model says it."""
-    settings = scenario.channel
-    if not isinstance(settings, ModelledSection):
+    model = scenario.channel
+    if not isinstance(model, ModelledChannel):
         return None
-    bandwidth_hz = scenario.cell.subchannel_bandwidth_hz or 0.0
-    surroundings = make_surroundings(settings, bandwidth_hz, streams)
-    reach_m = float(settings.placement.reach_m)
+    run = model.context(scenario.cell, scenario.run.rounds, streams)
+    environment, reach_m = model.environment(run), float(model.placement.reach_m)
     middles = reach_m * ((np.arange(_GRID) + 0.5) * (2.0 / _GRID) - 1.0)
     x, y = np.meshgrid(middles, middles)
-    gains, seen = surroundings.mean_gains(np.column_stack([x.ravel(), y.ravel()]))
-    snr_db = decibels(gains * surroundings.scale.power_budget).reshape(x.shape)
-    apothem_m = make_placement(settings.placement).area.apothem_m  # infinite but of a hexagon
+    gains, los = environment.mean_gains(np.column_stack([x.ravel(), y.ravel()]))
+    snr_db = decibels(gains * model.link.power_budget).reshape(x.shape)
+    apothem_m = model.placement.area.apothem_m  # infinite but of a hexagon
     inside = np.maximum(np.abs(x), 0.5 * np.abs(x) + math.sqrt(0.75) * np.abs(y)) <= apothem_m
     inside &= x * x + y * y <= reach_m * reach_m
     return Area(
         reach_m=reach_m,
         snr_db=np.where(inside, snr_db, np.nan),
-        line_of_sight=None if surroundings.sight is None else seen.reshape(x.shape) & inside,
+        line_of_sight=None if environment.los_field is None else los.reshape(x.shape) & inside,
     )
 
 

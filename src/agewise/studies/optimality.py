@@ -13,8 +13,8 @@ from agewise import statistics
 from agewise.checks import whole_number
 from agewise.experiment import Plan, Result, StudyOptions, as_columns, execute_study, product
 from agewise.records import History
-from agewise.report import loss_map
-from agewise.report.text import last_part, short_names, value_text
+from agewise.report import PAGE_IN, new_figure, paper_style, save
+from agewise.report.text import last_part, percent_text, short_names, value_text
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 
@@ -166,11 +166,25 @@ def _table(result: Result, plan: Plan) -> pl.DataFrame:
 
 
 def _draw(result: Result, plan: Plan, table: pl.DataFrame) -> list[Path]:
-    """The mean loss of a round: policies down, regimes across."""
-    names = short_names(plan.keys)
+    """Draw the mean loss of a round, policies down, regimes across; darker is worse."""
+    names = list(short_names(plan.keys).values())
     losses = table["loss_per_round"].to_numpy().reshape(len(plan.variations), -1).T
     columns = ["\n".join(map(value_text, regime.values())) for regime in plan.variations]
-    across = ", ".join(map(last_part, plan.variations[0]))
+    worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
     files = [result.path / f"gap.{kind}" for kind in ("png", "pdf")]
-    loss_map(losses, columns, list(names.values()), across, files)
+    with paper_style():
+        figure = new_figure(PAGE_IN, 0.9 + 0.22 * len(names))
+        axis = figure.subplots()
+        axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
+        for (row, column), loss in np.ndenumerate(losses):
+            text = "-" if np.isnan(loss) else percent_text(loss)
+            tone = "white" if loss > 0.6 * worst else "black"
+            axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(names)), names)
+        axis.grid(visible=False)
+        axis.set_xlabel(", ".join(map(last_part, plan.variations[0])))
+        axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
+        for file in files:
+            save(figure, file)
     return files

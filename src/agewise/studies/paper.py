@@ -10,12 +10,11 @@ from typing import Unpack
 
 import polars as pl
 
-from agewise import statistics
 from agewise.experiment import Plan, Result, StudyOptions, engine_of, execute_study
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import PAGE_IN, accuracy_curves, gain_curve, new_figure, paper_style, save
-from agewise.report.claims import EARLY, Claim, claims_of
+from agewise.report import PAGE_IN, PICTURES, new_figure, paper_style, save
+from agewise.report.claims import Claim, claims_of
 from agewise.report.setting import Setting
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
@@ -113,16 +112,14 @@ def draw(result: Result, over: str | Axis = "rounds") -> list[Path]:
     scheduling over max-pack.
     """
     setting = Setting(result, {}, axis=axis_of(over))
-    gains, early = setting.gains, EARLY if setting.over is None else None
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
     with paper_style():
         figure = new_figure(PAGE_IN, 2.7)
-        left, right = figure.subplots(1, 2)
-        accuracy_curves(setting.means, left, runs=setting.accuracies, over=setting.over)
-        if gains is not None:
-            mean = statistics.mean_interval(gains)
-            gain_curve(mean, early, right, runs=gains, over=setting.over)
-        right.set_title("age-based over max-pack, same seeds", fontsize=8)
+        left, right = figure.subfigures(1, 2)  # type: ignore[misc]
+        PICTURES["accuracy"].draw(setting, list(setting.runs), left)
+        if setting.gains is not None:
+            PICTURES["gain"].draw(setting, setting.pair, right)
+            right.axes[0].set_title("age-based over max-pack, same seeds", fontsize=8)
         for file in files:
             save(figure, file)
     return files

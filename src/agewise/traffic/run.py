@@ -13,14 +13,7 @@ from agewise.core import traffic as kernels
 from agewise.core.traffic import NOTHING, Ledger, TrafficCell, TrafficKeys
 from agewise.memory import require_memory
 from agewise.policies import AgeBased, MaxPack, make_policy
-from agewise.radio import (
-    Channel,
-    LargeScale,
-    ModelledChannel,
-    PerfectKnowledge,
-    RayleighFading,
-    make_channel,
-)
+from agewise.radio import Channel, DrawnChannel, Rayleigh
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
@@ -154,16 +147,14 @@ def _compiled(setting: _Setting, policy: Policy, streams: Streams) -> Serve | No
     missing: going slot by slot, the error names its place.
     """
     channel, weigh = setting.channel, _weigh(policy)
-    if weigh is None or type(channel) is not ModelledChannel:
+    if weigh is None or type(channel) is not DrawnChannel or channel.moves:
         return None
-    large = channel.places
-    if not isinstance(channel.fading, RayleighFading) or not isinstance(large, LargeScale):
-        return None
-    if not isinstance(channel.knowledge, PerfectKnowledge):
+    model, large = channel.model, channel.large_scale(0)
+    if model.fading != Rayleigh() or model.interference.is_present or model.csi.kind != "perfect":
         return None
     if not _is_sound(channel, large.mean_gains):
         return None
-    keys = TrafficKeys(channel.fading.key, streams.arrivals, streams.ties)
+    keys = TrafficKeys(channel.fading.run.streams.channel, streams.arrivals, streams.ties)
     means = np.ascontiguousarray(large.mean_gains, dtype=np.float64)
     cell = TrafficCell(
         means, setting.chances, channel.subchannel_count, channel.power_budget,
@@ -188,7 +179,7 @@ def _weigh(policy: Policy) -> Weigh | None:
     return np.ones_like if type(policy) is MaxPack else None
 
 
-def _is_sound(channel: ModelledChannel, means: NDArray[np.float64]) -> bool:
+def _is_sound(channel: Channel, means: NDArray[np.float64]) -> bool:
     """Whether every gain that can be drawn is one that `Uplink` would accept, and there is one."""
     if not means.size or not channel.subchannel_count:
         return False
@@ -218,7 +209,7 @@ def _setting(
                 'with scenario.with_(timing="none")'
             )
         rate_threshold, margin = channel.rate_threshold, channel.threshold.margin
-        channel = make_channel(channel.with_(**{"run.rounds": rounds}), streams)
+        channel = channel.with_(**{"run.rounds": rounds}).make_channel(streams)
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")
     seen = _checked(channel.block(0).seen, channel, 0)

@@ -1,6 +1,128 @@
 """Channels in files: our own gains, and what simulators, ray tracers and drive tests write."""
 
-from agewise.radio.traces.formats import guessed, open_gains, open_trace
-from agewise.radio.traces.trace import Size, Trace, as_block
+import functools
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
-__all__ = ["Size", "Trace", "as_block", "guessed", "open_gains", "open_trace"]
+from pydantic import Field
+
+from agewise.archives import array_names, require_file
+from agewise.part import Kinds, RelativeTo, State
+from agewise.radio.cell import Cell, RunContext
+from agewise.radio.channel import ChannelModel
+from agewise.radio.files import stamp_of
+from agewise.radio.traces.gains import (
+    ENDINGS,
+    GainsFormat,
+    RecordedChannel,
+    Trace,
+    TraceFormat,
+    require_recordable,
+    write_trace,
+)
+from agewise.radio.traces.others import (
+    CHANNEL_NAMES,
+    DeepMimoFormat,
+    DriveTestFormat,
+    Ns3SinrFormat,
+    SionnaFormat,
+)
+from agewise.random import Streams
+
+__all__ = [
+    "AutoFormat",
+    "DeepMimoFormat",
+    "DriveTestFormat",
+    "GainsFormat",
+    "Ns3SinrFormat",
+    "RecordedChannel",
+    "SionnaFormat",
+    "Trace",
+    "TraceChannel",
+    "TraceFormat",
+    "open_gains",
+    "require_recordable",
+    "write_trace",
+]
+
+#: Endings of files whose content needs more to be said than the file does.
+_NAMED = {".txt": "ns3-sinr", ".tsv": "ns3-sinr", ".csv": "drive-test"}
+
+
+class AutoFormat(TraceFormat):
+    """By the ending and the content of the file, where these leave no doubt."""
+
+    kind: Literal["auto"] = "auto"
+
+    def chosen(self, path: Path) -> TraceFormat:
+        """Return the format that the ending and the names inside leave no doubt about."""
+        require_file(path)
+        if path.suffix == ".npz":
+            names = set(array_names(path))
+            if "gains" not in names and {"a", "tau"} <= names:
+                return SionnaFormat()
+            if "gains" not in names and names & set(CHANNEL_NAMES):
+                return DeepMimoFormat()
+            return GainsFormat()
+        if path.suffix in ENDINGS:
+            return GainsFormat()
+        if path.suffix in _NAMED:
+            raise ValueError(
+                f"{path}: a {path.suffix} file does not say all that is needed: set channel.format "
+                f"to kind {_NAMED[path.suffix]} with its fields"
+            )
+        raise ValueError(
+            f"{path}: a trace ends in {', '.join(ENDINGS)}; of another ending set channel.format "
+            "to what it is"
+        )
+
+
+class TraceChannel(ChannelModel):
+    """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
+
+    source: ClassVar[str] = "trace"
+
+    kind: Literal["trace"] = "trace"
+    path: str = Field(
+        description="an .npz with an array gains[round, ue, subchannel], or another format"
+    )
+    relative_to: RelativeTo = "working-folder"
+    format: Annotated[TraceFormat, Kinds] = Field(
+        default=AutoFormat(), description="what the file holds"
+    )
+    power_budget: float | None = Field(
+        default=None,
+        ge=1e-100,
+        le=1e100,
+        description="P_TX in the unit that makes gain times power an SNR; that of the file, or of "
+        "format.link, if not given, and 1 if these say nothing",
+    )
+
+    def start(self, cell: Cell, rounds: int, streams: Streams) -> RecordedChannel:
+        """Open the trace of one run; ``ValueError`` says what is wrong with the file or size."""
+        path = Path(self.path)
+        stamp = stamp_of(path, "trace")
+        form = self.format.chosen(path)
+        content = _read(path, stamp, form, cell)
+        trace = form.trace(content, RunContext(cell, rounds, None, streams))
+        held, *others = trace.gains.shape
+        if held < rounds or tuple(others) != (cell.ues, cell.subchannels):
+            raise ValueError(
+                f"{path}: the trace has (rounds, UEs, subchannels) = {tuple(trace.gains.shape)}, "
+                f"the scenario {(rounds, cell.ues, cell.subchannels)}: set run.rounds to at most "
+                f"{held}, cell.ues={others[0]} and cell.subchannels={others[1]}"
+            )
+        return RecordedChannel(trace, self.power_budget or trace.power_budget or 1.0)
+
+
+def open_gains(path: Path | str) -> Trace:
+    """Return the trace in a file of our own format, as large as it is."""
+    any_cell = Cell(ues=1, subchannels=1)
+    trace: Trace = _read(Path(path), stamp_of(path, "trace"), GainsFormat(), any_cell)
+    return trace
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, _stamp: tuple[int, ...], form: TraceFormat, cell: Cell) -> State:
+    """Read a file, once for cells of this size as long as it stays what it is."""
+    return form.read(path, cell)

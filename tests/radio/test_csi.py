@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.radio import make_channel
 from agewise.radio.fading import bessel_j0
 from tests.scenarios import tiny
 
@@ -19,36 +18,39 @@ RICIAN = {"kind": "rician", "k_factor": {"kind": "fixed", "k_db": 3.0}}
 def looked_at(ues=20_000, **changes):
     """Seen and true gains over their means, ``[ue, subchannel]``."""
     scenario = tiny(**{"cell.ues": ues, "cell.subchannels": 2}, **changes)
-    channel = make_channel(scenario, Streams(2))
-    block, means = channel.block(3), channel.places.at(3).mean_gains[:, None]
+    channel = scenario.make_channel(Streams(2))
+    block, means = channel.block(3), channel.large_scale(3).mean_gains[:, None]
     return block.seen / means, block.true / means
 
 
 def test_truth_does_not_depend_on_what_is_known_of_it():
     kinds = ["perfect", "statistics", DELAYED, {"kind": "estimated", "pilot_snr_db": 3.0}]
-    truths = [looked_at(ues=50, **{"channel.knowledge": kind})[1] for kind in kinds]
+    truths = [looked_at(ues=50, **{"channel.csi": kind})[1] for kind in kinds]
     for truth in truths[1:]:
         np.testing.assert_array_equal(truth, truths[0])
 
 
 def test_perfect_knowledge_is_one_array():
-    block = make_channel(tiny(), Streams(0)).block(0)
+    block = tiny().make_channel(Streams(0)).block(0)
     assert block.seen is block.true
 
 
 @pytest.mark.parametrize(
     ("changes", "rho"),
     [
-        ({"channel.knowledge": DELAYED}, bessel_j0(2 * math.pi * 0.01 * 3e9 / LIGHT_M_S)),
+        ({"channel.csi": DELAYED}, bessel_j0(2 * math.pi * 0.01 * 3e9 / LIGHT_M_S)),
         (
-            {"channel.knowledge": {"kind": "estimated", "pilot_snr_db": 3.0}},
+            {"channel.csi": {"kind": "estimated", "pilot_snr_db": 3.0}},
             math.sqrt(10**0.3 / (1 + 10**0.3)),
         ),
         (
             {
-                "channel.fading": {"kind": "rayleigh", "frequency": "eva"},
+                "channel.fading": {
+                    "kind": "rayleigh",
+                    "frequency": {"kind": "taps", "profile": "eva"},
+                },
                 "cell.subchannel_bandwidth_hz": 180e3,
-                "channel.knowledge": DELAYED,
+                "channel.csi": DELAYED,
             },
             bessel_j0(2 * math.pi * 0.01 * 3e9 / LIGHT_M_S),
         ),
@@ -68,8 +70,7 @@ def test_seen_and_true_amplitudes_share_rho(changes, rho):
 def test_rician_delay_leaves_the_direct_path():
     """The direct path is seen as it is; scattered ones, 1 / (1 + K) of the power, as by rho."""
     seen, true = (
-        gains.ravel()
-        for gains in looked_at(**{"channel.fading": RICIAN, "channel.knowledge": DELAYED})
+        gains.ravel() for gains in looked_at(**{"channel.fading": RICIAN, "channel.csi": DELAYED})
     )
     k, rho = 10**0.3, bessel_j0(2 * math.pi * 0.01 * 3e9 / LIGHT_M_S)
     scattered = 1 / (1 + k)
@@ -85,23 +86,23 @@ def test_a_delay_under_doppler_is_the_channel_before():
         **{
             "channel.fading": fading,
             "channel.round_s": 0.01,
-            "channel.knowledge": {"kind": "delayed", "delay_s": 0.01},
+            "channel.csi": {"kind": "delayed", "delay_s": 0.01},
         }
     )
-    channel = make_channel(scenario, Streams(2))
+    channel = scenario.make_channel(Streams(2))
     np.testing.assert_allclose(channel.block(7).seen, channel.block(6).true, rtol=1e-6)
 
 
 def test_quantised_gains_are_the_levels_reached():
     """2 bits from -10 to 10 dB: levels at -10, 0 and 10 dB over the mean, and zero below."""
     kind = {"kind": "quantised", "bits": 2, "lowest_db": -10.0, "highest_db": 10.0}
-    seen, true = looked_at(ues=2000, **{"channel.knowledge": kind})
+    seen, true = looked_at(ues=2000, **{"channel.csi": kind})
     expected = np.select([true >= 10.0, true >= 1.0, true >= 0.1], [10.0, 1.0, 0.1], 0.0)
     np.testing.assert_allclose(seen, expected)
     assert set(np.unique(expected)) >= {0.0, 0.1, 1.0}
 
 
 def test_statistics_are_the_means():
-    seen, true = looked_at(ues=100, **{"channel.knowledge": "statistics"})
+    seen, true = looked_at(ues=100, **{"channel.csi": "statistics"})
     np.testing.assert_allclose(seen, 1.0, rtol=1e-12)
     assert true.std() > 0.5

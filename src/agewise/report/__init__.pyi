@@ -1,0 +1,25 @@
+from . import amounts, claims, text, verdict
+from ._gains import explanation_chart, gain_map
+from .figures import draw_figure
+from .page import write_page
+from .pictures import PICTURES, Need, Picture
+from .style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
+
+__all__ = [
+    "COLUMN_IN",
+    "PAGE_IN",
+    "PICTURES",
+    "Need",
+    "Picture",
+    "amounts",
+    "claims",
+    "draw_figure",
+    "explanation_chart",
+    "gain_map",
+    "new_figure",
+    "paper_style",
+    "save",
+    "text",
+    "verdict",
+    "write_page",
+]

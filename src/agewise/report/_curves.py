@@ -1,0 +1,287 @@
+"""Pictures over rounds, costs, distance and UEs: a line or bar for each policy."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+from agewise import statistics
+from agewise.report import numbers
+from agewise.report.amounts import at_text
+from agewise.report.claims import EARLY
+from agewise.report.numbers import Numbers
+from agewise.report.pictures import Shown
+from agewise.report.setting import Setting
+from agewise.report.style import colour, dash, ink, legend_above, marker, on_page
+from agewise.report.text import FEWEST_SEEDS, is_sure, percent_text, points_text
+
+#: From here on numbers of an axis are written with k, M and G.
+_MANY = 1e4
+
+
+def draw_gain(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw the gain of the compared policy over the baseline, a thin line for each seed."""
+    del names
+    axis, gains = figure.subplots(), 100 * np.asarray(setting.gains)
+    axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
+    dotted = ""
+    if setting.over_rounds and setting.rounds > EARLY:
+        axis.axvline(EARLY, color=ink("soft"), linewidth=0.8, linestyle=":")
+        dotted = f" The dotted line is the paper's round {EARLY}."
+    mean = _line_with_band(axis, setting.points, gains, 0, "mean", thin=ink("others"))
+    _name_points(axis, setting)
+    # The limits hold the interval and nineteen of twenty points of the runs, but not the ends of
+    # intervals that are far beyond these.
+    usual = np.nanquantile(gains, (0.025, 0.975))
+    parts = [*(np.asarray(part) for part in (mean.low, mean.high, mean.mean)), usual]
+    known = np.concatenate([part[~np.isnan(part)] for part in parts])
+    settled = known[np.abs(known) <= 3 * np.abs(usual).max() + 1]
+    pad = 0.5 + 0.05 * float(np.ptp(settled))
+    axis.set_ylim(float(settled.min()) - pad, float(settled.max()) + pad)
+    axis.set_ylabel("gain (percentage points)")
+    if not on_page():
+        axis.set_title(f"{setting.rival} over {setting.baseline}", fontsize="medium")
+    return Shown(
+        _gain_finding(setting),
+        f"Test accuracy of {setting.rival} less that of {setting.baseline} on the same seed"
+        f"{_along(setting)}: the mean over {len(gains)} seeds{_with_interval(len(gains))}, and "
+        f"a thin line for each seed.{dotted}",
+    )
+
+
+def _gain_finding(setting: Setting) -> str:
+    found = setting.against_baseline.get(setting.rival)
+    rival, baseline = map(setting.display_name, setting.pair)
+    if found is None:
+        return f"{rival} against {baseline}"
+    by = f"{points_text(found.difference)} points {at_text(setting.end, setting.axis)}"
+    if found.pairs < FEWEST_SEEDS:
+        return f"{rival} over {baseline}: {by}, with too few seeds for a verdict"
+    if not is_sure(setting.p_value(setting.rival)):
+        return f"{rival} over {baseline}: {by}, not shown to differ from 0"
+    return f"{rival} is {'ahead of' if found.difference > 0 else 'behind'} {baseline}: {by}"
+
+
+def draw_accuracy(
+    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
+) -> Shown | None:
+    """Draw the accuracies with their intervals; on the page only the pair in colour."""
+    axis, bright = figure.subplots(), setting.pair if on_page() else names
+    for name in names:
+        runs, index = setting.accuracies[name], setting.indices[name]
+        if name in bright:
+            _line_with_band(axis, setting.points, runs, index, name)
+        else:
+            mean = np.asarray(setting.means[name].mean)
+            known = ~np.isnan(mean)
+            axis.plot(
+                setting.points[known], mean[known], color=ink("others"), linewidth=0.9,
+                linestyle=dash(index), label=name, zorder=1.5,
+            )  # fmt: skip
+    axis.set_ylabel("test accuracy")
+    _name_points(axis, setting)
+    low, high = axis.get_ylim()
+    axis.set_ylim(max(0.0, low), min(1.0, high))
+    for text in axis.legend(loc="lower right").get_texts():
+        if text.get_text() not in bright:
+            text.set_color(ink("soft"))
+    if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
+        return None  # nothing was evaluated, as in a federation whose clients keep their samples
+    reached = {name: float(setting.courses[name].at(setting.end).mean()) for name in setting.pair}
+    said = ", ".join(
+        f"{setting.display_name(name)} {'unknown' if np.isnan(x) else f'{percent_text(x)}%'}"
+        for name, x in reached.items()
+    )
+    where = at_text(setting.end, setting.axis)
+    fewest = min(len(setting.runs[name]) for name in setting.pair)
+    return Shown(
+        f"{where[0].upper()}{where[1:]}: {said}",
+        f"Test accuracy{_along(setting)}, the mean over the seeds{_with_interval(fewest)}"
+        f"{'; the other policies in grey' if len(setting.runs) > len(setting.pair) else ''}.",
+        3.2 if on_page() else None,
+    )
+
+
+def draw_ages(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw the mean, the 95th percentile and the largest age, one below the other."""
+    axes = figure.subplots(3, 1, sharex=True)
+    labels = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
+    for axis, (kind, label) in zip(axes, labels.items(), strict=True):
+        values = {name: getattr(setting.curves[name], kind) for name in names}
+        _draw_rounds(axis, setting, values, f"{label} (rounds)")
+        axis.get_legend().remove()
+        axis.label_outer()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return Shown("Ages over the rounds", "Means over the seeds.", 4.6)
+
+
+def draw_unheard(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw how many UEs had sent no update by the end of each round."""
+    values = {name: setting.ues - setting.curves[name].reached for name in names}
+    _draw_rounds(figure.subplots(), setting, values, "UEs never heard from")
+    said = ", ".join(f"{setting.display_name(name)} {x[-1]:.0f}" for name, x in values.items())
+    return Shown(
+        f"Phones never heard from in {setting.rounds} rounds: {said}",
+        f"How many of {setting.ues} phones had sent no update by then, mean over the seeds.",
+        4.8 if on_page() else None,
+    )
+
+
+def draw_diversity(
+    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
+) -> Shown | None:
+    """Draw the gradient diversity of the updates of each round."""
+    values = {name: setting.curves[name].diversity for name in names}
+    _draw_rounds(figure.subplots(), setting, values, "gradient diversity")
+    if all(np.isnan(each).all() for each in values.values()):
+        return None
+    mean = ", ".join(f"{setting.display_name(n)} {np.nanmean(x):.2f}" for n, x in values.items())
+    return Shown(
+        f"How diverse the updates of a round are: {mean}",
+        "Gradient diversity: 1/S for S equal updates in a round, 1 for updates at right angles "
+        "to each other, more if they oppose each other.",
+    )
+
+
+def draw_distance(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw the share of rounds in which UEs are heard, in rings around the access point."""
+    centres_m = np.asarray(numbers.ring_centres_m(setting.scenario))
+    lines = {name: (centres_m, 100 * np.asarray(setting.curves[name].served)) for name in names}
+    labels = "distance from the AP (m)", "rounds heard (%)"
+    _draw_lines(figure.subplots(), setting, lines, *labels, markers=True)
+    edges = [(name, y[~np.isnan(y)]) for name, (_, y) in lines.items()]
+    edge = ", ".join(f"{setting.display_name(name)} {y[-1]:.0f}%" for name, y in edges)
+    return Shown(
+        f"Rounds in which a phone at the edge is heard: {edge}",
+        "Share of the rounds in which an update of a phone at this distance arrived, mean over "
+        "ten rings of equal width and all seeds.",
+    )
+
+
+def draw_reached(
+    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
+) -> Shown | None:
+    """Draw the accuracy over the number of distinct UEs that were heard from."""
+    lines = {
+        name: (setting.curves[name].reached, np.asarray(setting.curves[name].accuracy.mean))
+        for name in names
+    }
+    labels = "distinct UEs heard from", "test accuracy"
+    _draw_lines(figure.subplots(), setting, lines, *labels)
+    if all(np.isnan(y).all() for _, y in lines.values()):
+        return None
+    heard = ", ".join(f"{setting.display_name(name)} {x[-1]:.0f}" for name, (x, _) in lines.items())
+    return Shown(
+        f"Distinct phones heard from at the end: {heard}",
+        "Test accuracy over the number of distinct phones whose update had arrived by then, means "
+        "over the seeds.",
+    )
+
+
+def draw_labels(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+    """Draw a bar for each UE: its samples, by class."""
+    del names
+    axis, held = figure.subplots(), numbers.labels(setting.result, setting.variation)
+    if held is None:
+        return None
+    floor = np.zeros(len(held.counts))
+    for label, name in enumerate(held.class_names):
+        count = held.counts[:, label]
+        axis.bar(
+            np.arange(len(count)), count, bottom=floor, width=1.0, label=name,
+            color=f"C{label % 10}", alpha=1.0 if label < 10 else 0.6, linewidth=0,
+        )  # fmt: skip
+        floor += count
+    axis.set_xlim(-0.5, len(floor) - 0.5)
+    axis.set_xlabel("UE")
+    axis.set_ylabel("samples")
+    axis.legend(
+        title="class", ncols=2 if len(held.class_names) > 5 else 1, loc="center left",
+        frameon=False, bbox_to_anchor=(1.0, 0.5), fontsize="small", title_fontsize="small",
+    )  # fmt: skip
+    return Shown("Classes that the phones hold", "Samples of each phone by class.", 2.2)
+
+
+# Parts of pictures
+
+
+def _line_with_band(
+    axis: Axes, points: Numbers, runs: Numbers, index: int, label: str, thin: str | None = None
+) -> statistics.Interval:
+    """Draw the mean of ``runs[seed, point]`` with its interval; few runs, or if ``thin``, each.
+
+    An interval of fewer than five seeds would say more than is known.
+    """
+    curve = statistics.mean_interval(runs)
+    mean, low, high = (np.asarray(part) for part in (curve.mean, curve.low, curve.high))
+    known = ~np.isnan(mean)
+    x, few = points[known], len(runs) < FEWEST_SEEDS
+    if few or thin:
+        for run in runs:
+            axis.plot(x, run[known], color=thin or colour(index), linewidth=0.4, alpha=0.6)
+    if not few:
+        axis.fill_between(x, low[known], high[known], color=colour(index), alpha=0.2, linewidth=0)
+    axis.plot(
+        x, mean[known], color=colour(index), linestyle=dash(index), label=label,
+        linewidth=1.8 if on_page() else 1.2,
+    )  # fmt: skip
+    return curve
+
+
+def _draw_lines(
+    axis: Axes,
+    setting: Setting,
+    lines: Mapping[str, tuple[Numbers, Numbers]],
+    x_label: str,
+    y_label: str,
+    *,
+    markers: bool = False,
+) -> None:
+    """Draw the points ``(x, y)`` of each policy, joined; those without a number are left out."""
+    for name, (x, y) in lines.items():
+        index, known = setting.indices[name], ~(np.isnan(x) | np.isnan(y))
+        axis.plot(
+            x[known], y[known], color=colour(index), label=name, linestyle=dash(index),
+            marker=marker(index) if markers else "", markersize=3,
+        )  # fmt: skip
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    legend_above(axis)
+
+
+def _draw_rounds(axis: Axes, setting: Setting, values: Mapping[str, Numbers], y_label: str) -> None:
+    """Draw ``values[policy][round]``."""
+    lines = {name: (np.arange(1.0, each.size + 1), each) for name, each in values.items()}
+    _draw_lines(axis, setting, lines, "", y_label)
+    _name_rounds(axis, setting.rounds)
+
+
+def _name_rounds(axis: Axes, rounds: int) -> None:
+    """Put ticks at whole rounds, from the first to the last."""
+    axis.set_xlim(1, max(2, rounds))
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_xlabel("communication round")
+
+
+def _name_points(axis: Axes, setting: Setting) -> None:
+    """Name the points of the setting: rounds, or costs with their unit."""
+    if setting.over_rounds:
+        _name_rounds(axis, setting.points.size)
+        return
+    last = float(setting.points.max())
+    axis.set_xlabel(setting.axis.label)
+    axis.set_xlim(0.0, last)
+    if last >= _MANY:
+        axis.xaxis.set_major_formatter(EngFormatter())
+
+
+def _along(setting: Setting) -> str:
+    """What accuracies are shown over, if not rounds."""
+    what = f" over {setting.axis.what}, up to what the cheapest run spent"
+    return "" if setting.over_rounds else what
+
+
+def _with_interval(seeds: int) -> str:
+    return " with its 95% interval" if seeds >= FEWEST_SEEDS else ""

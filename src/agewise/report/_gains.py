@@ -1,0 +1,321 @@
+"""Pictures of gains: of every policy, per cost, per class and over the settings of a sweep."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Rectangle
+from scipy import stats
+
+from agewise.report.amounts import amount_text, at_text
+from agewise.report.costs import AxisView, axis_views
+from agewise.report.numbers import Numbers
+from agewise.report.pictures import Shown
+from agewise.report.setting import Setting
+from agewise.report.style import LIGHT, colour, ink, legend_above, marker, on_page
+from agewise.report.text import (
+    FEWEST_SEEDS,
+    and_list,
+    is_sure,
+    last_part,
+    points_text,
+    squares_text,
+    stars,
+)
+
+#: How much of the width of a picture the name of a policy may take.
+_NAME_WIDE = 0.3
+#: The most that a square covers its background, so that its number can be read; and of one that
+#: is not sure, the part of that.
+_COVER, _UNSURE = 0.7, 0.3
+
+
+def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+    """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
+    gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
+    axis = figure.subplots()
+    ranked = sorted(gains.items(), key=lambda item: item[1].difference)
+    axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
+    for place, (name, gain) in enumerate(ranked):
+        index = setting.indices[name]
+        middle, low, high = (100 * x for x in (gain.difference, gain.low, gain.high))
+        axis.plot([low, high], [place, place], color=colour(index), linewidth=1.6)
+        axis.plot(
+            middle, place, marker=marker(index), color=colour(index), markersize=5, label=name,
+            linestyle="",
+        )  # fmt: skip
+        axis.annotate(
+            points_text(gain.difference) + stars(setting.p_value(name)), (1.01, place),
+            xycoords=("axes fraction", "data"), va="center", color=ink("ink"),
+            annotation_clip=False,
+        )  # fmt: skip
+    _name_rows(axis, [name.replace(" (", "\n(") for name, _ in ranked])
+    axis.set_ylim(-0.6, len(ranked) - 0.4)
+    axis.set_xlabel("gain in test accuracy (percentage points)")
+    where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
+    if not on_page() and not setting.over_rounds:
+        axis.set_title(where, fontsize="medium")
+    if len(gains) < 2 and on_page():
+        return None  # the picture of the gain says it
+    sure = [name for name in gains if is_sure(setting.p_value(name))]
+    better = sum(gains[name].difference > 0 for name in sure)
+    finding = (
+        f"Against {baseline}, {better} of {len(gains)} policies are shown to be better "
+        f"and {len(sure) - better} worse"
+    )
+    if min(gain.pairs for gain in gains.values()) < FEWEST_SEEDS:
+        finding = f"All policies against {baseline}: too few seeds for a verdict"
+    return Shown(
+        finding,
+        f"Gain over {setting.baseline} {where}, the paired mean with its 95% interval; stars are "
+        "of the corrected tests (* p < 0.05, ** p < 0.01, *** p < 0.001).",
+        0.9 + 0.42 * len(gains) if on_page() else 0.6 + 0.3 * len(gains),
+    )
+
+
+def draw_costs(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw the mean gain of each policy on every axis, a row an axis, joined for each policy.
+
+    Lines that cross say that the order turns. Where there are too many policies for colours, only
+    the pair and the leaders have one and an interval; the others are grey.
+    """
+    axis, views = figure.subplots(), axis_views(setting)
+    baseline = setting.baseline or ""
+    axis.axvline(0.0, color=ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
+    found = dict.fromkeys(name for view in views for name in view.gains if name in names)
+    first = [*setting.pair, *(_leader(view, baseline) for view in views)]
+    bright = [name for name in found if len(found) < len(LIGHT) or name in first]
+    rows = np.arange(len(views), dtype=np.float64)
+    for name in found:
+        index = setting.indices[name]
+        known = [(row, view.gains[name]) for row, view in enumerate(views) if name in view.gains]
+        middle, at = [100 * gain.difference for _, gain in known], rows[[row for row, _ in known]]
+        if name not in bright:
+            axis.plot(middle, at, color=ink("others"), linewidth=0.8, zorder=1.5)
+            continue
+        at = at + 0.1 * (bright.index(name) - (len(bright) - 1) / 2)
+        for row, (_, gain) in zip(at, known, strict=True):
+            if not np.isnan(gain.low):
+                ends = [100 * gain.low, 100 * gain.high]
+                axis.plot(ends, [row, row], color=colour(index), linewidth=1.0, alpha=0.6)
+        axis.plot(
+            middle, at, color=colour(index), marker=marker(index), markersize=5, linestyle=":",
+            linewidth=1.0, label=name,
+        )  # fmt: skip
+    _name_rows(axis, [f"per {v.axis.one}\n(to {amount_text(v.end, v.axis)})" for v in views])
+    axis.set_ylim(len(views) - 0.5, -0.5)
+    axis.set_xlabel("gain in test accuracy (points)")
+    legend_above(axis)
+    legend_in = 0.17 * min(len(setting.runs), len(LIGHT))
+    return Shown(
+        _leading(views, baseline),
+        f"Mean gain over {baseline} in test accuracy, up to the last round or up to what the "
+        "cheapest run spent, with its 95% interval. Where lines cross, the order turns. "
+        f"{_shown_apart(setting, views)}",
+        1.0 + 0.45 * len(views) + legend_in if on_page() else 1.2 + 0.35 * len(views),
+    )
+
+
+def _leader(view: AxisView, baseline: str) -> str:
+    """The policy with the highest mean gain; the baseline's own is 0."""
+    means = {baseline: 0.0} | {name: gain.difference for name, gain in view.gains.items()}
+    return max(means, key=lambda name: means[name])
+
+
+def _leading(views: Sequence[AxisView], baseline: str) -> str:
+    """Who is first by the mean, per round and per what rounds cost."""
+    first: dict[str, list[str]] = {}
+    for view in views:
+        first.setdefault(_leader(view, baseline), []).append(f"per {view.axis.one}")
+    if len(first) == 1:
+        return f"Highest mean accuracy, whatever is counted: {next(iter(first))}"
+    phrases = [f"{name} {and_list(axes)}" for name, axes in first.items()]
+    return f"Highest mean accuracy: {'; '.join(phrases)}"
+
+
+def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
+    """Where the compared policies were shown to differ."""
+    rival, baseline = map(setting.display_name, setting.pair)
+    known = [view for view in views if setting.rival in view.gains]
+    if any(view.gains[setting.rival].pairs < FEWEST_SEEDS for view in known):
+        return "There are too few seeds for a verdict."
+    words: dict[str, list[str]] = {}
+    for view in known:
+        sure = is_sure(view.p_values[setting.rival])
+        ahead = view.gains[setting.rival].difference > 0
+        word = ("ahead of" if ahead else "behind") if sure else "not shown to be apart from"
+        words.setdefault(word, []).append(f"per {view.axis.one}")
+    if len(words) == 1:
+        return f"{rival} is {next(iter(words))} {baseline}, whatever is counted."
+    phrases = [f"{word} {baseline} {and_list(axes)}" for word, axes in words.items()]
+    return f"{rival} is {'; '.join(phrases)}." if phrases else ""
+
+
+def draw_trade_off(
+    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
+) -> Shown | None:
+    """Draw the updates a round of each policy against its mean age, with its name beside it."""
+    axis = figure.subplots()
+    points = {
+        name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
+        for name, each in setting.measured.items()
+        if name in names
+    }
+    middle = np.mean([x for x, _ in points.values()])
+    shifts = _apart(points)
+    for name, (x, y) in points.items():
+        index, left = setting.indices[name], x > middle
+        axis.plot(x, y, marker=marker(index), color=colour(index), linestyle="", label=name)
+        axis.annotate(
+            name, (x, y), xytext=(-6 if left else 6, shifts[name]), textcoords="offset points",
+            ha="right" if left else "left", va="center", fontsize="small", color=ink("ink"),
+        )  # fmt: skip
+    axis.margins(0.15, 0.2)
+    axis.set_xlabel("updates a round")
+    axis.set_ylabel("mean age (rounds)")
+    if len(points) < 3 and on_page():
+        return None
+    most = max(points, key=lambda name: points[name][0])
+    fresh = min(points, key=lambda name: points[name][1])
+    both = f"{most} collects the most updates and keeps them freshest"
+    return Shown(
+        both if most == fresh else f"{most} collects the most updates, {fresh} keeps them freshest",
+        "Updates that arrive in a round against the mean age over all rounds and phones; lower "
+        "right would be best.",
+        3.2 if on_page() else None,
+    )
+
+
+def _apart(points: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """By how many points the name of each is moved up so that names do not lie on each other."""
+    wide, high = np.maximum(np.ptp(list(points.values()), axis=0) * 1.4, 1e-9)
+    taken: list[tuple[float, float]] = []  # where names are, in shares of the width and points
+    shifts = {}
+    for name, (x, y) in sorted(points.items(), key=lambda item: item[1][1]):
+        own = 180.0 * y / high
+        near = [top for at, top in taken if abs(at - x / wide) < _NAME_WIDE and top > own - 11.0]
+        top = max([own, *(other + 11.0 for other in near)])
+        taken.append((x / wide, top))
+        shifts[name] = top - own
+    return shifts
+
+
+def draw_classes(
+    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
+) -> Shown | None:
+    """Draw the gain of each class and seed over where its samples are, with a fitted line."""
+    del names
+    found = setting.class_gains
+    if found is None:
+        return None
+    axis, seeds = figure.subplots(), len(found[0])
+    x, y = found[0].ravel(), 100 * found[1].ravel()
+    axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
+    dots = colour(setting.indices[setting.rival])
+    axis.plot(x, y, marker="o", markersize=3, linestyle="", color=dots, alpha=0.6)
+    if x.size > 2 and np.ptp(x) > 0:
+        slope, level = np.polyfit(x, y, 1)
+        ends = np.array([x.min(), x.max()])
+        axis.plot(ends, level + slope * ends, color=ink("ink"), linewidth=1.4, linestyle="--")
+    axis.set_xlabel("mean distance of the class's samples (m)")
+    axis.set_ylabel("gain of the class (points)")
+    if x.size < 3 and on_page():
+        return None
+    finding = "Classes held far away against those held near"
+    if np.ptp(x) > 0 and np.ptp(y) > 0:
+        link = stats.pearsonr(x, found[1].ravel())
+        more = "more" if link.statistic > 0 else "less"
+        shown = seeds >= FEWEST_SEEDS and link.pvalue < 0.05
+        finding = f"Classes held far away gain {more}"
+        finding = finding if shown else f"Whether classes held far away gain {more} is not shown"
+        finding += f" (correlation {link.statistic:+.2f})"
+    return Shown(
+        finding,
+        f"Each dot is a class in one seed: what {setting.rival} gains over {setting.baseline} "
+        "on it at the end, over how far from the access point the phones that hold its samples "
+        "are, on average.",
+    )
+
+
+def draw_map(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+    """Draw the gains over the settings of a sweep, of one policy or side by side."""
+    squares = setting.map
+    if squares is None:
+        return None
+    shown = [name for name in squares.policies if name in names] or squares.policies
+    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    rows = [row.replace(", ", "\n") for row in squares.rows]
+    rows = [row.replace("(", "\n(") for row in rows] if on_page() else rows
+    for axis, name in zip(axes, shown, strict=True):
+        layer = squares.policies.index(name)
+        gains, p_values = squares.gains[layer], squares.p_values[layer]
+        gain_map(gains, p_values, squares.columns, rows, squares.limit, axis)
+        axis.set_xlabel(last_part(squares.column_name))
+        if not on_page():
+            axis.set_title(f"{name} over {squares.baseline} (points)", fontsize="medium")
+    layer = squares.policies.index(shown[0])
+    seeds = int(squares.pairs[layer].max(initial=0))
+    return Shown(
+        squares_text(shown[0], squares.counts(layer), "settings", seeds),
+        f"Gain in test accuracy over {squares.baseline}, {squares.measured}, in percentage "
+        "points. Blue is a win, red a loss, pale is not sure.",
+        1.0 + 0.55 * len(rows) if on_page() else 0.9 + 0.42 * len(rows),
+    )
+
+
+def gain_map(
+    gains: Numbers, p_values: Numbers, columns: list[str], rows: list[str], limit: float, axis: Axes
+) -> None:
+    """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
+
+    Blue squares are wins, red ones losses, strongest at a gain of ``limit``; a square without a
+    star, a tie at the 5% level, is pale (one star is p < 0.05, two p < 0.01, three p < 0.001).
+    """
+    for (row, column), gain in np.ndenumerate(gains):
+        p = float(p_values[row, column])
+        text = "-" if np.isnan(gain) else points_text(gain) + stars(p)
+        cover = 0.0 if np.isnan(gain) else _COVER * min(1.0, abs(gain) / limit)
+        square = Rectangle(
+            (column - 0.48, row - 0.48), 0.96, 0.96, linewidth=0,
+            facecolor=ink("win" if gain > 0 else "lose"),
+            alpha=cover * (1.0 if is_sure(p) else _UNSURE), gid=f"square-{row}-{column}",
+        )  # fmt: skip
+        axis.add_patch(square)
+        axis.text(
+            column, row, text, ha="center", va="center", fontsize=9 if on_page() else 7,
+            color=ink("ink" if is_sure(p) else "soft"),
+        )  # fmt: skip
+    axis.set_xticks(range(len(columns)), columns)
+    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xlim(-0.5, len(columns) - 0.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.grid(visible=False)
+    axis.tick_params(length=0)
+
+
+def _name_rows(axis: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a chart whose bars or points lie side by side."""
+    axis.set_yticks(range(len(names)), names)
+    axis.tick_params("y", length=0, labelcolor=ink("ink"))
+    axis.grid(visible=False, axis="y")
+
+
+def explanation_chart(rows: Sequence[Mapping[str, Any]], axis: Axes) -> None:
+    """Draw the paired difference of two policies in each measure, in standard deviations."""
+    places = np.arange(len(rows), dtype=np.float64)
+    scales = np.array([row["deviation"] for row in rows], dtype=np.float64)
+    scales = np.where(scales > 1e-9, 1.0 / np.maximum(scales, 1e-9), np.nan)
+    middle, low, high = (
+        scales * np.array([row["difference" + end] for row in rows], dtype=np.float64)
+        for end in ("", "_low", "_high")
+    )
+    axis.errorbar(
+        middle, places, xerr=[middle - low, high - middle], fmt="o",
+        markersize=4 if on_page() else 3, color=colour(0), elinewidth=1.0,
+    )  # fmt: skip
+    axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_yticks(places, [str(row["label"]) for row in rows])
+    axis.set_xlabel("age-based minus max-pack\n(standard deviations)")

@@ -1,0 +1,187 @@
+"""Pictures that explain the idea on one recorded round: what a UE needs, and who is chosen."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from agewise.age import Form
+from agewise.report.numbers import Numbers
+from agewise.report.pictures import Shown
+from agewise.report.setting import Filled, Ranking, Setting
+from agewise.report.style import MOST_PIXELS, colour, ink, legend_above, on_page
+
+
+def draw_water(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+    """Draw how power fills the subchannels of two UEs, up to one level for each of them.
+
+    Gains are those at a power of 1, powers shares of the budget. A grey column is as high as the
+    inverse of the gain. Over each stands its rate in bits per real channel use.
+    """
+    del names
+    if setting.filled is None:
+        return None
+    t, (low, high) = setting.filled
+    axis, start, middles = figure.subplots(), 0.0, []
+    for place, ue in enumerate((low, high)):
+        order = np.argsort(-ue.gain, kind="stable")
+        floor, filled = 1.0 / ue.gain[order], ue.power[order]
+        x = start + np.arange(floor.size)
+        names_of = ("1 / gain", "power", "level") if place == 0 else (None, None, None)
+        axis.bar(x, floor, width=0.86, color=ink("others"), linewidth=0, label=names_of[0])
+        axis.bar(
+            x, filled, width=0.86, bottom=floor, color=colour(0), linewidth=0, alpha=0.75,
+            label=names_of[1],
+        )  # fmt: skip
+        for at, top, bits in zip(x, floor + filled, 0.5 * np.log2(1 + filled / floor), strict=True):
+            axis.annotate(
+                f"{bits:.1f} bit", (at, top), xytext=(0, 3), textcoords="offset points",
+                ha="center", fontsize="small", color=ink("ink"),
+            )  # fmt: skip
+        level = float((floor + filled)[filled > 0].max(initial=0.0))
+        axis.plot(
+            [x[0] - 0.5, x[-1] + 0.5], [level, level], color=ink("ink"), linewidth=1.2,
+            linestyle="--", label=names_of[2],
+        )  # fmt: skip
+        middles.append(float(x.mean()))
+        start = float(x[-1]) + 2.2
+    away = ["" if ue.distance_m is None else f"\n{ue.distance_m:.0f} m away" for ue in (low, high)]
+    axis.set_xticks(middles, [f"UE {low.ue}{away[0]}", f"UE {high.ue}{away[1]}"])
+    axis.tick_params("x", length=0, labelcolor=ink("ink"))
+    axis.set_xlim(-1.2, start - 1.0)
+    axis.grid(visible=False, axis="x")
+    axis.set_ylabel("share of the power budget")
+    axis.margins(y=0.1)
+    legend_above(axis, 3)
+    count, fewer = high.gain.size, "one" if low.gain.size == 1 else f"{low.gain.size}"
+    more = "one subchannel" if count == 1 else f"{count} subchannels"
+    return Shown(
+        f"{_place(high)} needs {more}, {_place(low).lower()} {fewer}",
+        f"Water-filling in round {t + 1} of seed {setting.seed}: power fills the subchannels "
+        "of a phone up to one level, above the inverse of their gains (grey, high where the "
+        f"channel is bad). A phone must reach {setting.scenario.rate_threshold:.3g} bits per "
+        "channel use.",
+        4.4 if on_page() else 2.2,
+    )
+
+
+def _place(ue: Filled) -> str:
+    return f"A phone at {ue.distance_m:.0f} m" if ue.distance_m else f"Phone {ue.ue}"
+
+
+def draw_chosen(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+    """Draw the UEs of one round by rank, those that upload in colour, over their gains."""
+    found = {name: setting.ranking(name) for name in names}
+    rankings = {name: ranking for name, ranking in found.items() if ranking is not None}
+    parts = [
+        (name, ranking, bars)
+        for name, ranking in rankings.items()
+        for bars in (True, False)
+        if bars or ranking.gain is not None
+    ]
+    ratios = [1.0 if bars else 0.55 for _, _, bars in parts]
+    axes = figure.subplots(len(parts), 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+    for axis, (name, ranking, bars) in zip(axes, parts, strict=True):
+        if bars:
+            _draw_ranks(axis, ranking, setting.indices[name])
+            axis.set_title(name, fontsize="medium", loc="left")
+        elif ranking.gain is not None:
+            _draw_gains(axis, ranking.gain, ranking.owner, setting.indices[name])
+        axis.set_xlabel("UEs by f(age) per subchannel")
+        axis.label_outer()
+    taken = [
+        f"{setting.display_name(name)} {'takes ' if place == 0 else ''}"
+        f"{int((ranking.chosen < ranking.chosen.size).sum())} of "
+        f"{'the top ' if place == 0 else ''}{ranking.chosen.size}"
+        for place, (name, ranking) in enumerate(rankings.items())
+    ]
+    below = (
+        " Under the bars: gains on each subchannel, which stand out where they are good; dots mark "
+        "what was given out."
+    )
+    gains_known = len(parts) > len(rankings)
+    return Shown(
+        f"By age per subchannel, {', '.join(taken)}",
+        f"The phones in round {parts[0][1].t + 1} of seed {setting.seed} by "
+        f"{_weight_text(*setting.weighing)} per subchannel that they need. As many as upload stand "
+        "before the cut; who waits there "
+        f"lost subchannels to others.{below if gains_known else ''}",
+        0.6 + (2.1 if gains_known else 1.7) * len(rankings),
+    )
+
+
+def _draw_ranks(axis: Axes, ranking: Ranking, index: int) -> None:
+    """Draw scores, the highest first; the cut is behind as many places as were chosen."""
+    score, taken = ranking.score, ranking.chosen
+    places = np.arange(score.size)
+    tall = score + 0.03 * max(1e-9, float(score.max(initial=0.0)))  # so that 0 can be seen
+    axis.stairs(
+        tall, np.arange(score.size + 1) - 0.5, fill=True, color=ink("others"), alpha=0.5,
+        label="waits",
+    )  # fmt: skip
+    axis.bar(
+        places[taken], tall[taken], width=1.0, color=colour(index), linewidth=0, label="uploads"
+    )
+    cut = taken.size - 0.5
+    axis.axvline(cut, color=ink("ink"), linewidth=1.0, linestyle="--", label="_the cut")
+    axis.annotate(
+        f"cut after {taken.size}", (cut, 1.0), xycoords=("data", "axes fraction"),
+        xytext=(4, -2), textcoords="offset points", va="top", fontsize="small", color=ink("ink"),
+    )  # fmt: skip
+    axis.set_xlim(-0.6, score.size - 0.4)
+    axis.set_ylim(0.0, 1.18 * max(float(tall.max(initial=0.0)), 1e-9))
+    axis.set_ylabel("f(age) / need")
+    axis.yaxis.set_major_locator(MaxNLocator(3))
+    axis.grid(visible=False, axis="x")
+    axis.legend(loc="upper right")
+
+
+def _draw_gains(
+    axis: Axes, gain: NDArray[np.float32], owner: NDArray[np.int64], index: int
+) -> None:
+    """Draw ``gain[place, subchannel]`` in dB, with ``owner[subchannel]``, -1 for none, on top.
+
+    In the page they are grey levels, which its style sheet gives their colours.
+    """
+    places, subchannels = gain.shape
+    ends = ["black", "white"] if on_page() else ["white", ink("soft")]
+    image = axis.imshow(
+        _levels(gain[:: -(-places // MOST_PIXELS)].T), vmin=0.0, vmax=1.0, origin="lower",
+        cmap=LinearSegmentedColormap.from_list("gains", ends), aspect="auto", interpolation="none",
+        extent=(-0.5, places - 0.5, 0.5, subchannels + 0.5),
+    )  # fmt: skip
+    image.set_gid(f"gains-{index}")
+    held = np.flatnonzero(owner >= 0)
+    axis.plot(
+        owner[held], held + 1, linestyle="", marker="s", markersize=2.6, color=colour(index),
+        markeredgewidth=0,
+    )  # fmt: skip
+    axis.set_xlim(-0.6, places - 0.4)
+    axis.yaxis.set_major_locator(MaxNLocator(2, integer=True))
+    axis.set_ylabel("subch.")
+    axis.grid(visible=False)
+
+
+def _levels(gain: NDArray[np.float32]) -> Numbers:
+    """Gains on a scale of dB from 0 to 1; gains of 0 are weakest."""
+    usable = gain > 0
+    if not usable.any():
+        return np.zeros(gain.shape)
+    with np.errstate(divide="ignore"):
+        decibels = 10.0 * np.log10(gain.astype(np.float64))
+    low, high = np.percentile(decibels[usable], [5, 95])
+    return np.asarray(np.clip((decibels - low) / max(high - low, 1e-9), 0.0, 1.0))
+
+
+def _weight_text(alpha: float, form: Form) -> str:
+    """The weight of an age as a formula."""
+    power = 1.0 - alpha
+    if alpha == 0:
+        return "age"
+    if form == "continuous" and alpha != 1:
+        return f"f(age) = ((1 + age)^{power:g} − 1) / {power:g}"
+    return "f(age) = log(1 + age)" if alpha == 1 else f"f(age) = {1 / power:.3g}·age^{power:g}"

@@ -1,0 +1,165 @@
+"""The pictures of a result: one list for the page, for papers and for documents.
+
+Nothing is drawn here, so that the list is read without Matplotlib: the module that draws a picture
+is imported when it is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+    from agewise.report.setting import Setting
+
+
+class Need(StrEnum):
+    """What the runs of a result must tell for a picture."""
+
+    PAIR = "two policies with common seeds"
+    RIVALS = "a baseline and policies that share seeds with it"
+    PLACES = "runs that say where the UEs are"
+    RINGS = "a cell whose size is known and runs that say where the UEs are"
+    CLASSES = "two policies, and runs that say where the UEs are and measured classes"
+    LABELS = "runs that say which classes the UEs hold"
+    WATER = "a round in which one UE needed more subchannels than another"
+    OFFER = "a run that recorded what its policy could choose from"
+    SWEEP = "a sweep with at least two policies"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a picture that was drawn shows to be so, and what was measured; a height of its own."""
+
+    finding: str
+    measured: str
+    height_in: float | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: what it is, what it needs of a result, and the function that draws it.
+
+    The function ``draw_NAME`` stands in ``module``. ``section`` is the part of
+    the page that shows it, "" for none. ``pair`` says where only the compared policies are shown
+    unless others are chosen. On the page there is one ``for_each`` policy. ``rounds`` says that
+    the horizontal axis counts rounds where the setting is not looked at over costs, and
+    ``no_costs`` why the picture is never drawn over costs.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    module: Literal["_ages", "_curves", "_gains", "_idea"]
+    section: Literal["", "hero", "idea", "watch", "learning", "costs", "why", "where"] = ""
+    needs: Need | None = None
+    pair: Literal["never", "page", "always"] = "never"
+    for_each: bool = False
+    rounds: bool = False
+    no_costs: str = ""
+
+    def draw(
+        self, setting: "Setting", names: Sequence[str], figure: "Figure | SubFigure"
+    ) -> Shown | None:
+        """Draw the policies with these names; ``None`` where that says nothing on the page."""
+        module = import_module(f"agewise.report.{self.module}")
+        draw = getattr(module, f"draw_{self.name.replace('-', '_')}")
+        shown: Shown | None = draw(setting, names, figure)
+        return shown
+
+
+#: In the order of the page.
+_ALL = (
+    Picture(
+        "gain", "Paired gain",
+        "Test accuracy of the compared policy less the baseline's on the same seeds, a thin line "
+        "for each seed.",
+        "_curves", "learning", Need.PAIR, rounds=True,
+    ),
+    Picture(
+        "forest", "Gain of every policy",
+        "Paired gain of every policy over the baseline at the end, with its 95% interval.",
+        "_gains", "learning", Need.RIVALS,
+    ),
+    Picture(
+        "accuracy", "Test accuracy",
+        "The mean over the seeds with its 95% interval, over rounds or costs.",
+        "_curves", "learning", rounds=True,
+    ),
+    Picture(
+        "costs", "Gain per round and per cost",
+        "Mean gain of every policy over the baseline per round, second, joule, channel use and "
+        "bit.",
+        "_gains", "costs", Need.RIVALS, no_costs="it shows every axis",
+    ),
+    Picture(
+        "heat", "Age of every UE", "Age of every UE after each round of one seed, near UEs at the "
+        "bottom.",
+        "_ages", "hero", pair="always", for_each=True, rounds=True, no_costs="ages count rounds",
+    ),
+    Picture(
+        "water", "What a UE needs",
+        "Water-filling of a UE that needs few subchannels and of one that needs many.",
+        "_idea", "idea", Need.WATER, pair="always", no_costs="it shows one round",
+    ),
+    Picture(
+        "chosen", "Who is chosen", "The UEs of one round by f(age) per subchannel that they need.",
+        "_idea", "idea", Need.OFFER, pair="always", no_costs="it shows one round",
+    ),
+    Picture(
+        "unheard", "UEs never heard from", "Number of UEs without any update so far.",
+        "_curves", "idea", pair="page", rounds=True, no_costs="it counts UEs round by round",
+    ),
+    Picture(
+        "cell", "The cell in the last round",
+        "UEs around the access point by age; those that upload are ringed.",
+        "_ages", "watch", Need.PLACES, pair="always", for_each=True, no_costs="it shows one round",
+    ),
+    Picture(
+        "distance", "Rounds heard by distance",
+        "Share of the rounds in which a UE at this distance from the AP was heard.",
+        "_curves", "why", Need.RINGS, pair="page",
+        no_costs="its axis is the distance from the AP",
+    ),
+    Picture(
+        "distribution", "Ages at the end", "Share of UEs at most as old after the last round.",
+        "_ages", "why", pair="page", no_costs="it shows the end of the runs",
+    ),
+    Picture(
+        "classes", "Gain by class",
+        "Gain of each class at the end against how far away its samples are.",
+        "_gains", "why", Need.CLASSES, no_costs="it shows the end of the runs",
+    ),
+    Picture(
+        "diversity", "Gradient diversity", "Gradient diversity of the updates of each round.",
+        "_curves", "why", pair="page", rounds=True,
+        no_costs="diversity is that of the updates of one round",
+    ),
+    Picture(
+        "trade-off", "Many or fresh", "Updates a round against the mean age.",
+        "_gains", "why", no_costs="it shows means over whole runs",
+    ),
+    Picture(
+        "reached", "Accuracy over UEs reached",
+        "Test accuracy over the number of distinct UEs whose update arrived.",
+        "_curves", "why", pair="page", no_costs="its axis counts the UEs that were reached",
+    ),
+    Picture(
+        "ages", "Ages over rounds", "Mean, 95th percentile and largest age over rounds.",
+        "_curves", no_costs="ages count rounds",
+    ),
+    Picture(
+        "labels", "Classes held", "Which UE holds how many samples of which class.",
+        "_curves", needs=Need.LABELS, no_costs="it shows the data",
+    ),
+    Picture(
+        "map", "Gains over a sweep", "Mean gain over the baseline in each setting of a sweep.",
+        "_gains", "where", Need.SWEEP, for_each=True,
+    ),
+)  # fmt: skip
+
+#: Every picture by name.
+PICTURES: Mapping[str, Picture] = {picture.name: picture for picture in _ALL}
