@@ -11,6 +11,7 @@ from agewise.age import f_alpha
 from agewise.data import Data
 from agewise.files import fingerprint
 from agewise.learn import Federation, FederationState, Learn, Learner
+from agewise.part import faults_named
 from agewise.policies import make_policy
 from agewise.radio import Block, Channel
 from agewise.random import Streams
@@ -64,6 +65,7 @@ def _divided(
     )
 
 
+@faults_named()
 def simulate(
     scenario: Scenario,
     policy: Policy | str,
@@ -104,6 +106,7 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+@faults_named()
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
     require_scenario(scenario)
