@@ -17,6 +17,7 @@ from pathlib import Path
 from agewise import simulate
 from agewise.records import History
 from tests.scenarios import tiny
+from tests.samples import read_table
 
 def in_child(work):
     child = os.fork()

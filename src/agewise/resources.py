@@ -30,9 +30,10 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
-    numbers, models = scenario.model_length, min(cell.ues, cell.subchannels) + _MODELS_BESIDE
-    what = f"learn.model = {learning.model.kind!r} with {numbers:,} numbers for {models} models"
-    require_memory(4.0 * numbers * models, what)
+    if not learning.model.is_small:
+        numbers, models = scenario.model_length, min(cell.ues, cell.subchannels) + _MODELS_BESIDE
+        what = f"learn.model = {learning.model.kind!r} with {numbers:,} numbers for {models} models"
+        require_memory(4.0 * numbers * models, what)
     for memory in kept_memories(scenario):
         require_memory(memory.bytes, memory.what)
 

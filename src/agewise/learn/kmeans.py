@@ -30,6 +30,7 @@ class KMeans(Model):
         ge=0, le=LARGE, description="deviation of the initial centres from random training samples"
     )
     has_gradients: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def length(self, dataset: Dataset) -> int:
         """Count a number for each feature of each centre."""

@@ -1,7 +1,7 @@
 """Linear models: support vector machine, logistic, multinomial, least squares."""
 
 import functools
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class Linear(Model):
     initial_deviation: float = Field(
         ge=0, le=LARGE, description="deviation of the random initial weights"
     )
+
+    is_small: ClassVar[bool] = True
 
     def length(self, dataset: Dataset) -> int:
         """Count a weight for each feature and a bias, for each output."""

@@ -206,6 +206,8 @@ class Model(Part):
     kind: str = ""
     #: Whether local steps go along a gradient that can be corrected.
     has_gradients: ClassVar[bool] = True
+    #: Whether it is never large beside the samples, so that its memory need not be looked up.
+    is_small: ClassVar[bool] = False
 
     def length(self, dataset: Dataset) -> int:
         """Count the numbers of a model of this data set."""
