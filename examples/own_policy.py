@@ -30,8 +30,4 @@ scenario = agewise.Scenario.preset("paper").with_(
     **{"data.dataset": "synthetic", "run.rounds": 30, "cell.ues": 40, "cell.subchannels": 10}
 )
 result = agewise.compare(scenario, ["age-based", "max-pack", AgeTimesGain()], seeds=4)
-for row in result.table().to_dicts():
-    print(
-        f"{row['policy']:48s} {row['ues_per_round']:5.1f} UEs a round, "
-        f"{row['distinct_ues']:5.1f} of 40 reached, accuracy {row['accuracy@30']:.3f}"
-    )
+print(result.table())

@@ -33,7 +33,7 @@ def accuracies(policy):
     runs = np.array([history.accuracy for history in histories])
     found = {
         name: statistics.accuracy_at(
-            runs, [statistics.AXES[name].spent(history) for history in histories], [point]
+            runs, [statistics.AXES[name].cost(history) for history in histories], [point]
         )[:, 0]
         for name, point in POINTS.items()
     }
@@ -43,7 +43,7 @@ def accuracies(policy):
 def gains():
     """The paired difference of max-pack over round-robin at the point of each axis."""
     (first, _), (second, _) = accuracies("max-pack"), accuracies("round-robin")
-    return {name: statistics.paired_difference(first[name], second[name]) for name in POINTS}
+    return {name: statistics.contrast(first[name], second[name]) for name in POINTS}
 
 
 def table():

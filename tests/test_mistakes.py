@@ -22,14 +22,17 @@ import agewise
 from agewise import memory
 from agewise.archives import read_arrays
 from agewise.cli import app, main
+from agewise.cli.app import print_json
 from agewise.cli.options import range_values, swept_scenario, variations_of
-from agewise.experiment.execute import _warn_of_length
-from agewise.experiment.runs import Plan
+from agewise.engines import Inline
+from agewise.experiment.execute import _announce
+from agewise.experiment.plan import Plan
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
-from agewise.report import numbers
 from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
+from agewise.statistics import AXES, Contrast
+from agewise.tables import GainMap
 from tests.samples import read_idx_folder, read_npz, read_table
 from tests.scenarios import tiny
 
@@ -463,35 +466,25 @@ def test_too_many_seeds_and_slots_are_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_available_memory_is_that_of_the_smallest_group(tmp_path, monkeypatch):
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 5000 kB\n")
-    (tmp_path / "own").write_text("4:cpu,memory:/a/b\n1:name=systemd:/\n0::/c\n")
-    old, new = tmp_path / "groups/memory/a", tmp_path / "groups/c"
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
-    assert memory.available_bytes() == 5000 * 1024
-    (old / "memory.limit_in_bytes").write_text("4000000\n")
-    (old / "memory.usage_in_bytes").write_text("1500000\n")
-    (old / "memory.stat").write_text("cache 7\ntotal_inactive_file 500000\n")
-    assert memory.available_bytes() == 3_000_000
-    (new / "memory.max").write_text("max\n")
-    (new / "memory.current").write_text("10\n")
-    assert memory.available_bytes() == 3_000_000
-    (new / "memory.max").write_text("1010\n")
-    assert memory.available_bytes() == 1000
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "none")
-    assert memory.available_bytes() is None
-    memory.require_memory(1e30, "nobody knows whether this")
+def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
+    files = tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes"
+    monkeypatch.setattr(memory, "_CONTAINER_LIMITS", files)
+    whole = memory.available_bytes()
+    assert whole > 10**8
+    files[0].write_text("max\n")
+    assert memory.available_bytes() == whole
+    files[1].write_text("4000000\n")
+    assert memory.available_bytes() == 4_000_000
+    files[0].write_text("3000000\n")
+    with pytest.raises(ValueError, match="this would need 5 MB of memory, and 3 MB are available"):
+        memory.require_memory(5e6, "this")
 
 
 def test_years_of_computing_are_announced(capsys):
-    _warn_of_length(Plan.of(tiny(), ["max-pack"], 3).runs())
+    _announce(Plan.of(tiny(), ["max-pack"], 3).runs(), Inline(), quiet=False)
     assert capsys.readouterr().err == ""
-    _warn_of_length(Plan.of(tiny(**{"learn.local_steps": 2 * 10**8}), ["max-pack"], 200).runs())
+    long = Plan.of(tiny(**{"learn.local_steps": 2 * 10**8}), ["max-pack"], 200)
+    _announce(long.runs(), Inline(), quiet=False)
     assert re.search(r"200 runs will take about [\d,]+ (days|years)", capsys.readouterr().err)
 
 
@@ -527,7 +520,6 @@ def test_years_of_computing_are_announced(capsys):
         (("run", "tiny.toml", "--live", "--engine", "local"), "--engine local cannot go with it"),
         (("run", "tiny.toml", "--live", "--engine", "ray"), "--engine ray cannot go with it"),
         (("run", "tiny.toml", "--live", "--workers", "2"), "--workers cannot go with it"),
-        (("run", "tiny.toml", "--live", "--address", "auto"), "--address cannot go with it"),
         (("run", "tiny.toml", "--live", "--json"), "--json cannot go with it"),
         (("run", "tiny.toml", "--engine", "inline", "--workers", "2"), "go with the engine local"),
         (("run", "tiny.toml", "--address", "auto"), "goes with the engine ray"),
@@ -593,16 +585,16 @@ def test_changes_and_variations_are_validated_together(tmp_path, order):
     paths = [str(tmp_path / name) for name in ("a.npz", "b.npz")]
     kind, path = "data.dataset=npz", f"data.dataset.path={paths[0]}"
     for changes in ([kind, path][::order], [path, kind][::order]):
-        scenario = swept_scenario(tiny(), changes, {})
+        scenario = swept_scenario(tiny(), {}, changes)
         assert scenario.data.dataset.path == paths[0]
     varied = variations_of([f"data.dataset.path={','.join(paths)}"], [kind])
-    base = swept_scenario(tiny(), [kind], varied)
+    base = swept_scenario(tiny(), varied, [kind])
     assert [base.with_(**{name: value}).data.dataset.path
             for name, values in varied.items() for value in values] == paths  # fmt: skip
     with pytest.raises(ScenarioError, match=r"data.dataset.path is missing"):
-        swept_scenario(tiny(), [kind], {})
+        swept_scenario(tiny(), {}, [kind])
     with pytest.raises(ScenarioError, match="there is no run.round"):
-        swept_scenario(tiny(), ["run.round=1"], varied)
+        swept_scenario(tiny(), varied, ["run.round=1"])
 
 
 # Figures
@@ -649,10 +641,17 @@ def test_a_folder_that_is_not_there_is_named(called, swept):
 
 
 def test_no_square_of_a_map_is_won_or_lost_with_few_seeds():
-    gains, p_values = np.array([0.1, -0.1, 0.1, np.nan]), np.array([0.001, 0.001, 0.5, np.nan])
-    assert numbers.count_squares(gains, p_values, 20) == (1, 1, 1)
-    assert numbers.count_squares(gains, p_values, 4) == (0, 3, 0)
-    assert numbers.count_squares(gains, p_values, np.array([4, 5, 5, 0])) == (0, 2, 1)
+    def counts(*pairs):
+        found = zip((0.1, -0.1, 0.1, np.nan), (0.001, 0.001, 0.5, np.nan), pairs, strict=True)
+        squares = {
+            (0, 0, x): Contrast(gain, gain, gain, p, n) for x, (gain, p, n) in enumerate(found)
+        }
+        drawn = GainMap(["a"], "b", "", [""], "", list("1234"), {}, squares, AXES["rounds"])
+        return drawn.counts()
+
+    assert counts(20, 20, 20, 20) == (1, 1, 1)
+    assert counts(4, 4, 4, 4) == (0, 3, 0)
+    assert counts(4, 5, 5, 0) == (0, 2, 1)
 
 
 # Interrupts
@@ -792,5 +791,5 @@ def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatc
 
 
 def test_numbers_that_are_not_finite_are_null(capfd):
-    agewise.cli.printing.print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
+    print_json({"a": [float("nan"), (1.0, float("inf"))], "b": {"c": None}})
     assert strictly(capfd.readouterr().out) == {"a": [None, [1.0, None]], "b": {"c": None}}

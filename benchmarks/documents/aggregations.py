@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Measured, Plan, Result, StudyOptions, execute_study
-from agewise.experiment.summary import corrected_together
+from agewise.experiment import LearningCurve, Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
+from agewise.statistics import Estimate
 from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, SCENARIOS
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
@@ -36,24 +35,19 @@ class AggregationTable:
     scores: Mapping[str, Mapping[tuple[str, str], NDArray[np.float64]]]
     seeds: int
 
-    def table(self, scenario: str) -> pl.DataFrame:
-        """A row per policy and aggregation in one scenario.
+    def estimates(self, scenario: str) -> dict[tuple[str, str], Estimate]:
+        """The scores by policy and aggregation in one scenario.
 
-        ``gain`` is the paired difference from the same policy with the plain average; p-values
-        are corrected (Holm) over all policies and aggregations of the scenario.
+        Gains are over the same policy with the plain average, all of the scenario one family.
         """
-        scores, rows = self.scores[scenario], []
-        for (policy, aggregation), own in scores.items():
-            interval = statistics.mean_interval(own)
-            row: dict[str, Any] = {"policy": policy, "aggregation": aggregation}
-            row |= {"score": interval.mean, "score_low": interval.low, "score_high": interval.high}
-            row |= dict.fromkeys(("gain", "gain_low", "gain_high", "p"))
-            if aggregation != AVERAGE:
-                paired = statistics.paired_difference(own, scores[policy, AVERAGE])
-                row |= {"gain": paired.difference, "p": paired.p_value}
-                row |= {"gain_low": paired.low, "gain_high": paired.high}
-            rows.append(row)
-        return corrected_together(pl.DataFrame(rows, infer_schema_length=None), ["p"])
+        scores = self.scores[scenario]
+        pairs = {
+            (policy, aggregation): statistics.contrast(own, scores[policy, AVERAGE])
+            for (policy, aggregation), own in scores.items()
+            if aggregation != AVERAGE
+        }
+        gains = dict(zip(pairs, statistics.correct(list(pairs.values())), strict=True))
+        return {key: statistics.estimate(own, gains.get(key)) for key, own in scores.items()}
 
 
 def aggregation_plan(scenario: str, seeds: Sequence[int]) -> Plan:
@@ -67,13 +61,13 @@ def aggregation_folder(scenario: str) -> str:
 
 
 def compare_aggregations(
-    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: StudyOptions
+    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: RunOptions
 ) -> AggregationTable:
     """Four policies with every aggregation on these scenarios."""
     scores = {}
     for scenario in scenarios:
         plan = aggregation_plan(scenario, seeds)
-        result = execute_study(plan, folder / aggregation_folder(scenario), options)
+        result = execute(plan, folder / aggregation_folder(scenario), options)
         scores[scenario] = {
             (policy, name): _scores(result, policy, variation, plan.seeds)
             for name, variation in _VARIATIONS.items()
@@ -87,5 +81,5 @@ def _scores(
 ) -> NDArray[np.float64]:
     """``[seed]``: the mean accuracy at the checkpoints."""
     histories = result.histories(make_policy(policy), variation)
-    measured = Measured.of({seed: histories[seed] for seed in seeds})
-    return np.asarray(np.mean([measured.at(point) for point in CHECKPOINTS], axis=0))
+    curve = LearningCurve.of({seed: histories[seed] for seed in seeds})
+    return np.asarray(np.mean([curve.at(point) for point in CHECKPOINTS], axis=0))

@@ -6,31 +6,30 @@ benchmarks.documents.benchmark --help`` says how to run a part. It goes on where
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import make_engine
 from agewise.experiment import (
-    Measured,
+    LearningCurve,
     Plan,
     Result,
-    StudyOptions,
+    RunMetrics,
+    RunOptions,
     default_baseline,
-    execute_study,
+    execute,
     find_policy,
-    forecast_all,
+    forecast,
 )
-from agewise.experiment.summary import corrected_together
 from agewise.records import History, PolicyKey
-from agewise.report.text import FEWEST_SEEDS, is_sure, short_names
 from agewise.scheduling import Policy
-from agewise.studies.optimality import losses_of
+from agewise.statistics import Contrast, Estimate, TimeToTarget
+from agewise.studies.optimality import Losses
+from agewise.tables.words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
 from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
@@ -62,14 +61,15 @@ class Measures:
     @classmethod
     def of(cls, histories: Mapping[int, History]) -> "Measures":
         """The measures of these runs, by seed."""
-        measured, runs = Measured.of(histories), list(histories.values())
+        curve, metrics = LearningCurve.of(histories), RunMetrics.of(histories)
+        runs = list(histories.values())
         return cls(
-            seeds=measured.seeds,
-            curves=measured.accuracy,
-            accuracy=np.stack([measured.at(point) for point in CHECKPOINTS], axis=1),
-            ues=measured.ues_per_round,
+            seeds=curve.seeds,
+            curves=curve.accuracy,
+            accuracy=np.stack([curve.at(point) for point in CHECKPOINTS], axis=1),
+            ues=metrics.ues_per_round,
             arrived=np.array([_arrived(run) for run in runs]),
-            ages=measured.age_mean,
+            ages=metrics.age_mean,
             fairness=np.array([statistics.jain(run.participation) for run in runs]),
             subchannels=np.array([run.numbers("subchannels_used").mean() for run in runs]),
         )
@@ -98,6 +98,26 @@ class OptimumLoss:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranked:
+    """One policy in one scenario, or over all of them.
+
+    The gain of ``score`` is the paired difference from the baseline on the seeds of both; policies
+    of one ``group`` were not shown to differ from its first, and exact policies, with few seeds,
+    have none. ``means`` are those of `Measures`. Over all scenarios there are neither accuracies
+    ``at`` checkpoints, nor the rounds to the target, nor a loss.
+    """
+
+    policy: PolicyKey
+    seeds: int
+    score: Estimate
+    group: int | None
+    means: Mapping[str, float]
+    at: Mapping[int, Estimate] = field(default_factory=dict)
+    taken: TimeToTarget | None = None
+    loss: OptimumLoss | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Benchmark:
     """What every policy did in every scenario: ``measures[scenario][policy]``.
 
@@ -117,42 +137,49 @@ class Benchmark:
         """The policies, in the order in which they were given."""
         return list(next(iter(self.measures.values())))
 
-    def table(self, scenario: str) -> pl.DataFrame:
-        """A row per policy in one scenario, the largest gain first.
-
-        ``gain`` is the paired difference in score from the baseline on the seeds of both, with
-        p-values corrected (Holm) over the policies of the scenario; policies of one ``group``
-        were not shown to differ from its first. Exact policies, with few seeds, have no group.
-        Besides the accuracies at the checkpoints, and the rounds to the scenario's target.
-        """
+    def table(self, scenario: str) -> list[Ranked]:
+        """A row per policy in one scenario, the highest score first."""
         measures = self.measures[scenario]
-        scores = {policy: one.by_seed for policy, one in measures.items()}
-        rows = []
-        for policy, measured in measures.items():
-            row: dict[str, Any] = {"policy": str(policy), "seeds": len(measured.seeds)}
-            row |= _interval("score", measured.score) | self._gain(policy, scores)
-            for i, point in enumerate(CHECKPOINTS):
-                row |= _interval(f"accuracy@{point}", measured.accuracy[:, i])
-            target = SCENARIOS[scenario].target
-            taken = statistics.time_to_target(measured.curves, target, horizon=ROUNDS)
-            row |= {"rounds_to_target": taken.median, "reached": taken.reached}
-            lost = self.losses[scenario][policy]
-            row |= _means([measured]) | {"loss": lost.mean, "unproven": lost.unproven}
-            rows.append(row)
-        return _ordered(rows, _groups(scores))
+        target = SCENARIOS[scenario].target
+        rows = self._ranked({policy: one.by_seed for policy, one in measures.items()}, [measures])
+        made = []
+        for row in rows:
+            own = measures[row.policy]
+            at = {
+                x: statistics.estimate(y) for x, y in zip(CHECKPOINTS, own.accuracy.T, strict=True)
+            }
+            taken = statistics.time_to_target(own.curves, target, horizon=ROUNDS)
+            loss = self.losses[scenario][row.policy]
+            made.append(replace(row, at=at, taken=taken, loss=loss))
+        return made
 
-    def overall(self, without: str | None = None) -> pl.DataFrame:
+    def overall(self, without: str | None = None) -> list[Ranked]:
         """As `table`, of the mean scores over the scenarios, or over all but one of them."""
         counted = [of for name, of in self.measures.items() if name != without]
-        scores = {policy: _mean_scores(policy, counted) for policy in self.policies}
+        return self._ranked({p: _mean_scores(p, counted) for p in self.policies}, counted)
+
+    def _ranked(
+        self, scores: Scores, measures: Sequence[Mapping[PolicyKey, Measures]]
+    ) -> list[Ranked]:
+        """Rows in the order of their scores, with all gains corrected together (Holm).
+
+        Exact policies, whose few seeds make another score, come last.
+        """
+        baseline, groups = self.baseline, _groups(scores)
+        others = [policy for policy in scores if baseline not in (None, policy)]
+        pairs = [_paired(scores[policy], scores[baseline]) for policy in others if baseline]
+        gains = dict(zip(others, statistics.correct(pairs), strict=True))
         rows = [
-            {"policy": str(policy), "seeds": len(by_seed)}
-            | _interval("score", np.array(list(by_seed.values())))
-            | self._gain(policy, scores)
-            | _means([of[policy] for of in counted])
+            Ranked(
+                policy,
+                len(by_seed),
+                statistics.estimate(list(by_seed.values()), gains.get(policy)),
+                groups.get(policy),
+                _means([of[policy] for of in measures]),
+            )
             for policy, by_seed in scores.items()
         ]
-        return _ordered(rows, _groups(scores))
+        return sorted(rows, key=lambda row: (row.group is None, -row.score.mean))
 
     def decided_by_one(self) -> list[str]:
         """Why there is no overall ranking: a sentence for each scenario that decides it.
@@ -162,11 +189,11 @@ class Benchmark:
         """
         if len(self.measures) < 3:
             return ["Fewer than three scenarios are too few to rank over."]
-        names = {str(policy): name for policy, name in short_names(self.policies).items()}
-        order = _leading(self.overall())
+        names = short_names(self.policies)
+        order = [row.policy for row in self.overall() if row.group == 1]
         found = []
         for scenario in self.measures:
-            without = self.overall(without=scenario)["policy"].to_list()
+            without = [row.policy for row in self.overall(without=scenario)]
             other = sorted(order, key=without.index)
             changed = [pair for pair in zip(order, other, strict=True) if pair[0] != pair[1]]
             if changed:
@@ -175,18 +202,6 @@ class Benchmark:
             elif without[0] not in order:
                 found.append(f"Without `{scenario}`, {names[without[0]]} leads.")
         return found
-
-    def _gain(self, policy: PolicyKey, scores: Scores) -> dict[str, Any]:
-        """The paired gain of ``scores[policy][seed]`` over the baseline's."""
-        if self.baseline is None or policy == self.baseline:
-            return dict.fromkeys(("gain", "gain_low", "gain_high", "p"))
-        paired = _paired(scores[policy], scores[self.baseline])
-        return {
-            "gain": paired.difference,
-            "gain_low": paired.low,
-            "gain_high": paired.high,
-            "p": paired.p_value,
-        }
 
 
 def benchmark(
@@ -198,7 +213,7 @@ def benchmark(
     every: int = 30,
     baseline: Policy | str | None = None,
     write: Path | str | None = None,
-    **options: Unpack[StudyOptions],
+    **options: Any,
 ) -> Benchmark:
     """Run all registered policies in their tuned forms on all scenarios, or these.
 
@@ -215,18 +230,19 @@ def benchmark(
         default_baseline(asked.keys) if baseline is None else find_policy(baseline, asked.keys)
     )
     folder, results = Path(out), dict[str, Result]()
+    chosen = replace(RunOptions.of(options), fail_fast=True)
     measures: dict[str, dict[PolicyKey, Measures]] = {}
     losses: dict[str, dict[PolicyKey, OptimumLoss]] = {}
     for name, solved in planned.solved.items():
-        results[name], histories = _histories(solved, folder / solved_folder(name), options)
+        results[name], histories = _histories(solved, folder / solved_folder(name), chosen)
         losses[name] = {policy: _loss(runs) for policy, runs in histories.items()}
         if name in planned.fast:
-            results[name], many = _histories(planned.fast[name], folder / name, options)
+            results[name], many = _histories(planned.fast[name], folder / name, chosen)
             histories |= many
         measures[name] = {policy: Measures.of(histories[policy]) for policy in asked.keys}
     second = None
     if planned.aggregations:
-        second = compare_aggregations(list(measures), asked.seeds, folder, options)
+        second = compare_aggregations(list(measures), asked.seeds, folder, chosen)
     made = Benchmark(results, measures, losses, compared, second)
     write_document(folder / "headline.md", headline(made))
     if write is not None:
@@ -235,10 +251,10 @@ def benchmark(
 
 
 def _histories(
-    plan: Plan, folder: Path, options: StudyOptions
+    plan: Plan, folder: Path, options: RunOptions
 ) -> tuple[Result, dict[PolicyKey, dict[int, History]]]:
     """The runs of a plan; the folder may hold more policies and seeds from before."""
-    result = execute_study(plan, folder, options)
+    result = execute(plan, folder, options)
     histories = {}
     for policy in plan.keys:
         finished = result.histories(policy)
@@ -247,7 +263,7 @@ def _histories(
 
 
 def _loss(histories: Mapping[int, History]) -> OptimumLoss:
-    losses = [losses_of(run) for run in histories.values()]
+    losses = [Losses.of(run) for run in histories.values()]
     known = [one.per_round for one in losses if not np.isnan(one.per_round)]
     unproven = sum(one.rounds.size - one.proven for one in losses)
     return OptimumLoss(float(np.mean(known)) if known else float("nan"), unproven, len(losses))
@@ -261,15 +277,13 @@ def _mean_scores(
     return {seed: float(np.mean([one[seed] for one in scores])) for seed in scores[0]}
 
 
-def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> statistics.Paired:
+def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> Contrast:
     """The paired difference on the seeds that both have."""
     common = sorted(first.keys() & second.keys())
-    return statistics.paired_difference(
-        [first[seed] for seed in common], [second[seed] for seed in common]
-    )
+    return statistics.contrast([first[seed] for seed in common], [second[seed] for seed in common])
 
 
-def _groups(scores: Scores) -> dict[str, int]:
+def _groups(scores: Scores) -> dict[PolicyKey, int]:
     """Rank groups: the best of those left with all that were not shown to be behind it.
 
     Each group takes one family of tests: the best of those left against the others left (paired
@@ -277,37 +291,18 @@ def _groups(scores: Scores) -> dict[str, int]:
     """
     left = [policy for policy in scores if policy.name not in EXACT]
     left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))
-    groups: dict[str, int] = {}
+    groups: dict[PolicyKey, int] = {}
     number = 0
     while left:
         number += 1
         best, others = left[0], left[1:]
-        paired = [_paired(scores[best], scores[policy]) for policy in others]
-        p_values = statistics.holm([one.p_value for one in paired])
+        leads = statistics.correct([_paired(scores[best], scores[policy]) for policy in others])
         behind = [
-            policy
-            for policy, one, p in zip(others, paired, p_values.tolist(), strict=True)
-            if is_sure(p) and one.difference > 0 and one.pairs >= FEWEST_SEEDS
+            policy for policy, lead in zip(others, leads, strict=True) if lead.verdict == "better"
         ]
-        groups |= {str(policy): number for policy in left if policy not in behind}
+        groups |= {policy: number for policy in left if policy not in behind}
         left = behind
     return groups
-
-
-def _ordered(rows: list[dict[str, Any]], groups: Mapping[str, int]) -> pl.DataFrame:
-    """The rows with p-values corrected (Holm) over all of them, in the order of their scores.
-
-    Exact policies, whose few seeds make another score, come last.
-    """
-    for row in rows:
-        row["group"] = groups.get(row["policy"])
-    table = corrected_together(pl.DataFrame(rows, infer_schema_length=None), ["p"])
-    return table.sort(pl.col("group").is_null(), pl.col("score"), descending=[False, True])
-
-
-def _leading(table: pl.DataFrame) -> list[str]:
-    """The policies of the first group, in the order of the table."""
-    return table.filter(pl.col("group") == 1)["policy"].to_list()
 
 
 def _arrived(history: History) -> float:
@@ -318,12 +313,7 @@ def _arrived(history: History) -> float:
     return received / scheduled if scheduled else 1.0
 
 
-def _interval(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
-    interval = statistics.mean_interval(values)
-    return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _means(measures: Sequence[Measures]) -> dict[str, Any]:
+def _means(measures: Sequence[Measures]) -> dict[str, float]:
     """Means over seeds, then over scenarios."""
 
     def mean(name: str) -> float:
@@ -353,8 +343,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             planned = BenchmarkPlan.of(
                 given.policy, given.scenario, given.seeds, given.every, given.baseline
             )
-            engine = make_engine("local", given.workers)
-            print(forecast_all(planned.by_folder(given.out), given.out, engine))
+            options = RunOptions(workers=given.workers)
+            print(forecast(planned.by_folder(given.out), given.out, options))
             return
         made = benchmark(
             given.policy,

@@ -1,20 +1,23 @@
 """The benchmark as a Markdown page, and its headline."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from agewise.report.text import (
+from agewise.statistics import Estimate
+from agewise.tables import Cell, Column, Table
+from agewise.tables.words import (
+    NOTHING,
     STARS_NOTE,
     and_list,
-    count_tests,
+    contrast_text,
+    estimate_text,
     family_text,
-    p_text,
-    points_text,
+    sentence_case,
     short_names,
+    short_text,
+    starred,
     stars,
-    with_interval,
 )
 from agewise.version import __version__
 from benchmarks.documents.benchmark_scenarios import (
@@ -24,14 +27,12 @@ from benchmarks.documents.benchmark_scenarios import (
     SCENARIOS,
     VERSION,
 )
-from benchmarks.documents.results import markdown_table, write_document
+from benchmarks.documents.results import write_document
 
 if TYPE_CHECKING:
+    from agewise.records import PolicyKey
     from benchmarks.documents.aggregations import AggregationTable
-    from benchmarks.documents.benchmark import Benchmark
-
-_Row = Mapping[str, Any]
-_Columns = Mapping[str, Callable[[_Row], str]]
+    from benchmarks.documents.benchmark import Benchmark, Ranked
 
 _INTRODUCTION = """\
 # Benchmark
@@ -90,14 +91,13 @@ over the {tests} policies of a scenario: {stars}.
 
 def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
     """Write the page of this benchmark."""
-    names = _names(benchmark)
+    names = short_names(benchmark.policies)
     parts = [_introduction(benchmark, names)]
     for name in benchmark.measures:
-        described, rows = SCENARIOS[name], benchmark.table(name).to_dicts()
-        summary = described.summary[0].upper() + described.summary[1:]
+        described, rows = SCENARIOS[name], benchmark.table(name)
         parts += [
             f"## {name}\n",
-            _DESCRIPTION.format(summary, described.target, EVALUATE_EVERY),
+            _DESCRIPTION.format(sentence_case(described.summary), described.target, EVALUATE_EVERY),
             _table(rows, _BY_SCENARIO, names),
             *_family(benchmark, rows, names),
         ]
@@ -109,27 +109,24 @@ def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
 
 def headline(benchmark: "Benchmark") -> str:
     """The gains of every policy in every scenario, in one table."""
-    names, baseline = _names(benchmark), benchmark.baseline
-    tables = {name: benchmark.table(name).to_dicts() for name in benchmark.measures}
-    found = {(name, row["policy"]): row for name, rows in tables.items() for row in rows}
+    names, baseline = short_names(benchmark.policies), benchmark.baseline
+    tables = {name: benchmark.table(name) for name in benchmark.measures}
+    found = {(name, row.policy): row for name, rows in tables.items() for row in rows}
     text = _HEADLINE.format(
-        baseline="nothing" if baseline is None else names[str(baseline)],
+        baseline="nothing" if baseline is None else names[baseline],
         version=VERSION,
         seeds=_seeds(benchmark),
         fewer=_fewer(benchmark, names),
-        tests=count_tests(next(iter(tables.values()))),
+        tests=_tests(next(iter(tables.values()))),
         stars=STARS_NOTE,
     )
-    lines = [
+    lines: list[list[Cell]] = [
         [names[policy], *(_short_gain(found[name, policy]) for name in tables)]
-        for policy in map(str, benchmark.policies)
+        for policy in benchmark.policies
     ]
+    columns = [Column("policy", kind="words"), *(Column(name) for name in tables)]
     overall = "\n".join(_overall(benchmark, names, with_table=False))
-    return f"{text}\n{markdown_table(['policy', *tables], lines)}\n{overall}"
-
-
-def _names(benchmark: "Benchmark") -> dict[str, str]:
-    return {str(policy): name for policy, name in short_names(benchmark.policies).items()}
+    return f"{text}\n{Table('', columns, lines).to_markdown()}\n{overall}"
 
 
 def _seeds(benchmark: "Benchmark", *, fewest: bool = False) -> str:
@@ -139,8 +136,8 @@ def _seeds(benchmark: "Benchmark", *, fewest: bool = False) -> str:
     return f"{count} seeds" if count > 1 else "one seed"
 
 
-def _fewer(benchmark: "Benchmark", names: Mapping[str, str]) -> str:
-    exact = [names[str(policy)] for policy in benchmark.policies if policy.name in EXACT]
+def _fewer(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
+    exact = [names[policy] for policy in benchmark.policies if policy.name in EXACT]
     if not exact:
         return ""
     few = _seeds(benchmark, fewest=True)
@@ -149,7 +146,7 @@ def _fewer(benchmark: "Benchmark", names: Mapping[str, str]) -> str:
     )
 
 
-def _introduction(benchmark: "Benchmark", names: Mapping[str, str]) -> str:
+def _introduction(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
     baseline = benchmark.baseline
     unproven = sum(one.unproven for of in benchmark.losses.values() for one in of.values())
     few = next(iter(next(iter(benchmark.losses.values())).values())).seeds
@@ -161,115 +158,118 @@ def _introduction(benchmark: "Benchmark", names: Mapping[str, str]) -> str:
         seeds=_seeds(benchmark),
         fewer=_fewer(benchmark, names),
         points=and_list(CHECKPOINTS),
-        gain="" if baseline is None else _GAIN.format(names[str(baseline)]),
+        gain="" if baseline is None else _GAIN.format(names[baseline]),
         optimum=f"{few} seeds" if few > 1 else "one seed",
         unproven=f"; {unproven} of them to within a bound" if unproven else "",
     )
 
 
-def _family(benchmark: "Benchmark", rows: Sequence[_Row], names: Mapping[str, str]) -> list[str]:
+def _family(
+    benchmark: "Benchmark", rows: Sequence["Ranked"], names: Mapping["PolicyKey", str]
+) -> list[str]:
     """The sentence on the tests behind the p-values of a table."""
     if benchmark.baseline is None:
         return []
-    text = family_text(count_tests(rows), names[str(benchmark.baseline)], "policies")
+    text = family_text(_tests(rows), names[benchmark.baseline], "policies")
     return [f"{text}\n"] if text else []
 
 
 def _overall(
-    benchmark: "Benchmark", names: Mapping[str, str], *, with_table: bool = True
+    benchmark: "Benchmark", names: Mapping["PolicyKey", str], *, with_table: bool = True
 ) -> list[str]:
     """The ranking over all scenarios, or why there is none."""
     reasons = benchmark.decided_by_one()
     if reasons:
         return [_NO_OVERALL.format(" ".join(reasons))]
-    rows = benchmark.overall().to_dicts()
+    rows = benchmark.overall()
     if not with_table:
-        leading = and_list(names[row["policy"]] for row in rows if row["group"] == 1)
+        leading = and_list(names[row.policy] for row in rows if row.group == 1)
         return [f"{_OVERALL_TEXT.strip()} It is {leading}.\n"]
     return [_OVERALL_TEXT, _table(rows, _OVERALL, names), *_family(benchmark, rows, names)]
 
 
 def _aggregations(second: "AggregationTable") -> list[str]:
-    tables = {name: second.table(name).to_dicts() for name in second.scores}
-    found = {
-        (row["policy"], row["aggregation"], name): row
-        for name, rows in tables.items()
-        for row in rows
-    }
-    keys = list(dict.fromkeys((policy, aggregation) for policy, aggregation, _ in found))
+    tables = {name: second.estimates(name) for name in second.scores}
+    first = next(iter(tables.values()))
     text = _AGGREGATIONS.format(
         seeds=f"{second.seeds} seeds" if second.seeds > 1 else "one seed",
-        tests=count_tests(next(iter(tables.values()))),
+        tests=sum(each.gain is not None for each in first.values()),
         stars=STARS_NOTE,
     )
-    lines = [
-        [aggregation, policy, *(_added(found[policy, aggregation, name]) for name in tables)]
-        for policy, aggregation in keys
+    lines: list[list[Cell]] = [
+        [aggregation, policy, *(_added(found[policy, aggregation]) for found in tables.values())]
+        for policy, aggregation in first
     ]
-    return [text, markdown_table(["aggregation", "policy", *tables], lines, words=2)]
+    columns = [Column(head, kind="words") for head in ("aggregation", "policy")]
+    return [text, Table("", [*columns, *map(Column, tables)], lines).to_markdown()]
 
 
-def _added(row: _Row) -> str:
-    if row["gain"] is None:
-        return with_interval(row, "score")
-    half = 100 * (row["gain_high"] - row["gain_low"]) / 2
-    interval = f" ± {half:.1f}" if math.isfinite(half) else ""
-    return f"{points_text(row['gain'])}{interval}{stars(row['p'])}"
+def _added(score: Estimate) -> str:
+    gain = score.gain
+    if gain is None:
+        return estimate_text(score)
+    added = Estimate(gain.mean, gain.low, gain.high)
+    return estimate_text(added, "+.1f").replace("± +", "± ") + stars(gain)
 
 
-def _table(rows: Sequence[_Row], columns: _Columns, names: Mapping[str, str]) -> str:
-    lines = [[names[row["policy"]], *(text(row) for text in columns.values())] for row in rows]
-    return markdown_table(["policy", *columns], lines)
+def _tests(rows: Sequence["Ranked"]) -> int:
+    gains = [row.score.gain for row in rows]
+    return sum(gain is not None and gain.pairs > 1 for gain in gains)
 
 
-def _accuracy(point: int) -> Callable[[_Row], str]:
-    return lambda row: with_interval(row, f"accuracy@{point}")
+def _table(rows: Sequence["Ranked"], columns: "_Columns", names: Mapping["PolicyKey", str]) -> str:
+    heads = [Column("policy", kind="words"), *map(Column, columns)]
+    lines: list[list[Cell]] = [
+        [names[row.policy], *(told(row) for told in columns.values())] for row in rows
+    ]
+    return Table("", heads, lines).to_markdown()
 
 
-def _gain(row: _Row) -> str:
-    if row["gain"] is None:
-        return "baseline"
-    gain = points_text(row["gain"])
-    if math.isnan(row["gain_low"]):
-        return gain
-    interval = f"{points_text(row['gain_low'])} to {points_text(row['gain_high'])}"
-    return f"{gain} ({', '.join(filter(None, (interval, p_text(row['p']))))})"
+def _gain(row: "Ranked") -> str:
+    gain = row.score.gain
+    return "baseline" if gain is None else contrast_text(gain, limits=True)
 
 
-def _short_gain(row: _Row) -> str:
-    gain = "baseline" if row["gain"] is None else points_text(row["gain"]) + stars(row["p"])
-    return gain if row["group"] is None else f"{gain} ({row['group']})"
+def _short_gain(row: "Ranked") -> str:
+    gain = "baseline" if row.score.gain is None else starred(row.score.gain)
+    return gain if row.group is None else f"{gain} ({row.group})"
 
 
-def _group(row: _Row) -> str:
-    return "-" if row["group"] is None else str(row["group"])
+def _to_target(row: "Ranked") -> str:
+    taken = row.taken
+    return (
+        NOTHING
+        if taken is None
+        else f"{short_text(taken.median, 3)} ({taken.reached}/{taken.runs})"
+    )
 
 
-def _to_target(row: _Row) -> str:
-    taken = row["rounds_to_target"]
-    median = f"{taken:.0f}" if taken is not None and math.isfinite(taken) else "-"
-    return f"{median} ({row['reached']}/{row['seeds']})"
+def _loss(row: "Ranked") -> str:
+    loss = row.loss
+    return NOTHING if loss is None or loss.mean != loss.mean else f"{100 * loss.mean:.1f}"
 
 
+_Columns = Mapping[str, Callable[["Ranked"], str]]
+_FIRST: _Columns = {
+    "gain, points": _gain,
+    "group": lambda row: NOTHING if row.group is None else str(row.group),
+    "score %": lambda row: estimate_text(row.score),
+}
 _COMMON: _Columns = {
-    "UEs": lambda row: f"{row['ues']:.1f}",
-    "arrived %": lambda row: f"{100 * row['arrived']:.0f}",
-    "age": lambda row: f"{row['age']:.1f}",
-    "fairness": lambda row: f"{row['fairness']:.2f}",
-    "used": lambda row: f"{row['subchannels']:.1f}",
+    "UEs": lambda row: f"{row.means['ues']:.1f}",
+    "arrived %": lambda row: f"{100 * row.means['arrived']:.0f}",
+    "age": lambda row: f"{row.means['age']:.1f}",
+    "fairness": lambda row: f"{row.means['fairness']:.2f}",
+    "used": lambda row: f"{row.means['subchannels']:.1f}",
 }
-_OVERALL: _Columns = {
-    "gain, points": _gain,
-    "group": _group,
-    "score %": lambda row: with_interval(row, "score"),
-    **_COMMON,
-}
+_OVERALL: _Columns = {**_FIRST, **_COMMON}
 _BY_SCENARIO: _Columns = {
-    "gain, points": _gain,
-    "group": _group,
-    "score %": lambda row: with_interval(row, "score"),
-    **{f"round {point}": _accuracy(point) for point in CHECKPOINTS},
+    **_FIRST,
+    **{
+        f"round {point}": lambda row, point=point: estimate_text(row.at[point])  # type: ignore[misc]
+        for point in CHECKPOINTS
+    },
     "rounds to target": _to_target,
     **_COMMON,
-    "loss %": lambda row: "-" if math.isnan(row["loss"]) else f"{100 * row['loss']:.1f}",
+    "loss %": _loss,
 }

@@ -7,22 +7,21 @@ two policies alone.
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Measured, Plan, Result, execute
-from agewise.experiment.summary import corrected_together
+from agewise.experiment import LearningCurve, Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
-from agewise.report.text import p_text, points_text, with_interval
 from agewise.scenario import Scenario
-from benchmarks.documents.results import markdown_table, write_document
+from agewise.statistics import Estimate
+from agewise.tables import Cell, Column, Table
+from agewise.tables.words import points_text
+from benchmarks.documents.results import write_document
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
 BASELINE: Final = "max-pack"
@@ -49,31 +48,24 @@ class NeuralComparison:
     accuracy: Mapping[tuple[str, str], NDArray[np.float64]]
     seeds: int
 
-    def table(self) -> pl.DataFrame:
-        """A row per aggregation and policy.
+    def estimates(self) -> dict[tuple[str, str], dict[int, Estimate]]:
+        """By aggregation and policy the accuracies at each checkpoint.
 
-        ``gain@t`` is the paired difference from max-pack with the same aggregation; p-values are
-        corrected (Holm) over the whole table.
+        Gains are over max-pack with the same aggregation, all of them one family of tests.
         """
-        rows = []
+        found = {}
         for (aggregation, policy), own in self.accuracy.items():
-            row: dict[str, Any] = {"aggregation": aggregation, "policy": policy}
-            for point, values, base in zip(
-                self.points, own, self.accuracy[aggregation, BASELINE], strict=True
-            ):
-                interval = statistics.mean_interval(values)
-                row |= {f"at@{point}": interval.mean, f"at@{point}_low": interval.low}
-                row |= {
-                    f"at@{point}_high": interval.high,
-                    f"gain@{point}": None,
-                    f"p@{point}": None,
-                }
-                if policy != BASELINE:
-                    paired = statistics.paired_difference(values, base)
-                    row |= {f"gain@{point}": paired.difference, f"p@{point}": paired.p_value}
-            rows.append(row)
-        frame = pl.DataFrame(rows, infer_schema_length=None)
-        return corrected_together(frame, [f"p@{point}" for point in self.points])
+            base = self.accuracy[aggregation, BASELINE]
+            for point, values, other in zip(self.points, own, base, strict=True):
+                gain = None if policy == BASELINE else statistics.contrast(values, other)
+                found[aggregation, policy, point] = statistics.estimate(values, gain)
+        gains = [each.gain for each in found.values() if each.gain is not None]
+        corrected = iter(statistics.correct(gains))
+        rows: dict[tuple[str, str], dict[int, Estimate]] = {key: {} for key in self.accuracy}
+        for (aggregation, policy, point), each in found.items():
+            judged = each if each.gain is None else replace(each, gain=next(corrected))
+            rows[aggregation, policy][point] = judged
+        return rows
 
 
 def compare_neural(
@@ -83,8 +75,7 @@ def compare_neural(
     *,
     policies: Sequence[str] = POLICIES,
     scenario: Scenario | None = None,
-    engine: str | Engine = "local",
-    quiet: bool = False,
+    **options: Any,
 ) -> NeuralComparison:
     """Run the policies with both aggregations; ``runs/neural-PRESET`` by default resumes.
 
@@ -97,7 +88,7 @@ def compare_neural(
     base = Scenario.preset(preset) if scenario is None else scenario
     plan = Plan.of(base, policies, chosen, variations.values())
     folder = Path(f"runs/neural-{preset}" if out is None else out)
-    result = execute(plan, folder, make_engine(engine), quiet=quiet, fail_fast=True)
+    result = execute(plan, folder, replace(RunOptions.of(options), fail_fast=True))
     points = tuple(point for point in CHECKPOINTS if point <= base.run.rounds)
     accuracy = {
         (name, policy): _at(result, policy, variation, chosen, points)
@@ -118,47 +109,40 @@ def _at(
 ) -> NDArray[np.float64]:
     """``[checkpoint, seed]``: accuracies of these seeds."""
     histories = result.histories(make_policy(policy), variation)
-    measured = Measured.of({seed: histories[seed] for seed in seeds})
-    return np.array([measured.at(point) for point in points])
+    curve = LearningCurve.of({seed: histories[seed] for seed in seeds})
+    return np.array([curve.at(point) for point in points])
 
 
 def neural_markdown(study: NeuralComparison) -> str:
     """The comparison as a part of docs/results.md."""
-    rows = study.table().to_dicts()
-    lines = [
-        [row["aggregation"], row["policy"], *(_cell(row, point) for point in study.points)]
-        for row in rows
+    found = study.estimates()
+    lines: list[list[Cell]] = [[*key, *by_point.values()] for key, by_point in found.items()]
+    columns = [
+        *(Column(head, kind="words") for head in ("aggregation", "policy")),
+        *(Column(f"round {point}", ".1f", 100.0) for point in study.points),
     ]
-    heads = ["aggregation", "policy", *(f"round {point}" for point in study.points)]
-    tests = sum(row[f"p@{point}"] is not None for row in rows for point in study.points)
+    tests = sum(each.gain is not None for by_point in found.values() for each in by_point.values())
     text = (
         f"Preset `{study.preset}`, {_MODELS.get(study.preset, study.preset)}: {study.seeds} seeds; "
         "accuracies in percent with 95% intervals, below them the paired gains in points over "
         f"max-pack with the same aggregation, corrected for {tests} tests (Holm).\n"
     )
     parts = [f"## Beyond linear models: {study.preset}\n", text]
-    return "\n".join([*parts, markdown_table(heads, lines, words=2), _verdict(study, rows)])
+    return "\n".join([*parts, Table("", columns, lines).to_markdown(), _verdict(found)])
 
 
-def _cell(row: dict[str, Any], point: int) -> str:
-    said, gain = with_interval(row, f"at@{point}"), row[f"gain@{point}"]
-    if gain is None:
-        return said
-    return f"{said}<br>{', '.join(filter(None, (points_text(gain), p_text(row[f'p@{point}']))))}"
-
-
-def _verdict(study: NeuralComparison, rows: list[dict[str, Any]]) -> str:
+def _verdict(found: Mapping[tuple[str, str], Mapping[int, Estimate]]) -> str:
     """One sentence an aggregation: where age-based scheduling is above or below max-pack."""
     sentences = []
-    for row in rows:
-        if row["policy"] != "age-based":
+    for (aggregation, policy), by_point in found.items():
+        if policy != "age-based":
             continue
-        shown = [point for point in study.points if (row[f"p@{point}"] or 1.0) < 0.05]
-        said = ", ".join(f"{points_text(row[f'gain@{point}'])} at {point}" for point in shown)
-        found = (
-            f"differs from max-pack ({said})" if shown else "is not shown to differ from max-pack"
+        gains = {point: each.gain for point, each in by_point.items() if each.gain is not None}
+        said = ", ".join(
+            f"{points_text(gain.mean)} at {point}" for point, gain in gains.items() if gain.shown
         )
-        sentences.append(f"With {row['aggregation']} aggregation, age-based scheduling {found}.")
+        told = f"differs from max-pack ({said})" if said else "is not shown to differ from max-pack"
+        sentences.append(f"With {aggregation} aggregation, age-based scheduling {told}.")
     return " ".join(sentences) + "\n"
 
 

@@ -5,7 +5,7 @@ It goes on where it stopped. ``make study NAME=results`` puts what it writes int
 
 import argparse
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from agewise import statistics
-from agewise.engines import Engine, make_engine
-from agewise.experiment import Plan, Result, execute
+from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
-from agewise.report.text import (
+from agewise.scenario import Scenario
+from agewise.tables import Cell, Column, Table
+from agewise.tables.words import (
     and_list,
+    contrast_text,
+    counted,
     family_text,
-    is_sure,
     not_shown,
-    p_text,
-    points_text,
+    sentence_case,
     too_few,
 )
-from agewise.scenario import Scenario
-from benchmarks.documents.results import markdown_table, write_document
+from benchmarks.documents.results import write_document
 
 POLICIES: Final = (
     "age-based", "max-pack", "age-based-plus", "proportional-fair", "round-robin", "random",
@@ -72,19 +72,17 @@ class RadioStudy:
     scores: Mapping[str, Mapping[str, NDArray[np.float64]]]
     seeds: int
 
-    def gains(self) -> list[statistics.Paired]:
-        """What age-based gains over max-pack on each channel; p-values are not corrected."""
-        return [
-            statistics.paired_difference(by_policy[ABS], by_policy[MAX_PACK])
-            for by_policy in self.scores.values()
-        ]
+    def gains(self) -> list[statistics.Contrast]:
+        """What age-based gains over max-pack on each channel, corrected together."""
+        return statistics.correct(
+            [statistics.contrast(each[ABS], each[MAX_PACK]) for each in self.scores.values()]
+        )
 
-    def correlated(self) -> dict[str, statistics.Paired]:
-        """What correlated subchannels change for each policy; p-values are not corrected."""
+    def correlated(self) -> dict[str, statistics.Contrast]:
+        """What correlated subchannels change for each policy, corrected together."""
         first, other = self.scores[PAPER], self.scores[CORRELATED]
-        return {
-            policy: statistics.paired_difference(other[policy], first[policy]) for policy in first
-        }
+        found = [statistics.contrast(other[policy], first[policy]) for policy in first]
+        return dict(zip(first, statistics.correct(found), strict=True))
 
     def agreement(self) -> list[float]:
         """Kendall's tau of the policies' order on each channel with that on the first."""
@@ -104,11 +102,7 @@ def compare_channels(
     scenario: Scenario | None = None,
     seeds: int | Iterable[int] = 20,
     out: Path | str = "runs/radio-paper",
-    *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    quiet: bool = False,
+    **options: Any,
 ) -> RadioStudy:
     """Run the policies on every channel, and write the part of docs/results.md about them.
 
@@ -121,7 +115,7 @@ def compare_channels(
         for name, changes in CHANNELS.items()
     }
     plan = Plan.of(base, POLICIES, seeds, variations.values(), baseline=make_policy(MAX_PACK))
-    result = execute(plan, out, make_engine(engine, workers, address), quiet=quiet, fail_fast=True)
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     scores = {
         name: {policy: _scores(result, plan, policy, variation) for policy in POLICIES}
         for name, variation in variations.items()
@@ -140,46 +134,44 @@ def _scores(
 
 def radio_markdown(study: RadioStudy) -> str:
     """The study as a part of docs/results.md: a row per channel, and whether the order survives."""
-    paired, agreement = study.gains(), study.agreement()
-    p_values = statistics.holm([one.p_value for one in paired])
-    rows = []
-    for place, (name, by_policy) in enumerate(study.scores.items()):
-        gain = f"{points_text(paired[place].difference)} ({p_text(p_values[place]) or '-'})"
-        shown = [_with_interval(scores) for scores in by_policy.values()]
-        rows.append([name, *shown, gain, f"{agreement[place]:.2f}"])
-    heads = ["channel", *POLICIES, "age-based minus max-pack", "order as on the first (tau)"]
+    gains, agreement = study.gains(), study.agreement()
+    rows: list[list[Cell]] = [
+        [name, *map(statistics.estimate, by_policy.values()), gain, tau]
+        for (name, by_policy), gain, tau in zip(study.scores.items(), gains, agreement, strict=True)
+    ]
+    columns = [
+        Column("channel", kind="words"),
+        *(Column(policy, ".1f", 100.0) for policy in POLICIES),
+        Column("age-based minus max-pack"),
+        Column("order as on the first (tau)", ".2f"),
+    ]
     text = (
         "Six policies on the paper's channel, on one in which subchannels are correlated (EVA), "
         "with shadowing of 8 dB, with UEs that walk (by random waypoints, which also brings them "
         "nearer to the access point on average), with gains that are known 5 ms late, and with all "
         "of these: mean accuracy over the rounds in percent with 95% intervals, "
-        f"{study.seeds} seeds. {family_text(len(rows), MAX_PACK, 'channels')}\n"
+        f"{counted(study.seeds, 'seed')}. {family_text(len(rows), MAX_PACK, 'channels')}\n"
     )
-    verdict = _verdict(study, [one.difference for one in paired], p_values)
-    table = markdown_table(heads, rows)
-    return "\n".join(["## Other channels\n", text, table, verdict, _flattery(study)])
+    table = Table("", columns, rows).to_markdown()
+    return "\n".join(["## Other channels\n", text, table, _verdict(study), _flattery(study)])
 
 
 def _flattery(study: RadioStudy) -> str:
     """How much better policies look where every subchannel fades on its own."""
-    changed = study.correlated()
-    p_values = statistics.holm([one.p_value for one in changed.values()])
-    parts = [
-        f"{policy} {points_text(one.difference)} ({p_text(p) or '-'})"
-        for (policy, one), p in zip(changed.items(), p_values.tolist(), strict=True)
-    ]
+    parts = [f"{policy} {contrast_text(one)}" for policy, one in study.correlated().items()]
     return (
         "What independent subchannels flatter: with correlated ones the mean accuracy changes, in "
-        f"points, by {and_list(parts)}; paired t tests of each policy against itself on the "
+        f"points, by {'; '.join(parts)}; paired t tests of each policy against itself on the "
         f"paper's channel, all {len(parts)} corrected together (Holm).\n"
     )
 
 
-def _verdict(study: RadioStudy, gains: list[float], p_values: NDArray[np.float64]) -> str:
+def _verdict(study: RadioStudy) -> str:
     """In one paragraph: where age-based is shown to win, to lose, or neither."""
     found: dict[str, list[str]] = {"above": [], "below": [], "": []}
-    for name, gain, p in zip(study.scores, gains, p_values, strict=True):
-        found[("above" if gain > 0 else "below") if is_sure(float(p)) else ""].append(name)
+    sides = {"better": "above", "worse": "below"}
+    for name, gain in zip(study.scores, study.gains(), strict=True):
+        found[sides.get(gain.verdict, "")].append(name)
     parts = [
         f"{ABS} is shown to be {side} {MAX_PACK} with: {and_list(names)}"
         for side, names in found.items()
@@ -190,15 +182,7 @@ def _verdict(study: RadioStudy, gains: list[float], p_values: NDArray[np.float64
         parts.append(f"which of the two is ahead is open ({reason}) with: {and_list(found[''])}")
     if not found["below"] and not found[""]:
         parts.append("the paper's order of the two survives on every channel")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}.\n"
-
-
-def _with_interval(scores: NDArray[np.float64]) -> str:
-    interval = statistics.mean_interval(scores)
-    half = 100 * (float(interval.high) - float(interval.low)) / 2
-    text = f"{100 * float(interval.mean):.1f}"
-    return f"{text} ± {half:.1f}" if np.isfinite(half) else text
+    return f"{sentence_case('; '.join(parts))}.\n"
 
 
 if __name__ == "__main__":

@@ -15,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.engines import make_engine
-from agewise.experiment import Measured, Plan, execute, product
+from agewise.experiment import LearningCurve, Plan, execute, product
 from agewise.policies import Policy, make_policy, names
 from agewise.records import PolicyKey
-from agewise.report.text import and_list, percent_text, points_text, variation_text
+from agewise.tables.words import (
+    and_list,
+    estimate_text,
+    limits_text,
+    points_text,
+    variation_text,
+)
 from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
 from benchmarks.documents.results import write_document
 
@@ -73,7 +78,7 @@ class Tried:
     policy: Policy
     varied: Mapping[str, Any]
     scores: NDArray[np.float64]
-    gain: statistics.Paired
+    gain: statistics.Contrast
 
 
 def grid(name: str) -> dict[PolicyKey, tuple[Policy, Mapping[str, Any]]]:
@@ -97,10 +102,10 @@ def run_all(folder: Path) -> dict[PolicyKey, NDArray[np.float64]]:
     scores: dict[PolicyKey, list[NDArray[np.float64]]] = {one.key: [] for one in policies}
     for name, described in SCENARIOS.items():
         plan = Plan.of(described.scenario, policies, SEEDS)
-        result = execute(plan, folder / name, make_engine("local", None, None))
+        result = execute(plan, folder / name)
         for key, of_scenarios in scores.items():
-            measured = Measured.of(result.histories(key))
-            of_scenarios.append(np.mean([measured.at(point) for point in CHECKPOINTS], axis=0))
+            curve = LearningCurve.of(result.histories(key))
+            of_scenarios.append(np.mean([curve.at(point) for point in CHECKPOINTS], axis=0))
     return {key: np.mean(of_scenarios, axis=0) for key, of_scenarios in scores.items()}
 
 
@@ -108,7 +113,7 @@ def tried_forms(name: str, scores: Mapping[PolicyKey, NDArray[np.float64]]) -> l
     """The forms of one policy with what came of them."""
     default = scores[make_policy(name).key]
     return [
-        Tried(policy, varied, scores[key], statistics.paired_difference(scores[key], default))
+        Tried(policy, varied, scores[key], statistics.contrast(scores[key], default))
         for key, (policy, varied) in grid(name).items()
     ]
 
@@ -118,15 +123,12 @@ def section(name: str, tried: Sequence[Tried]) -> str:
     taken, default = chosen(tried), make_policy(name).key
     lines = [f"## {name}\n", "| form | score % | over default, points | |", "|---|---:|---:|---|"]
     for one in sorted(tried, key=lambda one: -float(one.scores.mean())):
-        interval = statistics.mean_interval(one.scores)
-        half = percent_text(float(interval.high - interval.mean))
-        gain = f"{points_text(one.gain.difference)} ({points_text(one.gain.low)} to "
-        gain += f"{points_text(one.gain.high)})"
+        gain = f"{points_text(one.gain.mean)} ({limits_text(one.gain)})"
         is_default = one.policy.key == default
         said = "default" if is_default else ""
         said = ", ".join(filter(None, (said, "**in the benchmark**" if one is taken else "")))
         lines.append(
-            f"| {variation_text(one.varied)} | {percent_text(float(interval.mean))} ± {half} | "
+            f"| {variation_text(one.varied)} | {estimate_text(statistics.estimate(one.scores))} | "
             f"{'-' if is_default else gain} | {said} |"
         )
     return "\n".join(lines) + "\n"

@@ -38,13 +38,18 @@ class NotPlainFile(OSError):
         super().__init__(errno.EINVAL, problem, str(path))
 
 
+def temporary_name(path: Path) -> Path:
+    """A name beside ``path`` that nobody has, which `clear_leftovers` knows as temporary."""
+    return path.with_name(f".agewise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
 @contextlib.contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` to write to; on success it is flushed and renamed.
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
     """
-    temporary = path.with_name(f".agewise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = temporary_name(path)
     try:
         # As wide as the process's mask allows, which the system applies: to read it one has to
         # set it.

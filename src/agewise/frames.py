@@ -1,45 +1,38 @@
-"""Polars, which reads, writes and computes tables, in processes that were forked.
+"""Polars, imported when first used, and refused where it would wait for ever.
 
-Its threads do not survive a fork: a child of a process in which they had started would wait for
-them for ever. A child of one in which they had not may use it.
+Its threads do not survive a fork: a child of a process that had used tables would wait for them.
+A child of one that had not may use it.
 """
 
 import os
-import re
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-_THREAD = re.compile(r"polars-\d+$")
-_started = _lost = False
+import lazy_loader
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy_loader.load("polars")
+
+__all__ = ["pl", "require_frames"]
+
+_used = _lost = False
 
 
 def require_frames() -> None:
-    """Raise ``RuntimeError`` where Polars would wait for ever."""
+    """Raise ``RuntimeError`` in a child of a process that had used tables."""
+    global _used
     if _lost:
         raise RuntimeError(
             "tables cannot be used in a process that was forked after its parent had used them: "
             'start it with multiprocessing.get_context("spawn"), or fork before'
         )
-
-
-def _threads_run() -> bool:
-    """Whether Polars has threads in this process, whoever used it."""
-    try:
-        names = [task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")]
-    except OSError:  # no Linux, or a thread that ended meanwhile: better safe
-        names = []
-    return any(map(_THREAD.match, names)) if names else "polars" in sys.modules
-
-
-def _before_fork() -> None:
-    global _started
-    _started = _threads_run()
+    _used = True
 
 
 def _in_child() -> None:
     global _lost
-    _lost = _lost or _started
+    _lost = _lost or _used
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+os.register_at_fork(after_in_child=_in_child)

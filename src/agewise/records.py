@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
@@ -23,7 +22,7 @@ from agewise.files import (
     seal_holds,
     write_whole,
 )
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 
 if TYPE_CHECKING:
     import pandas

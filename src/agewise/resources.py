@@ -80,8 +80,10 @@ def expected_seconds(scenario: Scenario, policy: Policy | None = None) -> float:
     cell, learning, run = scenario.cell, scenario.learn, scenario.run
     scheduled = min(cell.ues, cell.subchannels) / 2
     samples = scheduled * learning.local_steps * learning.batch_size
-    learned = learning.model.seconds_per_sample() * samples
-    seconds = run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + learned)
+    sample_s = learning.model.seconds_per_sample()
+    seconds = run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + sample_s * samples)
+    # To lay the data on the UEs, and to evaluate, which is cheaper by sample than to learn.
+    seconds += 0.1 + run.rounds / run.evaluate_every * 2000 * sample_s
     solve_s = 1e-4 * cell.ues * cell.subchannels  # 0.2 s for the paper's cell
     if isinstance(policy, Optimal):
         seconds += run.rounds * solve_s

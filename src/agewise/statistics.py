@@ -5,11 +5,12 @@ SciPy is imported where it is used, because it takes longer to import than all t
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy  # whose parts are imported when first used
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
@@ -36,8 +37,8 @@ class Axis:
     column: str | None
     needs_seconds: bool = False
 
-    def spent(self, history: "History") -> NDArray[np.float64]:
-        """``[round]``: what had been spent by the end of each round, from the start of the run.
+    def cost(self, history: "History") -> NDArray[np.float64]:
+        """``[round]``: the cost from the start of the run to the end of each round.
 
         ``ValueError`` if the run does not know.
         """
@@ -92,24 +93,73 @@ def axis_of(over: str | Axis) -> Axis:
     return AXES[over]
 
 
+#: The levels of one, two and three stars; at the first a difference counts as shown.
+LEVELS = (0.05, 0.01, 0.001)
+#: With fewer seeds in common no verdict is given.
+FEWEST_SEEDS = 5
+Verdict = Literal["better", "worse", "not shown", "too few seeds"]
+
+
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """A mean with the limits of its confidence interval: three floats, or three arrays."""
+    """``[point]`` each: means over seeds with the limits of their confidence intervals."""
 
-    mean: float | NDArray[np.float64]
-    low: float | NDArray[np.float64]
-    high: float | NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Paired:
-    """The mean difference of ``pairs`` pairs, its confidence limits and two-sided p-value."""
+class Contrast:
+    """Mean paired difference over ``pairs`` seeds, its confidence limits and two-sided p-value.
 
-    difference: float
+    ``p`` is corrected for the ``family`` of tests that are judged together (`correct`). All
+    numbers are NaN where a run on either side is not known.
+    """
+
+    mean: float
     low: float
     high: float
-    p_value: float
+    p: float
     pairs: int
+    family: int = 1
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the test shows: the one gate of all words, stars, colours and titles."""
+        if self.pairs < FEWEST_SEEDS:
+            return "too few seeds"
+        if not self.p < LEVELS[0]:
+            return "not shown"
+        return "better" if self.mean > 0 else "worse"
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is shown, in either direction."""
+        return self.verdict in ("better", "worse")
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a difference to tell of."""
+        return not math.isnan(self.mean)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over seeds with its 95% interval, and the ``gain`` over a baseline where there is one.
+
+    A single seed has NaN limits.
+    """
+
+    mean: float
+    low: float
+    high: float
+    gain: Contrast | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether all seeds have a number."""
+        return not math.isnan(self.mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +180,15 @@ class TimeToTarget:
     restricted_mean: float
     horizon: float
 
+    @property
+    def by_half(self) -> bool:
+        """Whether half of the runs reached the target, so that a median is worth telling.
+
+        Where runs are censored at different costs, the curve may fall to one half by its last run
+        alone.
+        """
+        return not math.isnan(self.median) and 2 * self.reached >= self.runs
+
 
 @dataclass(frozen=True)
 class AgeStatistics:
@@ -146,45 +205,68 @@ class AgeStatistics:
 
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """The mean of ``values[seed, ...]`` over the seeds, with Student's t interval.
+    """Means of ``values[seed, point]`` over the seeds, with Student's t intervals.
 
-    An entry that is not finite for some seed, as in rounds that are not evaluated, has NaN for
+    A point that is not finite for some seed, as in rounds that are not evaluated, has NaN for
     all three; a single seed has NaN limits.
 
-    >>> mean_interval([1.0, 2.0, 3.0]).mean
-    2.0
+    >>> mean_interval([[1.0, 5.0], [3.0, 5.0]]).mean
+    array([2., 5.])
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) == 0:
         raise ValueError(f"values must have at least one seed (row), not shape {array.shape}")
     mean, _, half = _mean_error_half(array, confidence)
-    return Interval(*(x if x.ndim else float(x) for x in (mean, mean - half, mean + half)))
+    return Interval(mean, mean - half, mean + half)
 
 
-def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Paired:
-    """The paired t test of ``first[seed] - second[seed]``, runs on common random numbers.
+def estimate(values: ArrayLike, gain: Contrast | None = None) -> Estimate:
+    """Mean of ``values[seed]`` with its 95% interval (`mean_interval`).
+
+    >>> estimate([1.0, 2.0, 3.0]).mean
+    2.0
+    """
+    found = mean_interval(values)
+    return Estimate(float(found.mean), float(found.low), float(found.high), gain)
+
+
+def contrast(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Contrast:
+    """Paired t test of ``first[seed] - second[seed]``, runs on common random numbers.
 
     A NaN on either side makes the result NaN: to drop the pair would hide that a run failed.
 
-    >>> paired_difference([0.9, 0.8], [0.9, 0.8])
-    Paired(difference=0.0, low=0.0, high=0.0, p_value=1.0, pairs=2)
+    >>> contrast([0.9, 0.8], [0.9, 0.8])
+    Contrast(mean=0.0, low=0.0, high=0.0, p=1.0, pairs=2, family=1)
     """
-    from scipy import stats
-
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.ndim != 1 or one.shape != other.shape:
         raise ValueError(f"a pair takes one number of each per seed: {one.shape}, {other.shape}")
     pairs = one.size
     if pairs == 0:
-        return Paired(math.nan, math.nan, math.nan, math.nan, 0)
+        return Contrast(math.nan, math.nan, math.nan, math.nan, 0)
     with np.errstate(invalid="ignore"):  # inf - inf is NaN
         gaps = one - other
     mean, error, half = (float(x) for x in _mean_error_half(gaps, confidence))
     if error == 0:  # no spread: t is infinite, or 0/0 where the two never differ
-        p_value = 1.0 if mean == 0 else 0.0
+        p = 1.0 if mean == 0 else 0.0
     else:
-        p_value = float(2 * stats.t.sf(abs(mean / error), pairs - 1))
-    return Paired(mean, mean - half, mean + half, p_value, pairs)
+        p = float(2 * scipy.special.stdtr(pairs - 1, -abs(mean / error)))
+    return Contrast(mean, mean - half, mean + half, p, pairs)
+
+
+def correct(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """The contrasts with their p-values corrected as one family of tests (`holm`).
+
+    >>> both = correct([contrast([1, 2, 3], [0, 0, 0]), contrast([1, 1], [1, 1])])
+    >>> [(round(each.p, 3), each.family) for each in both]
+    [(0.148, 2), (1.0, 2)]
+    """
+    p_values = holm([each.p for each in contrasts])
+    family = int(np.count_nonzero(~np.isnan(p_values)))
+    return [
+        replace(each, p=float(p), family=family)
+        for each, p in zip(contrasts, p_values, strict=True)
+    ]
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -222,29 +304,27 @@ def time_to_target(
     or the horizon, whichever is less) are those of the Kaplan-Meier curve.
 
     ``rounds[round]`` are the indices of the columns if they are not 0, 1, 2, ...; alternatively
-    ``cost[seed, round]`` (or ``[round]``) is what had been spent by the end of each round, say
-    in seconds. ``horizon`` ends the watch early: restricted means compare only up to the same
-    horizon. Left out, it is where the watch ends by itself.
+    ``cost[seed, round]`` (or ``[round]``) is the cost to the end of each round, say in seconds.
+    ``horizon`` ends the watch early: restricted means compare only up to the same horizon. Left
+    out, it is where the watch ends by itself.
 
     >>> slow = time_to_target([[0.5, 0.9, 0.8], [0.6, 0.7, 0.9], [0.1, 0.2, 0.3]], target=0.9)
     >>> slow.times, slow.median, slow.horizon
     (array([ 2.,  3., nan]), 3.0, 3.0)
     """
-    from scipy import stats
-
     _check_confidence(confidence)
     values = np.asarray(accuracy, dtype=np.float64)
     if values.ndim != 2 or values.size == 0 or np.isnan(values).all(axis=1).any():
         raise ValueError("accuracy must be [seed, round], with an evaluation in each run")
-    spent = _spent(values.shape, rounds, cost)
+    costs = _costs(values.shape, rounds, cost)
     hits = values >= real_number("target", target)
     reached = hits.any(axis=1)
-    watched = np.where(np.isnan(values), 0.0, spent).max(axis=1)  # until the last evaluation
-    times = np.where(reached, spent[np.arange(len(values)), hits.argmax(axis=1)], watched)
+    watched = np.where(np.isnan(values), 0.0, costs).max(axis=1)  # until the last evaluation
+    times = np.where(reached, costs[np.arange(len(values)), hits.argmax(axis=1)], watched)
     if horizon is not None:
         reached &= times <= real_number("horizon", horizon)
         times = np.minimum(times, horizon)
-    curve = stats.ecdf(stats.CensoredData(times[reached], right=times[~reached])).sf
+    curve = scipy.stats.ecdf(scipy.stats.CensoredData(times[reached], right=times[~reached])).sf
     # Past the last time the curve is not known, unless no run was left.
     known = float(times.max()) if curve.probabilities[-1] > 0 else math.inf
     if horizon is None:
@@ -268,22 +348,22 @@ def time_to_target(
     )
 
 
-def accuracy_at(accuracy: ArrayLike, spent: ArrayLike, points: ArrayLike) -> NDArray[np.float64]:
-    """``[seed, point]``: the accuracy of each run at these points of what it spent.
+def accuracy_at(accuracy: ArrayLike, cost: ArrayLike, at: ArrayLike) -> NDArray[np.float64]:
+    """``[seed, point]``: the accuracy of each run when it had cost as much as each point ``at``.
 
-    ``accuracy[seed, round]`` is NaN where it was not evaluated, and ``spent[seed, round]`` is what
-    had been spent by the end of each round. Nothing is extrapolated: NaN before the first
-    evaluation, and beyond the end of a run.
+    ``accuracy[seed, round]`` is NaN where it was not evaluated, and ``cost[seed, round]`` is that
+    to the end of each round. Nothing is extrapolated: NaN before the first evaluation, and beyond
+    the end of a run.
 
     >>> accuracy_at([[0.5, 0.7, 0.9]], [[2.0, 4.0, 8.0]], [1.0, 5.0, 8.0, 9.0])
     array([[nan, 0.7, 0.9, nan]])
     """
-    measured, costs = np.asarray(accuracy, np.float64), np.asarray(spent, np.float64)
-    found = np.full((len(measured), np.size(points)), math.nan)
-    for row, (run, cost) in enumerate(zip(measured, costs, strict=True)):
+    measured, costs = np.asarray(accuracy, np.float64), np.asarray(cost, np.float64)
+    found = np.full((len(measured), np.size(at)), math.nan)
+    for row, (run, spent) in enumerate(zip(measured, costs, strict=True)):
         known = np.flatnonzero(~np.isnan(run))
-        last = np.searchsorted(cost[known], points, side="right") - 1
-        inside = (last >= 0) & (np.asarray(points) <= cost[-1])
+        last = np.searchsorted(spent[known], at, side="right") - 1
+        inside = (last >= 0) & (np.asarray(at) <= spent[-1])
         found[row, inside] = run[known][last[inside]]
     return found
 
@@ -334,8 +414,6 @@ def _mean_error_half(
     array: NDArray[np.float64], confidence: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The mean over axis 0, its standard error and half the width of its interval."""
-    from scipy import stats
-
     _check_confidence(confidence)
     count = len(array)
     finite = np.where(np.isfinite(array), array, math.nan)
@@ -344,21 +422,21 @@ def _mean_error_half(
     if count == 1:
         return mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     error = np.asarray(shifted.std(axis=0, ddof=1) / math.sqrt(count))
-    return mean, error, np.asarray(stats.t.ppf((1 + confidence) / 2, count - 1) * error)
+    return mean, error, np.asarray(scipy.special.stdtrit(count - 1, (1 + confidence) / 2) * error)
 
 
-def _spent(
+def _costs(
     shape: tuple[int, ...], rounds: ArrayLike | None, cost: ArrayLike | None
 ) -> NDArray[np.float64]:
-    """What each run had spent by the end of each round, ``[seed, round]``."""
+    """The cost of each run by the end of each round, ``[seed, round]``."""
     if rounds is not None and cost is not None:
         raise ValueError("give rounds or cost, not both")
     if cost is None:
         cost = 1.0 + np.asarray(np.arange(shape[1]) if rounds is None else rounds, dtype=np.float64)
-    spent = np.broadcast_to(np.asarray(cost, dtype=np.float64), shape)
-    if not (np.isfinite(spent).all() and (np.diff(spent, axis=1, prepend=0.0) >= 0).all()):
+    costs = np.broadcast_to(np.asarray(cost, dtype=np.float64), shape)
+    if not (np.isfinite(costs).all() and (np.diff(costs, axis=1, prepend=0.0) >= 0).all()):
         raise ValueError("rounds and cost must be finite, not negative and must not fall")
-    return spent
+    return costs
 
 
 def _falls_to_half(times: NDArray[np.float64], curve: NDArray[np.float64]) -> float:

@@ -8,7 +8,6 @@ import pytest
 import agewise
 from agewise import PolicyKey, Scenario, statistics
 from agewise.cost import SlotTiming
-from agewise.engines import make_engine
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
 from agewise.scenario import SampledOptimum
 from benchmarks.documents import (
@@ -61,7 +60,7 @@ def test_what_is_planned_is_what_was_run(made):
     assert {folder.name: len(plan.runs()) for folder, plan in planned.items()} == {
         "plain-optimum": 9, "late-optimum": 9, "plain": 9, "late": 9,
     }  # fmt: skip
-    there = agewise.experiment.forecast_all(planned, out, make_engine("inline"))
+    there = agewise.experiment.forecast(planned, out)
     assert (there.runs, there.finished, there.rounds) == (36, 36, 0)
     more = benchmark_plans.BenchmarkPlan.of(None, ["late"], 3, 30).by_folder(out)
     assert list(more)[-1] == out / "late-aggregations"
@@ -112,21 +111,21 @@ def test_measures_are_those_of_the_histories(made):
 
 def test_the_table_pairs_the_seeds(made):
     for scenario, measures in made.measures.items():
-        rows = {row["policy"]: row for row in made.table(scenario).to_dicts()}
+        rows = {row.policy: row for row in made.table(scenario)}
         paired = [
-            statistics.paired_difference(measures[policy].score, measures[MAX_PACK].score)
+            statistics.contrast(measures[policy].score, measures[MAX_PACK].score)
             for policy in (AGE_BASED, RANDOM)
         ]
-        assert rows[str(MAX_PACK)]["gain"] is None
-        assert rows[str(AGE_BASED)]["gain"] == pytest.approx(paired[0].difference)
+        assert rows[MAX_PACK].score.gain is None
+        gains = [rows[policy].score.gain for policy in (AGE_BASED, RANDOM)]
+        assert gains[0].mean == pytest.approx(paired[0].mean)
         np.testing.assert_allclose(
-            [rows[str(policy)]["p"] for policy in (AGE_BASED, RANDOM)],
-            statistics.holm([one.p_value for one in paired]),
+            [gain.p for gain in gains], statistics.holm([one.p for one in paired])
         )
-        assert {row["group"] for row in rows.values()} == {1}, "three seeds tell nobody apart"
-    overall = {row["policy"]: row for row in made.overall().to_dicts()}
+        assert {row.group for row in rows.values()} == {1}, "three seeds tell nobody apart"
+    overall = {row.policy: row for row in made.overall()}
     means = np.mean([of[RANDOM].score for of in made.measures.values()], axis=0)
-    assert overall[str(RANDOM)]["score"] == pytest.approx(means.mean())
+    assert overall[RANDOM].score.mean == pytest.approx(means.mean())
 
 
 def scored(**levels):
@@ -152,9 +151,9 @@ def measured(score):
 def test_ties_share_a_group():
     level = [0.8, 0.8, 0.8]
     made = scored(a=level, b=level, c=[0.7] * 3, d=[0.7] * 3, optimal=[0.9] * 3)
-    groups = {row["policy"]: row["group"] for row in made.overall().to_dicts()}
+    groups = {row.policy.name: row.group for row in made.overall()}
     assert groups == {"a": 1, "b": 1, "c": 2, "d": 2, "optimal": None}
-    assert made.overall()["policy"].to_list()[-1] == "optimal", "other seeds, so not in the order"
+    assert made.overall()[-1].policy.name == "optimal", "other seeds, so not in the order"
 
 
 def test_an_overall_ranking_must_not_hang_on_one_scenario():
@@ -202,21 +201,20 @@ def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
 
 
 def test_aggregations_are_compared_with_the_average(made, tmp_path):
-    options = {"engine": "inline", "quiet": True}
+    options = agewise.experiment.RunOptions(engine="inline", quiet=True)
     table = aggregations.compare_aggregations(["plain"], [0, 1], tmp_path, options)
-    rows = table.table("plain").to_dicts()
-    assert len(rows) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
+    found = table.estimates("plain")
+    assert len(found) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
     scores = table.scores["plain"]
     raw = []
-    for row in rows:
-        key = row["policy"], row["aggregation"]
-        assert row["score"] == pytest.approx(scores[key].mean())
-        if row["aggregation"] != "average":
-            paired = statistics.paired_difference(scores[key], scores[row["policy"], "average"])
-            assert row["gain"] == pytest.approx(paired.difference)
-            raw.append(paired.p_value)
-    found = [row["p"] for row in rows if row["p"] is not None]
-    np.testing.assert_allclose(found, statistics.holm(raw))
+    for (policy, aggregation), each in found.items():
+        assert each.mean == pytest.approx(scores[policy, aggregation].mean())
+        if aggregation != "average":
+            paired = statistics.contrast(scores[policy, aggregation], scores[policy, "average"])
+            assert each.gain.mean == pytest.approx(paired.mean)
+            raw.append(paired.p)
+    p_values = [each.gain.p for each in found.values() if each.gain is not None]
+    np.testing.assert_allclose(p_values, statistics.holm(raw))
     with_second = replace(made, aggregations=table)
     page = benchmark_page.write_benchmark_page(with_second, tmp_path / "page.md").read_text("utf-8")
     assert "all 20 of a scenario (policies and aggregations)" in page
@@ -224,12 +222,12 @@ def test_aggregations_are_compared_with_the_average(made, tmp_path):
 
 
 def test_rounds_to_the_target(made):
-    rows = {row["policy"]: row for row in made.table("plain").to_dicts()}
+    taken = {row.policy: row.taken for row in made.table("plain")}
     for policy, own in made.measures["plain"].items():
         first = [int((curve >= 0.3).argmax()) + 1 for curve in own.curves]
-        assert rows[str(policy)]["reached"] == 3
-        assert rows[str(policy)]["rounds_to_target"] == sorted(first)[1]
-    assert {row["reached"] for row in made.table("late").to_dicts()} == {0}
+        assert taken[policy].reached == 3
+        assert taken[policy].median == sorted(first)[1]
+    assert {row.taken.reached for row in made.table("late")} == {0}
 
 
 def test_it_goes_on_where_it_was_and_takes_more(made):
@@ -241,8 +239,8 @@ def test_it_goes_on_where_it_was_and_takes_more(made):
     )
     assert len(more.table("late")) == 4
     assert more.baseline == RANDOM
-    rows = more.table("plain").to_dicts()
-    assert [row["policy"] for row in rows if row["gain"] is None] == ["random"]
+    rows = more.table("plain")
+    assert [row.policy for row in rows if row.score.gain is None] == [RANDOM]
     for file, then in before.items():
         assert file.stat().st_mtime_ns == then
     fewer = benchmark(POLICIES[:2], seeds=2, out=out, engine="inline", quiet=True)
@@ -263,8 +261,7 @@ def test_the_page(made, tmp_path):
     assert "There is no overall ranking" in text
     for heading in ("## All scenarios", "## plain", "## late"):
         assert heading in text
-    best = made.table("plain").row(0, named=True)
-    assert f"{100 * best['score']:.1f} ± " in text
+    assert f"{100 * made.table('plain')[0].score.mean:.1f} ± " in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 * (2 + 3)
     headline = benchmark_page.headline(made)
@@ -279,11 +276,11 @@ def test_exact_policies_have_few_seeds_and_say_so(made, tmp_path):
     six = benchmark(policies, ["plain"], seeds=6, **options)
     counts = [len(one.seeds) for one in six.measures["plain"].values()]
     assert counts == [6, 6, 5]
-    last = six.table("plain").to_dicts()[-1]
-    assert (last["policy"], last["group"]) == (str(MaxPackExact().key), None)
+    last = six.table("plain")[-1]
+    assert (last.policy, last.group) == (MaxPackExact().key, None)
     first, second = (six.measures["plain"][p.key].by_seed for p in (MaxPackExact(), MaxPack()))
     gains = [first[seed] - second[seed] for seed in range(5)]
-    assert last["gain"] == pytest.approx(np.mean(gains))
+    assert last.score.gain.mean == pytest.approx(np.mean(gains))
     text = (tmp_path / "page.md").read_text("utf-8")
     assert "6 seeds; max-pack-exact, which solves every round exactly, has 5 seeds" in text
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from agewise.report.text import points_text
 from agewise.scenario import Scenario
+from agewise.tables.words import points_text
 from benchmarks.documents.neural import AGGREGATIONS, POLICIES, compare_neural
 from tests.scenarios import tiny
 
@@ -16,19 +16,17 @@ def test_the_comparison_and_its_part_of_the_document(tmp_path):
     study = compare_neural("mlp-mnist", 3, tmp_path, **options)
     assert study.points == (10,)
     assert list(study.accuracy) == [(rule, policy) for rule in AGGREGATIONS for policy in POLICIES]
-    rows = study.table().to_dicts()
-    for row in rows:
-        own, base = (
-            study.accuracy[row["aggregation"], policy][0] for policy in (row["policy"], "max-pack")
-        )
-        assert row["at@10"] == pytest.approx(own.mean())
-        if row["policy"] == "max-pack":
-            assert row["gain@10"] is row["p@10"] is None
+    found = study.estimates()
+    for (aggregation, policy), at in found.items():
+        own, base = (study.accuracy[aggregation, each][0] for each in (policy, "max-pack"))
+        assert at[10].mean == pytest.approx(own.mean())
+        if policy == "max-pack":
+            assert at[10].gain is None
         else:
-            assert row["gain@10"] == pytest.approx(np.mean(own - base))
+            assert at[10].gain.mean == pytest.approx(np.mean(own - base))
     text = (tmp_path / "neural.md").read_text(encoding="utf-8")
     assert text.count("| memory | ") == text.count("| average | ") == 4
-    assert f"<br>{points_text(rows[0]['gain@10'])}" in text
+    assert f"<br>{points_text(found['average', 'age-based'][10].gain.mean)}" in text
     assert "corrected for 6 tests" in text
     times = {file: file.stat().st_mtime_ns for file in (tmp_path / "runs").iterdir()}
     assert len(times) == 24

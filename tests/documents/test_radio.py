@@ -25,9 +25,9 @@ def test_every_channel_is_run_and_told(tmp_path):
     ]
     assert len(set(owners)) >= len(CHANNELS) - 1  # what is known late may be scheduled alike
     text = (tmp_path / "radio" / "radio.md").read_text(encoding="utf-8")
-    gain = statistics.paired_difference(*(study.scores["shadowing"][p] for p in POLICIES[:2]))
+    gain = statistics.contrast(*(study.scores["shadowing"][p] for p in POLICIES[:2]))
     (row,) = [line for line in text.splitlines() if line.startswith("| shadowing |")]
-    assert f"| {100 * gain.difference:+.1f} (" in row
+    assert f"| {100 * gain.mean:+.1f}, p" in row
     times = {file: file.stat().st_mtime_ns for file in (tmp_path / "radio/runs").iterdir()}
     compare_channels(scenario, 2, tmp_path / "radio", **options)
     assert times == {file: file.stat().st_mtime_ns for file in (tmp_path / "radio/runs").iterdir()}
@@ -61,6 +61,6 @@ def test_what_independent_subchannels_flatter_is_told_of_every_policy():
     correlated["max-pack"] = correlated["max-pack"] - 0.004
     text = radio_markdown(study)
     (said,) = [line for line in text.splitlines() if line.startswith("What independent")]
-    assert "max-pack -0.4 (p < 0.001)" in said
-    assert "round-robin +0.0 (p = 1.000)" in said
-    assert study.correlated()["max-pack"].difference < -0.0039
+    assert "max-pack -0.4, p < 0.001" in said
+    assert "round-robin +0.0, p = 1.000" in said
+    assert study.correlated()["max-pack"].mean < -0.0039

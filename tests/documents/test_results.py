@@ -4,10 +4,9 @@ import matplotlib as mpl
 import pytest
 
 import agewise
-from agewise.report.amounts import point_text
 from agewise.report.claims import CLAIMS_NOTE, claims_note
-from agewise.report.text import p_text, table_family
 from agewise.statistics import AXES
+from agewise.tables.words import contrast_text, head_text
 from benchmarks.documents import results
 from benchmarks.documents.results import PARTS, claims_markdown, gap_markdown, write_results
 from tests.scenarios import tiny
@@ -35,25 +34,22 @@ def test_studies_are_told_from_their_folders(tmp_path):
     scenario = tiny(**{"run.rounds": 12})
     study = agewise.reproduce(scenario, 2, tmp_path / "claims", **options)
     text = PARTS["reproduce-paper"][1](tmp_path / "claims")
-    rows = study.table().to_dicts()
-    for row in rows:
-        if row["p@12"] is not None:
-            assert p_text(row["p@12"]) in text
-    assert table_family(rows, "max-pack (ties=random)", swept=False) in text
+    for row in study.table().rows:
+        assert all(contrast_text(gain) in text for gain in row.gains.values())
+    assert study.table().family in text
     assert CLAIMS_NOTE in text
     assert "| data ever heard |" in text
     over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="uses", **options)
     text = claims_markdown(over)
     assert claims_note(AXES["uses"]) in text
     assert "higher accuracy than max-pack with as many channel uses" in text
-    last = over.table().columns[-2].removeprefix("p@")
-    assert f"| {point_text(last, AXES['uses'])} |" in text
-    assert over.table().equals(over.result.table("uses"))
+    assert f"| {head_text(over.table().at[-1], AXES['uses'])} |" in text
+    assert over.table().to_csv() == over.result.table("uses").to_csv()
     gap = agewise.gap(
         scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
         every=6, **options,
     )  # fmt: skip
     lines = gap_markdown(gap).splitlines()
     assert "| rate | age-based | random |" in lines
-    loss = gap.table.row(3, named=True)["loss_per_round"]
+    loss = gap.table.rows[3].loss_per_round.mean
     assert f"| {100 * loss:.2f} ± " in lines[-1]

@@ -77,7 +77,7 @@ def test_500_flipped_bits_are_all_found(tmp_path):
     agewise.compare(SCENARIO, POLICIES, 1, out, engine="inline", quiet=True)
     contents = files(out)
     chance = np.random.default_rng(11)
-    table = Result.open(out).table()
+    table = Result.open(out).table().to_polars()
     for _ in range(500):
         name = chance.choice(sorted(contents))
         flipped = bytearray(contents[name])
@@ -89,7 +89,9 @@ def test_500_flipped_bits_are_all_found(tmp_path):
             assert len(result.entries) == 1
             policy = result.entries[0].policy
             kept = table.filter(table["policy"] == str(policy))
-            assert result.table()["accuracy@3"].to_list() == kept["accuracy@3"].to_list()
+            assert (
+                result.table().to_polars()["accuracy@3"].to_list() == kept["accuracy@3"].to_list()
+            )
         else:
             with pytest.raises(FolderError, match=f"{name}: "):
                 Result.open(out)

@@ -82,7 +82,7 @@ def test_failed_runs_are_tried_again_and_then_forgotten(tmp_path):
     result = compare(policies)
     assert [(each.policy.name, each.seed) for each in result.failed] == [("buggy", 1)]
     assert result.failed[0].reason == "Odd: one and two"
-    assert result.table()["failed"].to_list() == [1, 0]
+    assert result.table().to_polars()["failed"].to_list() == [1, 0]
     assert compare(policies, computed).failed[0].seed == 1
     assert computed == [("buggy", 1)]
     schedule = Buggy.schedule

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import agewise
-from agewise.experiment import Folder, FolderError, Plan, Result, execute
+from agewise.experiment import Folder, FolderError, Plan, Result, RunOptions, execute
 from agewise.files import write_whole
 from agewise.policies import AgeBased
 from tests.experiment.watch import (
@@ -236,7 +236,7 @@ def test_many_runs_begin_at_once(tmp_path):
 
     begun = time.process_time()
     with pytest.raises(ConnectionError, match="^5000 groups$"):
-        execute(plan, tmp_path / "out", Refuses(), quiet=True)
+        execute(plan, tmp_path / "out", RunOptions(engine=Refuses(), quiet=True))
     assert time.process_time() - begun < 5
 
 
@@ -257,7 +257,11 @@ def test_an_error_of_the_work_is_not_blamed_on_the_folder(tmp_path):
             yield
 
     with pytest.raises(ConnectionError, match="^nobody answers$"):
-        execute(Plan.of(SCENARIO, POLICIES, 1), tmp_path / "out", Offline(), quiet=True)
+        execute(
+            Plan.of(SCENARIO, POLICIES, 1),
+            tmp_path / "out",
+            RunOptions(engine=Offline(), quiet=True),
+        )
     assert "stopped: nobody answers" in (tmp_path / "out" / "log.txt").read_text()
 
 

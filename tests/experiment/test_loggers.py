@@ -100,6 +100,6 @@ def test_mistakes_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'agewise\[wandb\]'"):
         compare(tmp_path / "out", ["wandb"])
-    with pytest.raises(TypeError, match="there is no option 'worker'; there are address, engine"):
+    with pytest.raises(TypeError, match="there is no option 'worker'; there are engine, workers"):
         compare(tmp_path / "out", [], worker=2)
     assert not (tmp_path / "out").exists()

@@ -13,6 +13,7 @@ from agewise.cli import app, printing
 from agewise.engines import Inline
 from agewise.experiment.summary import cost_points
 from agewise.statistics import AXES, accuracy_at
+from agewise.tables import Column, Table
 from tests.scenarios import tiny
 
 SECONDS = {
@@ -44,15 +45,15 @@ def by_hand(history, column, point):
 @pytest.mark.parametrize("name", AXES)
 def test_accuracies_at_equal_costs(name, result):
     axis = AXES[name]
-    least = min(axis.spent(run)[-1] for p in POLICIES for run in result.histories(p).values())
-    most = max(axis.spent(run)[-1] for p in POLICIES for run in result.histories(p).values())
+    least = min(axis.cost(run)[-1] for p in POLICIES for run in result.histories(p).values())
+    most = max(axis.cost(run)[-1] for p in POLICIES for run in result.histories(p).values())
     points = [0.3 * least, 0.9 * least, 2.0 * most]
     for policy, row in zip(POLICIES, result.table(name, points).to_dicts(), strict=True):
         runs = result.histories(policy).values()
         for point, label in zip(points, [k for k in row if k.startswith("accuracy@")], strict=True):
             expected = np.mean([by_hand(run, axis.column, point) for run in runs])
             np.testing.assert_allclose(row[label], expected)
-        assert row["spent"] == pytest.approx(np.mean([axis.spent(run)[-1] for run in runs]))
+        assert row["cost"] == pytest.approx(np.mean([axis.cost(run)[-1] for run in runs]))
         assert math.isnan(row[label])  # every run has ended before
         assert row[label.replace("accuracy", "p")] is None
 
@@ -60,14 +61,16 @@ def test_accuracies_at_equal_costs(name, result):
 def test_points_that_nobody_chose(result):
     runs = [run for policy in POLICIES for run in result.histories(policy).values()]
     for name in ("seconds", "joules", "uses", "bits"):
-        least = min(AXES[name].spent(run)[-1] for run in runs)
+        least = min(AXES[name].cost(run)[-1] for run in runs)
         points = cost_points(runs, AXES[name])
         np.testing.assert_allclose(points, [0.25 * least, 0.5 * least, least], rtol=0.1)
         assert points[-1] <= least
-        table = result.table(name)
+        table = result.table(name).to_polars()
         assert [f"accuracy@{point:.12g}" in table.columns for point in points] == [True] * 3
         assert not table[f"accuracy@{points[-1]:.12g}"].is_nan().any()
-    assert [n for n in result.table().columns if n.startswith("accuracy")] == ["accuracy@9"]
+    assert [n for n in result.table().to_polars().columns if n.startswith("accuracy")] == [
+        "accuracy@9"
+    ]
 
 
 @pytest.mark.parametrize("name", AXES)
@@ -77,12 +80,12 @@ def test_what_it_takes_to_a_target(name, result):
         first = []
         for run in runs:
             reached = np.flatnonzero(run.accuracy >= 0.6)
-            first.append(AXES[name].spent(run)[reached[0]] if reached.size else math.inf)
+            first.append(AXES[name].cost(run)[reached[0]] if reached.size else math.inf)
         assert row["reached"] == np.isfinite(first).sum() > 0
         if row["reached"] == 3:
             assert row["median"] == pytest.approx(np.median(first))
         assert row["restricted_mean"] <= row["horizon"]
-    assert result.to_target(1.0, name)["reached"].to_list() == [0, 0]
+    assert [row["reached"] for row in result.to_target(1.0, name).to_dicts()] == [0, 0]
 
 
 def test_accuracy_at_against_a_plain_loop():
@@ -100,7 +103,7 @@ def test_accuracy_at_against_a_plain_loop():
 
 def test_axes_that_runs_do_not_have(tmp_path):
     plain = agewise.compare(tiny(), POLICIES, 1, tmp_path / "x", engine=Inline(), quiet=True)
-    assert plain.table("uses").height == plain.table("bits").height == 2
+    assert len(plain.table("uses").rows) == len(plain.table("bits").rows) == 2
     for name in ("seconds", "joules"):
         with pytest.raises(ValueError, match=f"no {name} with timing.kind = none: set timing to k"):
             plain.table(name)
@@ -122,23 +125,23 @@ def test_the_command_line(result):
     def run(*words):
         return CliRunner().invoke(app, ["show", str(result.path), *words])
 
-    said = run("--over", "joules", "--points", "0.5,1", "--target", "0.6")
+    said = run("--over", "joules", "--at", "0.5,1", "--target", "0.6")
     assert said.exit_code == 0
     text = " ".join(said.stdout.split())
-    for part in ("0.5 J", "1 J", "Accuracy over joules", "a run"):
+    for part in ("0.5 J", "1 J", "Test accuracy over joules", "of a run"):
         assert part in text
     assert "(policies and joules)" in " ".join(run("--over", "joules").stdout.split())
     assert "Energy of all UEs (J) until the accuracy is 60.0%" in text
     described = json.loads(run("--over", "seconds", "--target", "0.6", "--json").stdout)
     assert described["over"] == "seconds"
     table = Result.open(result.path).table("seconds")
-    assert [row["spent"] for row in described["rows"]] == table["spent"].to_list()
-    assert described["to_target"][0]["reached"] == result.to_target(0.6)["reached"][0]
+    assert [row["cost"] for row in described["rows"]] == [r.metrics["cost"] for r in table.rows]
+    assert described["to_target"][0]["reached"] == result.to_target(0.6).rows[0].taken.reached
     assert "round 9" in " ".join(run().stdout.split())
     for words, mistake in (
         (("--over", "hours"), "shown over rounds"),
-        (("--points", "1,x"), "--points 1,x: give numbers above 0"),
-        (("--points", "0"), "give numbers above 0"),
+        (("--at", "1,x"), "--at 1,x: give numbers above 0"),
+        (("--at", "0"), "give numbers above 0"),
         (("--target", "80"), "--target 80: must be above 0 to 1"),
     ):
         failed = run(*words)
@@ -153,18 +156,16 @@ def test_paired_gains_are_of_the_same_costs(result):
         [by_hand(run, "bits", point) for run in result.histories(policy).values()]
         for policy in ("age-based", "max-pack")
     )
-    expected = statistics.paired_difference(here, there)
+    expected = statistics.contrast(here, there)
     label = f"{point:.12g}"
-    assert row[f"gain@{label}"] == pytest.approx(expected.difference, nan_ok=True)
+    assert row[f"gain@{label}"] == pytest.approx(expected.mean, nan_ok=True)
 
 
 def test_names_take_less_room_before_a_number_is_cut_off(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    table = printing._table()
-    printing._columns(table, ["policy"], ["a run", "until then"])
-    table.add_row("age-based", 30 * "1", 30 * "2")
-    table.add_row("variance over draws", 30 * "3", 30 * "4")
-    printing._show(table)
+    columns = [Column("policy", kind="words"), Column("a run"), Column("until then")]
+    rows = [["age-based", 30 * "1", 30 * "2"], ["variance over draws", 30 * "3", 30 * "4"]]
+    printing.print_table(Table("", columns, rows))
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["age-based", 30 * "1", 30 * "2"] in shown
     assert ["variance", "over", 30 * "3", 30 * "4"] in shown

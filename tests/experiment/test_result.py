@@ -8,9 +8,9 @@ import pytest
 
 import agewise
 from agewise import statistics
-from agewise.experiment import FolderError, Measured, Result, checkpoints, default_baseline
+from agewise.experiment import FolderError, LearningCurve, Result, checkpoints, default_baseline
+from agewise.experiment.plan import file_name, find_policy
 from agewise.experiment.result import HistoryCache
-from agewise.experiment.runs import file_name, find_policy
 from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random
 from agewise.records import PolicyKey
 from tests.scenarios import DIVERGING, tiny
@@ -62,17 +62,17 @@ def test_table_is_the_statistics_of_the_histories(result):
         diversity = [r.frame["gradient_diversity"].mean() for r in runs]
         assert row["diversity"] == pytest.approx(np.mean(diversity))
         # Round 10 was measured (every second is), round 25 as the last one.
-        last = statistics.mean_interval([r.accuracy[24] for r in runs])
+        last = statistics.estimate([r.accuracy[24] for r in runs])
         assert (row["accuracy@25"], row["low@25"]) == pytest.approx((last.mean, last.low))
         tenth = statistics.mean_interval([r.accuracy[9] for r in runs])
         assert row["accuracy@10"] == pytest.approx(tenth.mean)
         for point in (10, 20, 25) if policy != base else ():
-            paired = statistics.paired_difference(
+            paired = statistics.contrast(
                 [r.accuracy[point - 1] for r in runs],
                 [result.history(base, seed).accuracy[point - 1] for seed in range(4)],
             )
-            assert row[f"gain@{point}"] == pytest.approx(paired.difference)
-            raw.append((policy, point, paired.p_value))
+            assert row[f"gain@{point}"] == pytest.approx(paired.mean)
+            raw.append((policy, point, paired.p))
     corrected = statistics.holm([p for _, _, p in raw])  # all of the table are one family
     assert len(raw) == 6
     shown = [rows[policy][f"p@{point}"] for policy, point, _ in raw]
@@ -118,24 +118,22 @@ def test_sweep_varies_what_it_says(tmp_path):
     assert len(rows) == 8
     assert len({(r["threshold.rate"], str(r["data.partition"])) for r in rows}) == 4
     again = Result.open(tmp_path / "sweep")
-    assert again.table().equals(result.table())
+    assert again.table().to_csv() == result.table().to_csv()
 
 
 def test_run_is_compare_with_one_policy(tmp_path):
     result = agewise.run(tiny(**{"run.rounds": 2}), "random", out=tmp_path / "one", engine="inline")
     assert [entry.policy for entry in result.entries] == [PolicyKey("random", {})]
-    assert "gain@2" in result.table().columns
+    assert "gain@2" in result.table().to_polars().columns
 
 
 def test_accuracy_as_last_measured():
     nan = np.nan
     accuracy = np.array([[nan, 0.2, nan, 0.4], [nan, 0.3, nan, 0.5]])
-    zeros = np.zeros(2)
-    spent = np.tile(np.arange(1.0, 5.0), (2, 1))
-    measured = Measured([0, 1], *(zeros,) * 7, accuracy, spent)
-    assert measured.at(3).tolist() == [0.2, 0.3]
-    assert measured.at(4).tolist() == [0.4, 0.5]
-    assert np.isnan(measured.at(1)).all()
+    curve = LearningCurve([0, 1], accuracy, np.tile(np.arange(1.0, 5.0), (2, 1)))
+    assert curve.at(3).tolist() == [0.2, 0.3]
+    assert curve.at(4).tolist() == [0.4, 0.5]
+    assert np.isnan(curve.at(1)).all()
 
 
 def test_checkpoints():

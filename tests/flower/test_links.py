@@ -53,6 +53,11 @@ def test_airtime_measures_throughput_and_takes_off_computing():
     assert (gains[0] == gains[0, 0]).all()
 
 
+def test_airtime_has_a_deadline():
+    with pytest.raises(TypeError, match="deadline_s"):
+        Airtime(shares=4)
+
+
 def test_a_missed_deadline_is_out_of_reach_until_heard_or_retried():
     links = Airtime(shares=4, deadline_s=5.0, retry_rounds=3)
     links.gains(0, ["a"])

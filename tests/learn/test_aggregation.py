@@ -175,4 +175,4 @@ def test_more_than_there_is_is_refused_before_anything_starts(monkeypatch, tmp_p
     with pytest.raises(ValueError, match="in each of 2 processes would need"):
         agewise.compare(scenario, seeds=2, engine=Local(2), quiet=True)
     monkeypatch.setattr(machine, "available_bytes", lambda: 2 * kept)
-    assert agewise.compare(scenario, seeds=1, engine=Inline(), quiet=True).table().height == 2
+    assert len(agewise.compare(scenario, seeds=1, engine=Inline(), quiet=True).table().rows) == 2

@@ -209,19 +209,19 @@ def test_a_click_on_a_head_sorts_the_table(visit, compared, files):
     assert values[1] == values[0][::-1]
     with page.expect_download() as saved:
         page.get_by_text("Save the table as CSV").click()
-    assert Path(saved.value.path()).read_text() == compared.table().write_csv()
+    assert Path(saved.value.path()).read_text() == compared.table().to_csv()
 
 
 def test_tables_are_read_as_tables(visit, compared, files):
     page = visit(files["compared"])
     accuracy = page.locator("section[aria-labelledby=numbers]").get_by_role("table").first
-    rows = compared.table().to_dicts()
+    first = compared.table().rows[0].at[8]
     assert accuracy.get_by_role("rowheader").all_inner_texts() == [
         "age-based", PACK, "max-pack (ties=lowest-index)", "round-robin"
     ]  # fmt: skip
     cells = accuracy.get_by_role("row").nth(1).get_by_role("cell").all_inner_texts()
-    assert cells[0].startswith(f"{100 * rows[0]['accuracy@8']:.1f} [")
-    assert f"{100 * rows[0]['gain@8']:+.1f}, p" in cells[0]
+    assert cells[0].startswith(f"{100 * first.mean:.1f} ±")
+    assert f"{100 * first.gain.mean:+.1f}, p" in cells[0]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -13,7 +13,8 @@ from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
 from agewise.report.figures import figure_csv
 from agewise.report.setting import Filled, Ranking, Setting
 from agewise.report.style import DARK, INKS, LIGHT, new_figure
-from agewise.statistics import AXES, Paired, mean_interval
+from agewise.statistics import AXES, Contrast, mean_interval
+from agewise.tables import GainMap
 
 TWO_PARTS = {"heat", "cell"}
 
@@ -204,8 +205,8 @@ def test_gains_are_in_decibels_with_what_was_given_to_whom():
 
 
 def test_the_forest_has_the_largest_gain_on_top():
-    gains = {"a": Paired(-0.01, -0.02, 0.0, 0.5, 9), "b": Paired(0.02, 0.01, 0.03, 0.001, 9)}
-    (axis,) = drawn("forest", a_setting(against_baseline=gains, p_value={"b": 0.004}.get))
+    gains = {"a": Contrast(-0.01, -0.02, 0.0, 0.5, 9), "b": Contrast(0.02, 0.01, 0.03, 0.004, 9)}
+    (axis,) = drawn("forest", a_setting(against_baseline=gains))
     assert [label.get_text() for label in axis.get_yticklabels()] == ["a", "b"]
     assert [text.get_text() for text in axis.texts] == ["-1.0", "+2.0**"]
     spans = [line.get_xdata() for line in axis.lines if len(np.atleast_1d(line.get_xdata())) == 2]
@@ -213,10 +214,12 @@ def test_the_forest_has_the_largest_gain_on_top():
 
 
 def test_maps_have_stars_for_sure_squares_and_pale_ones_without():
-    gains, axis = np.array([[0.021, -0.021], [-0.034, np.nan]]), new_axis()
-    p_values = np.array([[0.0004, 0.7], [0.02, np.nan]])
-    gain_map(gains, p_values, ["1", "4"], ["a", "b"], 0.05, axis)
-    assert [text.get_text() for text in axis.texts] == ["+2.1***", "-2.1", "-3.4*", "-"]
+    found = ((0, 0, 0.021, 0.0004), (0, 1, -0.021, 0.7), (1, 0, -0.034, 0.02))
+    squares = {(0, y, x): Contrast(gain, gain, gain, p, 20) for y, x, gain, p in found}
+    axis = new_axis()
+    made = GainMap(["a"], "b", "", ["a", "b"], "", ["1", "4"], {}, squares, AXES["rounds"])
+    gain_map(made, 0, axis)
+    assert [text.get_text() for text in axis.texts] == ["+2.1***", "-2.1", "-3.4*", "–"]
     covers = [square.get_alpha() for square in axis.patches]
     assert covers[1] == pytest.approx(0.3 * covers[0])
     assert covers[3] == 0

@@ -13,17 +13,25 @@ from typer.testing import CliRunner
 import agewise
 from agewise import statistics
 from agewise.cli import app
-from agewise.experiment import Course
-from agewise.experiment.summary import cost_points
-from agewise.report import PICTURES, _gains, costs, draw_figure, new_figure, numbers
-from agewise.report.amounts import amount_text, at_text, median_text
+from agewise.experiment import LearningCurve
+from agewise.experiment.summary import cost_points, mean_points
+from agewise.report import PICTURES, _gains, costs, draw_figure, new_figure
 from agewise.report.claims import claims_note, claims_of
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
-from agewise.report.text import p_text, points_text
-from agewise.report.verdict import checkpoints_of, verdict
-from agewise.statistics import AXES, Paired
+from agewise.report.verdict import verdict
+from agewise.statistics import AXES, Contrast, Estimate
 from agewise.studies import usual_scenario
+from agewise.tables import ResultTable, Row
+from agewise.tables.words import (
+    amount_text,
+    at_text,
+    head_text,
+    median_text,
+    p_text,
+    percent_text,
+    points_text,
+)
 from tests.experiment.test_over import SECONDS
 from tests.report.test_page import pictures, question
 from tests.scenarios import tiny
@@ -64,7 +72,7 @@ def test_curves_are_at_equal_costs(name, costly, pages):
     assert '"over": ""' in unescape(text), "no cursor of rounds stands on it"
     x, y, unit = lines["mean"]
     runs = [run for policy in costly.policies for run in costly.histories(policy).values()]
-    least = min(axis.spent(run)[-1] for run in runs)
+    least = min(axis.cost(run)[-1] for run in runs)
     assert x[-1] == pytest.approx(least, rel=1e-3)
     points = least * np.arange(1, 101) / 100
     first, second = (curve(costly, policy, axis, points) for policy in ("age-based", "max-pack"))
@@ -80,35 +88,34 @@ def test_curves_are_at_equal_costs(name, costly, pages):
 def test_words_and_tables_are_of_the_axis(name, costly, pages):
     axis, page = AXES[name], unescape(pages[name])
     table = costly.table(name)
-    row = next(row for row in table.to_dicts() if row["policy"].startswith("age-based"))
-    *earlier, last = checkpoints_of(row)
-    label = f"{last:.12g}"
+    row = table.by_policy({})["age-based"]
+    *earlier, last = row.at
     answer = re.search(r'class="answer">(.*?)</p>', page)[1]
-    reached = f"{100 * row[f'accuracy@{label}']:.1f}%"
+    reached = f"{percent_text(row.at[last].mean)}%"
     assert f"{at_text(last, axis)} age-based reaches {reached} and max-pack" in answer
-    known = [point for point in earlier if not np.isnan(row[f"gain@{point:.12g}"])]
+    known = [point for point in earlier if point in row.gains]
     assert [amount_text(point, axis) in answer for point in known] == [True] * len(known)
     assert f"than max-pack {axis.equal} when 12 phones" in question(page)
     for point in (*earlier, last):
-        assert f">{at_text(point, axis)}</th>" in page
-    p = p_text(row[f"p@{label}"])
+        assert f">{head_text(point, axis)}</th>" in page
+    p = p_text(row.gains[last].p)
     assert f"Gain over max-pack {at_text(last, axis)}, the paired mean" in page
-    assert f"corrected {p}): age-based less max-pack" in page
+    assert f"corrected {p}): age-based minus max-pack" in page
     assert f"(policies and {name})" in page
-    assert f">{axis.what} of a run</th>" in page
+    assert f">{axis.what}<br>of a run</th>" in page
     saved = re.search(r'href="data:text/csv;base64,([^"]*)"', page)[1]
-    assert base64.b64decode(saved).decode() == table.write_csv()
+    assert base64.b64decode(saved).decode() == table.to_csv()
     assert not re.search(r"\d rounds</th>|after \d+ rounds age-based", page)
 
 
 def test_claims_are_judged_at_equal_costs(costly, pages):
     axis = AXES["joules"]
-    row = costly.table("joules").to_dicts()[1]
+    row = costly.table("joules").rows[1]
     first, second, _ = claims_of(costly, axis)
     assert first.claim.endswith("higher accuracy than max-pack with the same energy")
     assert first.evidence == ", ".join(
-        f"{points_text(row[f'gain@{at:.12g}'])} points at {at:g} J ({p_text(row[f'p@{at:.12g}'])})"
-        for at in checkpoints_of(row)[1:]  # at the first some have not finished a round
+        f"{points_text(row.gains[at].mean)} points at {at:g} J ({p_text(row.gains[at].p)})"
+        for at in list(row.at)[1:]  # at the first some have not finished a round
     )
     assert second == claims_of(costly)[1], "the second is about rounds"
     assert "Claim 1 is judged with the same energy" in claims_note(axis)
@@ -116,26 +123,31 @@ def test_claims_are_judged_at_equal_costs(costly, pages):
     assert claims_of(costly, axis, [1e9])[0].evidence == "nothing was measured at these points"
 
 
-def test_points_are_numbers_and_the_answer_has_their_unit(costly):
-    names = {str(key): key.name for key in costly.policies}
-    rows = []
-    for key, name in names.items():
-        rows.append({"policy": key, "seeds": 20})
-        for at, accuracy, gain, p in (("0.25", 0.5, 0.02, 0.5), ("2.5", 0.8, -0.03, 0.001)):
-            mine = name == "age-based"
-            rows[-1] |= {f"accuracy@{at}": accuracy + (gain if mine else 0)}
-            rows[-1] |= {f"gain@{at}": gain if mine else None, f"p@{at}": p if mine else None}
-    assert checkpoints_of(rows[0]) == [0.25, 2.5]
-    found = verdict(costly, rows, None, AXES["joules"])
-    assert found.answer == (
+def test_the_answer_has_the_unit_of_the_axis(costly):
+    def answer(axis, at):
+        rows = []
+        for key in costly.policies:
+            mine = key.name == "age-based"
+            found = {x: Estimate(mean, mean, mean, gain if mine else None)
+                     for x, mean, gain in at}  # fmt: skip
+            if not mine:
+                found = {x: Estimate(mean - gain.mean, mean, mean) for x, mean, gain in at}
+            rows.append(Row(key, {}, 20, found, {}))
+        table = ResultTable(costly.policies, [{}], costly.baseline, AXES[axis], rows)
+        return verdict(costly, table, None).answer
+
+    early = 0.25, 0.52, Contrast(0.02, 0.0, 0.04, 0.5, 20)
+    late = 2.5, 0.77, Contrast(-0.03, -0.04, -0.02, 0.001, 20)
+    assert answer("joules", [early, late]) == (
         "No: at 2.5 J age-based reaches 77.0% and max-pack 80.0% (-3.0 points, p = 0.001; 20 "
-        "seeds); earlier it is not shown to be apart at 0.25 J."
+        "seeds); earlier, no difference is shown at 0.25 J."
     )
-    assert "after 2.5 rounds age-based reaches" in verdict(costly, rows, None).answer
-    late = [row | {"accuracy@2.5": np.nan, "gain@2.5": np.nan, "p@2.5": None} for row in rows]
-    assert "at 0.25 J age-based reaches 52.0%" in verdict(costly, late, None, AXES["joules"]).answer
-    never = [row | {"gain@0.25": np.nan} for row in late]
-    assert "were not measured at 2.5 J" in verdict(costly, never, None, AXES["joules"]).answer
+    assert "after 2.5 rounds age-based reaches" in answer("rounds", [early, late])
+    unknown = Contrast(*(np.nan,) * 4, pairs=20)
+    missing = 2.5, np.nan, unknown
+    assert "at 0.25 J age-based reaches 52.0%" in answer("joules", [early, missing])
+    never = 0.25, 0.52, unknown
+    assert "were not measured at 2.5 J" in answer("joules", [never, missing])
 
 
 def test_every_axis_side_by_side(costly):
@@ -148,7 +160,7 @@ def test_every_axis_side_by_side(costly):
     raw = []
     for view in views:
         axis = view.axis
-        points = numbers.grid(
+        points = mean_points(
             [run for p in costly.policies for run in costly.histories(p).values()], axis
         )
         for name in ("age-based", "round-robin"):
@@ -157,16 +169,16 @@ def test_every_axis_side_by_side(costly):
             else:
                 first, second = (curve(costly, p, axis, points) for p in (name, "max-pack"))
                 gap = first - second
-            expected = statistics.paired_difference(np.nanmean(gap, axis=1), np.zeros(SEEDS))
-            assert view.gains[name].difference == pytest.approx(expected.difference)
-            assert view.gains[name].p_value == pytest.approx(expected.p_value)
-            raw.append(expected.p_value)
+            expected = statistics.contrast(np.nanmean(gap, axis=1), np.zeros(SEEDS))
+            assert view.gains[name].mean == pytest.approx(expected.mean)
+            assert view.gains[name].low == pytest.approx(expected.low)
+            raw.append(expected.p)
         told = {row["policy"].partition("(")[0]: row["median"]
                 for row in costly.to_target(target, axis).to_dicts()}  # fmt: skip
         taken = {name: one.median for name, one in view.to_target.items()}
         assert taken == pytest.approx(told, nan_ok=True)
     np.testing.assert_allclose(
-        [p for view in views for p in view.p_values.values()], statistics.holm(raw)
+        [gain.p for view in views for gain in view.gains.values()], statistics.holm(raw)
     )
 
 
@@ -179,7 +191,7 @@ def test_the_page_shows_them_whatever_its_axis(costly, pages):
         text = unescape(re.sub("<[^>]*>", " ", part))
         for view in costs.axis_views(Setting(costly, {}), costs.usual_target(Setting(costly, {}))):
             assert median_text(view.to_target["round-robin"], view.axis)[0] in text
-            assert points_text(view.gains["round-robin"].difference) in text
+            assert points_text(view.gains["round-robin"].mean) in text
         assert f"of {SEEDS}" in text
         assert "all 10 of them (policies and costs)" in text
     assert "s0-over-rounds" in pictures(pages["joules"])
@@ -200,9 +212,9 @@ def test_what_runs_do_not_know_is_left_out(compared, costly):
 
 def test_the_order_may_turn():
     def view(axis, **gains):
-        paired = {name: Paired(gain, gain - 0.01, gain + 0.01, 0.01, 9)
+        paired = {name: Contrast(gain, gain - 0.01, gain + 0.01, 0.01, 9)
                   for name, gain in gains.items()}  # fmt: skip
-        return costs.AxisView(AXES[axis], 2.0, paired, dict.fromkeys(paired, 0.01), {})
+        return costs.AxisView(AXES[axis], 2.0, paired, {})
 
     turned = [view("rounds", b=-0.1, c=0.05), view("joules", b=0.2, c=0.05), view("bits", b=-0.1)]
     assert _gains._leading(turned, "a") == (
@@ -217,7 +229,7 @@ def test_gains_on_every_axis_are_joined(costly):
     lines = {line.get_label(): line.get_xdata() for line in figure.axes[0].lines}
     views = costs.axis_views(setting)
     for name in ("age-based", "round-robin"):
-        expected = [100 * view.gains[name].difference for view in views]
+        expected = [100 * view.gains[name].mean for view in views]
         np.testing.assert_allclose(lines[name], expected)
 
 
@@ -252,10 +264,10 @@ def test_figures_over_costs(compared, costly, swept, tmp_path):
     known = ~np.isnan(mean)
     np.testing.assert_allclose([float(row["y"]) for row in gain], mean[known], atol=1e-5)
     np.testing.assert_allclose([float(r["x"]) for r in gain], setting.points[known], rtol=1e-5)
-    last = costly.table("joules").to_dicts()[1]
-    end = checkpoints_of(last)[-1]
+    row = costly.table("joules").rows[1]
+    end = max(row.at)
     marks = [row for row in rows(costly, "forest", "joules") if row["series"] == "age-based"]
-    assert float(marks[0]["x"]) == pytest.approx(100 * last[f"gain@{end:.12g}"], rel=1e-5)
+    assert float(marks[0]["x"]) == pytest.approx(100 * row.gains[end].mean, rel=1e-5)
     assert marks[0]["part"] == at_text(end, AXES["joules"])
     squares = {(row["x"], row["y"]): row["value"] for row in rows(swept, "map", "uses")}
     assert len(squares) == 4
@@ -271,17 +283,17 @@ def test_figures_over_costs(compared, costly, swept, tmp_path):
 
 def test_the_map_of_a_sweep_is_at_equal_costs(swept):
     axis, variation = AXES["uses"], {"threshold.rate": 1.0, "data.partition": "shards"}
-    drawn = numbers.sweep_map(swept, axis)
+    drawn = swept.map(axis)
     setting = Setting(swept, variation, axis=axis)
-    courses = [Course.of(swept.histories(p, variation), axis) for p in ("age-based", "max-pack")]
     first, second = (
-        statistics.accuracy_at(each.accuracy, each.spent, setting.points) for each in courses
+        LearningCurve.of(swept.histories(p, variation), axis).over(setting.points)
+        for p in ("age-based", "max-pack")
     )
     expected = np.nanmean(first - second, axis=1).mean()
     assert drawn.gains[0, drawn.rows.index("partition=shards"), 0] == pytest.approx(expected)
     page = make_page(swept, "uses")
     assert "learn better than max-pack with as many channel uses?" in question(page)
-    assert "the mean over channel uses up to what the cheapest run of the setting spent" in page
+    assert "the mean over channel uses up to what the cheapest run of the square cost" in page
     assert "could not be made" not in page
 
 
@@ -303,8 +315,7 @@ def test_runs_that_spent_nothing_do_not_set_the_points(tmp_path):
         tiny(**{"run.rounds": 2}), ["age-based", "max-pack"], vary, 2, tmp_path / "mixed",
         engine="inline", quiet=True,
     )  # fmt: skip
-    points = checkpoints_of(swept.table("uses").to_dicts()[0])
-    assert min(points) > 0
+    assert min(swept.table("uses").at) > 0
 
 
 def test_the_reproduction_has_a_preset_with_seconds():
@@ -320,12 +331,12 @@ def test_commands_hand_axis_points_and_target_to_the_page(costly, tmp_path):
     def report(*words):
         return CliRunner().invoke(app, ["report", str(costly.path), *words])
 
-    axis = ("--over", "joules", "--points", "0.9,1.5", "--target", "0.3")
+    axis = ("--over", "joules", "--at", "0.9,1.5", "--target", "0.3")
     made = report("-o", str(tmp_path / "p.html"), *axis)
     assert made.exit_code == 0, made.output
     page = unescape((tmp_path / "p.html").read_text(encoding="utf-8"))
     assert "at 1.5 J age-based reaches" in page
-    assert ">at 0.9 J</th>" in page
+    assert ">0.9 J</th>" in page
     assert "<br>reached 30.0%</th>" in page
     wrong = report("--over", "hours")
     assert "shown over rounds, seconds" in str(wrong.exception) + wrong.output

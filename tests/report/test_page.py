@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise.experiment.summary import layout
 from agewise.policies import AgeBased, make_policy
 from agewise.report import numbers, replay, write_page
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
 from agewise.report.verdict import compared as compared_policies
+from agewise.tables.words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
@@ -41,12 +43,11 @@ def test_the_verdict_comes_first_with_its_numbers(page, compared):
     places = [page.index(part) for part in order]
     assert places == sorted(places)
     assert "Does age-based learn better than max-pack when 12 phones share" in question(page)
-    assert "age-based less max-pack (ties=random)" in page
-    for row in compared.table().to_dicts():
-        assert f"{100 * row['accuracy@8']:.1f} <span" in page
-        assert f"[{100 * row['low@8']:.1f}, {100 * row['high@8']:.1f}]" in page
-        if row["gain@8"] is not None:
-            assert f"{100 * row['gain@8']:+.1f}, p " in unescape(page)
+    assert "age-based minus max-pack (ties=random)" in page
+    for row in compared.table().rows:
+        assert estimate_text(row.at[8]) in page
+        if row.at[8].gain is not None:
+            assert contrast_text(row.at[8].gain) in unescape(page)
     assert "Missing:" not in page
 
 
@@ -122,7 +123,7 @@ def test_pictures_show_what_the_runs_did(page, compared):
     gain = compared.accuracy("age-based") - compared.accuracy("max-pack(ties=random)")
     _, y, unit = drawn["s0-gain"][1]["mean"]
     np.testing.assert_allclose(y, 100 * gain.mean(axis=0), atol=0.06 * unit)
-    curves = numbers.curves(compared, {})
+    curves = Setting(compared, {}).round_means
     peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
     np.testing.assert_allclose(curves["round-robin"].age_largest, np.mean(peaks, axis=0))
     share = [compared.history("round-robin", s).participation / 8 for s in range(3)]
@@ -187,13 +188,13 @@ def test_a_picture_that_cannot_be_made_leaves_the_numbers(compared, monkeypatch,
     monkeypatch.setattr("agewise.report.page.inline_svg", broken)
     page = write_page(compared, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "This picture could not be made: no &lt;font&gt; at all" in page
-    assert f"{100 * compared.table()['accuracy@8'][0]:.1f} <span" in page
+    assert estimate_text(compared.table().rows[0].at[8]) in page
 
 
 def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
     page = write_page(swept, tmp_path / "s.html").read_text(encoding="utf-8")
     assert '<option value="0">rate=4, partition=shards</option>' in page
-    drawn = numbers.sweep_map(swept)
+    drawn = swept.map()
     assert (drawn.policies, drawn.baseline) == (["age-based"], "max-pack")
     assert drawn.columns == ["1", "4"]
     assert drawn.rows == ["partition=iid", "partition=shards"]
@@ -204,7 +205,7 @@ def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
 
 def test_a_sweep_without_a_rectangle_has_a_row_each():
     odd = [{"a.x": 1, "a.y": 1}, {"a.x": 2, "a.y": 1}, {"a.x": 2, "a.y": 2}]
-    assert numbers.state_spec(odd) == (None, [None], odd)
+    assert layout(odd) == (None, [None], odd)
 
 
 def test_no_text_of_a_file_becomes_markup(tmp_path):
@@ -298,7 +299,7 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     gain = traced.history("max-pack", seed["seed"]).eligible.gain.mean(axis=1)
     assert np.argsort(seed["rank"]).tolist() == np.argsort(-gain).tolist()
     assert seed["ranked"] == 5
-    assert numbers.curves(traced, {})["age-based"].served is None
+    assert Setting(traced, {}).round_means["age-based"].served is None
 
 
 def test_too_much_is_not_replayed(compared, monkeypatch, tmp_path):
@@ -352,12 +353,12 @@ def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
     heard = np.zeros(every.shape, bool)
     for t, ues in enumerate(history.received):
         heard[t, ues] = True
-    radius_m = numbers.cell_radius_m(moving.scenario)
+    radius_m = moving.scenario.channel.reach_m
     ring = np.minimum(every / radius_m * numbers.RINGS, numbers.RINGS - 1).astype(int)
     both = [(ring == r, heard) for r in range(numbers.RINGS)]
     expected = [(here & was).sum() / here.sum() if here.any() else np.nan for here, was in both]
     only = replace(moving, seeds=[0], entries=[e for e in moving.entries if e.seed == 0])
-    found = numbers.curves(only, {})["max-pack"].served
+    found = Setting(only, {}).round_means["max-pack"].served
     np.testing.assert_allclose(found, expected)
 
 
@@ -403,7 +404,7 @@ def test_the_rival_is_the_most_usual_age_based_one(compared):
 def test_another_baseline_changes_the_question(compared, tmp_path):
     page = write_page(compared, tmp_path / "r.html", baseline="round-robin").read_text()
     assert question(page).startswith("Does age-based learn better than round-robin when")
-    assert "under it the gain over round-robin" in page
+    assert "below it the gain over round-robin" in page
 
 
 def test_the_page_shows_the_channel_that_the_folder_holds(compared, swept):

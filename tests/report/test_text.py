@@ -12,18 +12,19 @@ import pytest
 import agewise.report
 from agewise import statistics
 from agewise.cli import printing
-from agewise.experiment import Measured
+from agewise.experiment import LearningCurve, RunMetrics
 from agewise.policies import AgeBased, MaxPack, make_policy
 from agewise.records import PolicyKey
-from agewise.report.claims import CLAIMS_NOTE, claims_of, judge
+from agewise.report.claims import CLAIMS_NOTE, Pair, claims_of, judge
 from agewise.report.page import make_page
-from agewise.report.text import (
+from agewise.statistics import Contrast, Estimate
+from agewise.tables import Row
+from agewise.tables.words import (
     and_list,
     p_text,
     points_text,
     short_names,
     stars,
-    table_family,
     variation_text,
 )
 from tests.scenarios import tiny
@@ -53,13 +54,14 @@ def test_different_policies_have_different_names():
 @pytest.mark.parametrize(
     ("p", "text", "marks"),
     [
-        (None, "", ""), (float("nan"), "", ""), (0.0, "p < 0.001", "***"),
+        (float("nan"), "", ""), (0.0, "p < 0.001", "***"),
         (0.001, "p = 0.001", "**"), (0.01, "p = 0.010", "*"), (0.05, "p = 0.050", ""),
         (1.0, "p = 1.000", ""),
     ],
 )  # fmt: skip
 def test_p_values_and_stars(p, text, marks):
-    assert (p_text(p), stars(p)) == (text, marks)
+    assert (p_text(p), stars(Contrast(0.1, 0.0, 0.2, p, 5))) == (text, marks)
+    assert stars(Contrast(0.1, 0.0, 0.2, p, 4)) == "", "too few seeds for a verdict"
 
 
 def test_small_words():
@@ -78,18 +80,21 @@ def test_small_words():
     assert variation_text({}) == ""
 
 
-def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swept):
-    def measured(policy, seeds):
-        return Measured.of({seed: compared.history(policy, seed) for seed in seeds})
+def pair_of(result, seeds):
+    runs = [
+        {seed: result.history(policy, seed) for seed in seeds}
+        for policy in (AgeBased().key, MaxPack().key)
+    ]
+    return Pair(tuple(map(LearningCurve.of, runs)), tuple(map(RunMetrics.of, runs)))
 
-    both = ("age-based", "max-pack(ties=random)")
-    row = compared.table().row(0, named=True)
-    assert claims_of(compared) == judge(*(measured(policy, (0, 1, 2)) for policy in both), row, 8)
+
+def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swept):
+    row = compared.table().rows[0]
+    assert claims_of(compared) == judge(pair_of(compared, (0, 1, 2)), row)
     key = make_policy("max-pack").key
     fewer = [entry for entry in compared.entries if (entry.policy, entry.seed) != (key, 1)]
     partly = replace(compared, entries=fewer)
-    row = partly.table().row(0, named=True)
-    assert claims_of(partly) == judge(*(measured(policy, (0, 2)) for policy in both), row, 8)
+    assert claims_of(partly) == judge(pair_of(compared, (0, 2)), partly.table().rows[0])
     assert claims_of(partly) != claims_of(compared)
     none = replace(compared, entries=[e for e in compared.entries if e.policy != key])
     assert claims_of(none) == []
@@ -101,10 +106,12 @@ def test_the_claims_of_a_result_are_judged_on_the_seeds_in_common(compared, swep
 def test_early_rounds_that_were_not_measured_cannot_be_judged():
     ones, accuracy = np.ones(3), np.full((3, 100), np.nan)
     accuracy[:, 49::50] = 0.5
-    late = Measured([0, 1, 2], *(ones,) * 7, accuracy, np.tile(np.arange(1.0, 101.0), (3, 1)))
-    gains = {f"gain@{at}": np.nan for at in (10, 20, 40)} | {"gain@100": 0.0}
-    p_values = {f"p@{at}": None for at in (10, 20, 40)} | {"p@100": 1.0}
-    claims = judge(late, late, gains | p_values, 100)
+    late = LearningCurve([0, 1, 2], accuracy, np.tile(np.arange(1.0, 101.0), (3, 1)))
+    metrics = RunMetrics(*(ones,) * 8)
+    unknown, none = Contrast(*(np.nan,) * 4, pairs=3), Contrast(0.0, 0.0, 0.0, 1.0, 3)
+    gains = {10.0: unknown, 20.0: unknown, 40.0: unknown, 100.0: none}
+    at = {x: Estimate(0.5, 0.5, 0.5, gain) for x, gain in gains.items()}
+    claims = judge(Pair((late, late), (metrics, metrics)), Row(AgeBased().key, {}, 3, at, {}))
     assert claims[1].verdict == "cannot be judged"
     assert claims[0].evidence == "+0.0 points at round 100 (p = 1.000)"
 
@@ -115,12 +122,12 @@ def test_one_p_value_for_one_difference(tmp_path, capsys):
         tiny(**{"run.rounds": 25, "threshold.rate": 5.0}), ["age-based", "max-pack", "random"], 5,
         tmp_path / "five", engine="inline", quiet=True,
     )  # fmt: skip
-    row = result.table().row(0, named=True)
-    said = [p_text(row[f"p@{at}"]) for at in (10, 20, 25)]
-    alone = statistics.paired_difference(
+    table = result.table()
+    said = [p_text(table.rows[0].gains[at].p) for at in (10, 20, 25)]
+    alone = statistics.contrast(
         *(result.accuracy(policy)[:, 24] for policy in ("age-based", "max-pack"))
     )
-    assert p_text(alone.p_value) not in said, "the correction can be seen"
+    assert p_text(alone.p) not in said, "the correction can be seen"
     evidence = claims_of(result)[0].evidence
     assert re.findall(r"\((p [^)]*)\)", evidence) == said
     page = make_page(result)
@@ -129,9 +136,9 @@ def test_one_p_value_for_one_difference(tmp_path, capsys):
     assert re.findall(r"p [=&][^<]*", aged) == [escape(text) for text in said]
     printing.print_result(result, as_json=False)
     shown = capsys.readouterr().out
-    first = shown[shown.index("Accuracy over") :].split("\n max-pack  ")[0]
+    first = shown[shown.index("Test accuracy over") :].split("\n max-pack  ")[0]
     assert re.findall(r"p [=<] [\d.]+", first) == said
-    family = table_family(result.table().to_dicts(), "max-pack", swept=False)
+    family = table.family
     assert "all 6 of them (policies and rounds)" in family
     assert family in " ".join(shown.split())
     assert escape(family) in page
@@ -155,13 +162,11 @@ def test_reports_are_made_from_records_alone():
 
 def test_the_third_claim_is_judged_on_the_same_models_where_they_were_compared(compared):
     row = {"measure": "diversity", "difference": -0.2, "difference_p": 0.001}
+    row |= {"difference_low": -0.3, "difference_high": -0.1}
     row |= {"age_based@age_based": 0.8, "max_pack@age_based": 1.0}
     row |= {"age_based@max_pack": 0.9, "max_pack@max_pack": 1.2}
     explained = {"seeds": 20, "rows": [row]}
-    both = (AgeBased().key, MaxPack().key)
-    age_based, max_pack = (Measured.of(compared.histories(policy)) for policy in both)
-    tests = compared.table().to_dicts()[0]
-    claim = judge(age_based, max_pack, tests, 8, explained)[2]
+    claim = judge(pair_of(compared, (0, 1, 2)), compared.table().rows[0], explained)[2]
     assert claim.verdict == "does not hold"
     assert (
         "on the same models the diversity of what is heard is 0.85 against 1.10" in claim.evidence

@@ -8,7 +8,7 @@ import pytest
 
 import agewise
 from agewise import learn
-from agewise.engines import Inline
+from agewise.experiment import RunOptions
 from agewise.report.explained import explained_section
 from agewise.simulation import samples_of
 from agewise.studies import explanation
@@ -138,7 +138,7 @@ def test_what_the_policies_are_shown_to_differ_in_is_told():
     assert rows["heard"]["difference_p"] < 0.001 < rows["bias"]["difference_p"]
     assert made.sentences[0].startswith("Gradient diversity does not explain the gain")
     assert "shown to differ in data ever heard (1.49" in made.sentences[1]
-    assert "(+2.0 points a block, " in made.sentences[1]
+    assert "(+2.0 points per block, " in made.sentences[1]
     assert "8 seeds with 20 blocks of 5 rounds each; p-values corrected" in made.sentences[1]
     more = summarise(made_up({"diversity": 0.5}), 5)
     assert more.sentences[0].startswith("Gradient diversity may explain the gain")
@@ -177,7 +177,7 @@ def test_a_changed_file_is_not_shown(tmp_path):
     result = agewise.compare(
         SCENARIO, POLICIES, 1, tmp_path / "r", engine="inline", quiet=True, baseline="max-pack"
     )
-    explanation.explain(result, Inline(), quiet=True)
+    explanation.explain(result, RunOptions(engine="inline", quiet=True))
     assert "too few" in explained_section(result.path)
     file = result.path / "explanation.json"
     file.write_bytes(file.read_bytes().replace(b"too few", b"enough!"))

@@ -9,8 +9,8 @@ import pytest
 from agewise import Scenario, Streams, Uplink, gap, simulate
 from agewise.age import f_alpha, next_ages
 from agewise.spectrum.exact import solve
-from agewise.studies import Losses, gap_scenario, losses_of
-from agewise.studies.optimality import REGIMES, with_optimum
+from agewise.studies import Losses, gap_scenario
+from agewise.studies.optimality import _REGIMES, with_optimum
 from tests.scenarios import tiny
 
 SCENARIO = tiny(**{"run.rounds": 9, "channel.link.edge_snr_db": 5.0})
@@ -37,7 +37,7 @@ def test_losses_by_hand():
 def test_losses_of_a_run_are_those_of_its_rounds():
     """Worked out beside the run, from its channel and from ages of Eq. 2."""
     history = simulate(solved(2), "max-pack", 4)
-    found = losses_of(history)
+    found = Losses.of(history)
     assert found.rounds.tolist() == [1, 3, 5, 7]
     channel = SCENARIO.make_channel(Streams(4))
     ages, weights, optima = np.zeros(12, np.int64), [], []
@@ -58,12 +58,12 @@ def test_the_optimum_changes_nothing_else():
     plain, beside = (simulate(one, "age-based", 2) for one in (SCENARIO, solved(3)))
     assert plain.owner.tolist() == beside.owner.tolist()
     assert plain.accuracy.tolist() == beside.accuracy.tolist()
-    assert losses_of(plain).rounds.size == 0
+    assert Losses.of(plain).rounds.size == 0
 
 
 def test_the_optimal_policy_loses_nothing_and_greedy_little():
     lost = {
-        name: losses_of(simulate(solved(1), name, 1)).over_run
+        name: Losses.of(simulate(solved(1), name, 1)).over_run
         for name in ("optimal", "age-based", "random")
     }
     assert lost["optimal"] == pytest.approx(0.0, abs=1e-12)
@@ -74,7 +74,7 @@ def test_gap_over_regimes(tmp_path):
     options = {"every": 3, "engine": "inline", "quiet": True}
     vary = {"threshold.rate": [2.0, 6.0]}
     made = gap(SCENARIO, ["age-based", "random"], vary, 2, tmp_path / "gap", **options)
-    table = made.table
+    table = made.table.to_polars()
     assert table["threshold.rate"].to_list() == [2.0, 2.0, 6.0, 6.0]
     assert table["rounds"].to_list() == [6] * 4
     assert table["unproven"].sum() == 0
@@ -85,7 +85,7 @@ def test_gap_over_regimes(tmp_path):
     assert (by_policy[1] > by_policy[0]).all()
     row = table.row(0, named=True)
     single = [
-        losses_of(simulate(solved(3).with_(**{"threshold.rate": 2.0}), "age-based", seed))
+        Losses.of(simulate(solved(3).with_(**{"threshold.rate": 2.0}), "age-based", seed))
         for seed in (0, 1)
     ]
     assert row["loss_per_round"] == pytest.approx(np.mean([one.per_round for one in single]))
@@ -94,7 +94,7 @@ def test_gap_over_regimes(tmp_path):
     assert all(file.stat().st_size > 5000 for file in made.figures)
     files = {file: file.stat().st_mtime_ns for file in made.result.path.rglob("*.parquet")}
     fewer = gap(SCENARIO, ["random"], {"threshold.rate": [6.0]}, 1, tmp_path / "gap", **options)
-    assert fewer.table["seeds"].to_list() == [1]
+    assert [row.seeds for row in fewer.table.rows] == [1]
     assert {file: file.stat().st_mtime_ns for file in files} == files, "what is there stays"
 
 
@@ -103,7 +103,7 @@ def test_a_limited_search_is_said_to_be_unproven(tmp_path):
         SCENARIO, ["random"], {"threshold.rate": [6.0]}, 2, tmp_path, every=1, work_limit=0,
         engine="inline", quiet=True,
     )  # fmt: skip
-    assert made.table["unproven"][0] > 0
+    assert made.table.rows[0].unproven > 0
     assert made.result.scenario.run.optimum.work_limit == 0
 
 
@@ -116,5 +116,5 @@ def test_rounds_that_a_run_does_not_have(tmp_path, every):
 
 def test_the_default_regimes_are_scenarios():
     assert gap_scenario() == Scenario.preset("paper").with_(**{"run.rounds": 50})
-    last = gap_scenario().with_(**{name: values[-1] for name, values in REGIMES.items()})
+    last = gap_scenario().with_(**{name: values[-1] for name, values in _REGIMES.items()})
     assert (last.channel.link.edge_snr_db, last.rate_threshold) == (20.0, 6.0)

@@ -1,17 +1,21 @@
-"""The command line's frame: the application, its version, and how mistakes are told."""
+"""The command line's frame: the application, how it prints, and how mistakes are told."""
 
 import difflib
+import json
+import math
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import agewise
 from agewise.checks import visible
+from agewise.cli.options import with_groups
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -20,6 +24,7 @@ _INTERRUPTED = 130
 #: Typer finds out the shell that asks for its script, unless this is set: then it takes a name.
 _NAMED_SHELL = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
 _SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+_Function = TypeVar("_Function", bound=Callable[..., None])
 _NOTHING_KEPT = "nothing was finished; the same command starts anew"
 
 
@@ -68,14 +73,24 @@ app = typer.Typer(
     help="Who uploads, on which subchannels, with what power: age-based scheduling of federated "
     "learning over wireless channels.",
 )
-#: Registers a command: a decorator with its name.
-command = partial(app.command, cls=_Command)
 _traces = typer.Typer(
     help="Channels in files: record one, or show what is in one.", invoke_without_command=True
 )
 app.add_typer(_traces, name="trace")
+
+
+def command(name: str, within: typer.Typer = app) -> Callable[[_Function], _Function]:
+    """Register a command of this name; its groups of parameters become options."""
+
+    def register(function: _Function) -> _Function:
+        within.command(name, cls=_Command)(with_groups(function))
+        return function
+
+    return register
+
+
 #: Registers a command below ``agewise trace``.
-trace_command = partial(_traces.command, cls=_Command)
+trace_command = partial(command, within=_traces)
 
 
 def _version(wanted: bool) -> None:
@@ -99,6 +114,31 @@ def _common(
     ] = False,
 ) -> None:
     _show_help(context)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print text; nothing in it steers the terminal, wherever it is from."""
+    typer.echo(visible(text, lines=True), err=err)
+
+
+def print_json(value: object) -> None:
+    """Print for machines; what is no finite number is null, for JSON knows no others."""
+    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_list(lines: Mapping[str, str]) -> None:
+    """Print names, each with a line of text."""
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        say(f"{name:<{width}}  {line}")
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

@@ -1,97 +1,42 @@
 """Commands: each calls its Python twin and prints what that returns."""
 
-import contextlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import lazy_loader
 
 import agewise
-from agewise.cli import printing
-from agewise.cli.app import command, end_if_failed
-from agewise.cli.completion import (
-    ENGINES,
-    complete_one_of,
-    complete_policy,
-    complete_preset,
-    listed,
-)
+from agewise.cli import options as opt
+from agewise.cli.app import command, end_if_failed, print_json, print_list, say, trace_command
 from agewise.cli.live import Live
-from agewise.cli.options import (
-    Address,
-    AsJson,
-    Baseline,
-    Changes,
-    DryRun,
-    EngineName,
-    FailFast,
-    Folder,
-    Force,
-    Log,
-    OnePolicy,
-    OptionalSource,
-    Out,
-    Over,
-    Points,
-    Policies,
-    Quiet,
-    Rounds,
-    Seeds,
-    Source,
-    Target,
-    Trace,
-    Vary,
-    Workers,
-    compared_scenario,
-    default_out,
-    require_axis,
-    say_forecast,
-    scenario_of,
-    shown_of,
-    swept_scenario,
-    values_of,
-    variations_of,
-    with_rounds,
-)
-from agewise.report.pictures import PICTURES
+
+if TYPE_CHECKING:
+    from agewise.cli import printing
+    from agewise.cli.printing import Shown
+    from agewise.experiment import Plan, RunOptions
+else:
+    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
+
+_PAIR = ["age-based", "max-pack"]
 
 
 @command("scenario")
-def scenario_command(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            help="A preset or a TOML file; without one, the presets.",
-            autocompletion=complete_preset,
-        ),
-    ] = None,
-    changes: Changes = None,
-) -> None:
+def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None) -> None:
     """Print a complete, commented scenario file, or list the presets.
 
     Example: agewise scenario paper > my.toml
     """
-    if source is None:
-        if changes:
-            raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
-        names = agewise.scenario.presets()
-        printing.print_list({name: agewise.scenario.summary(name) for name in names})
-    else:
-        printing.say(scenario_of(source, changes).to_toml().rstrip())
+    if source is not None:
+        say(opt.scenario_of(source, changes).to_toml().rstrip())
+        return
+    if changes:
+        raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
+    print_list(opt.preset_summaries())
 
 
 @command("policies")
-def policies_command(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="A policy, or one in a file of yours; without one, all are listed.",
-            autocompletion=complete_policy,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -> None:
     """List the scheduling policies, or say all about one: parameters, source, equation.
 
     Example: agewise policies age-based
@@ -99,87 +44,53 @@ def policies_command(
     if name is not None:
         printing.print_policy(agewise.policies.describe(name), as_json=as_json)
         return
-    lines = {name: agewise.policies.summary(name) for name in agewise.policies.names()}
+    lines = opt.policy_summaries()
+    if added := opt.added_policies():
+        lines |= {each: agewise.policies.summary(each) for each in added}
+        lines = dict(sorted(lines.items()))
     if as_json:
-        printing.print_json(lines)
+        print_json(lines)
     else:
-        printing.print_list(lines)
+        print_list(lines)
 
 
 @command("run")
 def run_command(
-    source: Source = "paper",
-    policy: OnePolicy = "age-based",
-    seeds: Seeds = 1,
-    out: Out = None,
-    changes: Changes = None,
-    rounds: Rounds = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Show every round as it happens, in this process.")
-    ] = False,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]); local by "
-            "default, inline with --live.",
-            autocompletion=complete_one_of(ENGINES),
-        ),
-    ] = None,
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    baseline: Baseline = None,
-    fail_fast: FailFast = False,
-    over: Over = "rounds",
-    points: Points = None,
-    target: Target = None,
-    dry_run: DryRun = False,
-    force: Force = False,
-    log: Log = None,
-    as_json: AsJson = False,
+    options: "RunOptions",
+    shown: "Shown",
+    source: opt.Source = "paper",
+    policy: opt.OnePolicy = "age-based",
+    seeds: opt.Seeds = 1,
+    out: opt.Out = None,
+    changes: opt.Changes = None,
+    rounds: opt.Rounds = None,
+    live: opt.Live = False,
+    baseline: opt.Baseline = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Run one policy.
 
     Example: agewise run paper --policy age-based:alpha=0.25 --seeds 3 --set run.rounds=50
     """
-    if live:
-        _require_live(engine, workers, address, as_json=as_json)
-    scenario = scenario_of(source, with_rounds(changes, rounds))
-    shown = shown_of(over, points, target)
-    require_axis(over, scenario)
-    folder = out or default_out("run", source, scenario)
-    if dry_run:
-        plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
-        say_forecast({folder: plan}, folder, engine or ("inline" if live else "local"), workers)
+    scenario = opt.scenario_of(source, changes, rounds)
+    opt.require_axis(shown.over, scenario)
+    folder = out or opt.default_out("run", source, scenario)
+    plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
+    if not live:
+        _carry_out(plan, folder, options, shown, as_json=as_json, page=False)
         return
-    with Live(policy, scenario.run.rounds) if live else contextlib.nullcontext() as watch:
-        result = agewise.run(
-            scenario,
-            policy,
-            seeds,
-            folder,
-            on_round=watch,
-            engine=engine or ("inline" if live else "local"),
-            workers=workers,
-            address=address,
-            quiet=quiet or live,
-            baseline=baseline,
-            fail_fast=fail_fast,
-            force=force,
-            loggers=log or (),
-        )
+    _require_live(options, as_json=as_json)
+    with Live(policy, scenario.run.rounds) as watch:
+        result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
     printing.print_result(result, as_json=as_json, shown=shown)
     end_if_failed(result)
 
 
-def _require_live(
-    engine: str | None, workers: int | None, address: str | None, *, as_json: bool
-) -> None:
+def _require_live(options: "RunOptions", *, as_json: bool) -> None:
     """Raise ``ValueError`` for options that cannot go with ``--live``."""
     others = {
-        f"--engine {engine}": engine not in (None, "inline"),
-        "--workers": workers is not None,
-        "--address": address is not None,
+        f"--engine {options.engine}": options.engine not in ("auto", "inline"),
+        "--workers": options.workers is not None,
         "--json": as_json,
     }
     for option, given in others.items():
@@ -190,199 +101,107 @@ def _require_live(
             )
 
 
+def _carry_out(
+    plan: "Plan", folder: Path, options: "RunOptions", shown: "Shown", *, as_json: bool, page: bool
+) -> None:
+    """Run what is missing, print the tables, and write the page."""
+    result = agewise.experiment.execute(plan, folder, options)
+    printing.print_result(result, as_json=as_json, shown=shown)
+    if page:
+        printing.print_page_of(result, shown=shown, to_stderr=as_json)
+    end_if_failed(result)
+
+
 @command("compare")
 def compare_command(
-    source: OptionalSource = None,
-    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
-    seeds: Seeds = 20,
-    out: Out = None,
-    changes: Changes = None,
-    rounds: Rounds = None,
-    trace: Trace = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    baseline: Baseline = None,
-    fail_fast: FailFast = False,
-    over: Over = "rounds",
-    points: Points = None,
-    target: Target = None,
-    dry_run: DryRun = False,
-    force: Force = False,
-    log: Log = None,
-    as_json: AsJson = False,
+    options: "RunOptions",
+    shown: "Shown",
+    source: opt.OptionalSource = None,
+    policies: opt.Policies = _PAIR,
+    seeds: opt.Seeds = 20,
+    out: opt.Out = None,
+    changes: opt.Changes = None,
+    rounds: opt.Rounds = None,
+    trace: opt.Trace = None,
+    baseline: opt.Baseline = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
 
     Example: agewise compare paper --policy age-based --policy max-pack --seeds 20
     """
-    scenario = compared_scenario(source, trace, with_rounds(changes, rounds))
-    shown = shown_of(over, points, target)
-    require_axis(over, scenario)
+    scenario = opt.compared_scenario(source, trace, changes, rounds)
+    opt.require_axis(shown.over, scenario)
     name = source or (trace.resolve().name if trace else "paper")
-    folder = out or default_out("compare", name, scenario)
-    if dry_run:
-        plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
-        say_forecast({folder: plan}, folder, engine, workers)
-        return
-    result = agewise.compare(
-        scenario,
-        policies,
-        seeds,
-        folder,
-        engine=engine,
-        workers=workers,
-        address=address,
-        quiet=quiet,
-        baseline=baseline,
-        fail_fast=fail_fast,
-        force=force,
-        loggers=log or (),
-    )
-    printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page_of(result, shown=shown, to_stderr=as_json)
-    end_if_failed(result)
+    plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
+    folder = out or opt.default_out("compare", name, scenario)
+    _carry_out(plan, folder, options, shown, as_json=as_json, page=True)
 
 
 @command("sweep")
 def sweep_command(
-    vary: Vary,
-    source: Source = "paper",
-    policies: Policies = ["age-based", "max-pack"],  # noqa: B006 (typer copies it)
-    seeds: Seeds = 10,
-    out: Out = None,
-    changes: Changes = None,
-    rounds: Rounds = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    baseline: Baseline = None,
-    fail_fast: FailFast = False,
-    over: Over = "rounds",
-    points: Points = None,
-    target: Target = None,
-    dry_run: DryRun = False,
-    force: Force = False,
-    log: Log = None,
-    as_json: AsJson = False,
+    options: "RunOptions",
+    shown: "Shown",
+    vary: opt.Vary,
+    source: opt.Source = "paper",
+    policies: opt.Policies = _PAIR,
+    seeds: opt.Seeds = 10,
+    out: opt.Out = None,
+    changes: opt.Changes = None,
+    rounds: opt.Rounds = None,
+    baseline: opt.Baseline = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
     Example: agewise sweep paper --vary threshold.rate=1,2,4,6 --vary data.partition=iid,shards
     """
-    changes = with_rounds(changes, rounds)
-    varied, shown = variations_of(vary, changes), shown_of(over, points, target)
-    scenario = swept_scenario(source, changes, varied)
+    varied = opt.variations_of(vary, changes, rounds)
+    scenario = opt.swept_scenario(source, varied, changes, rounds)
     if not any(name.startswith("timing") for name in varied):
-        require_axis(over, scenario)
-    folder = out or default_out("sweep", source, scenario)
-    if dry_run:
-        combinations = agewise.experiment.product(varied)
-        plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
-        say_forecast({folder: plan}, folder, engine, workers)
-        return
-    result = agewise.sweep(
-        scenario,
-        policies,
-        varied,
-        seeds,
-        folder,
-        engine=engine,
-        workers=workers,
-        address=address,
-        quiet=quiet,
-        baseline=baseline,
-        fail_fast=fail_fast,
-        force=force,
-        loggers=log or (),
-    )
-    printing.print_result(result, as_json=as_json, shown=shown)
-    printing.print_page_of(result, shown=shown, to_stderr=as_json)
-    end_if_failed(result)
+        opt.require_axis(shown.over, scenario)
+    combinations = agewise.experiment.product(varied)
+    plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
+    folder = out or opt.default_out("sweep", source, scenario)
+    _carry_out(plan, folder, options, shown, as_json=as_json, page=True)
 
 
 @command("show")
 def show_command(
-    folder: Folder,
-    baseline: Baseline = None,
-    over: Over = "rounds",
-    points: Points = None,
-    target: Target = None,
-    as_json: AsJson = False,
+    shown: "Shown", folder: opt.Folder, baseline: opt.Baseline = None, as_json: opt.AsJson = False
 ) -> None:
     """Print the tables of a results folder.
 
     Example: agewise show runs/reproduce-paper --over uses --target 0.7
     """
-    shown = shown_of(over, points, target)
     result = agewise.Result.open(folder, baseline)
     printing.print_result(result, as_json=as_json, shown=shown)
 
 
 @command("report")
 def report_command(
-    folder: Folder,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
-    ] = None,
-    baseline: Baseline = None,
-    over: Over = "rounds",
-    points: Points = None,
-    target: Target = None,
+    shown: "Shown", folder: opt.Folder, output: opt.Page = None, baseline: opt.Baseline = None
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
     Example: agewise report runs/reproduce-paper --over uses
     """
-    shown = shown_of(over, points, target)
     result = agewise.Result.open(folder, baseline)
     printing.print_page(agewise.write_page(result, output, **asdict(shown)))
 
 
 @command("figure")
 def figure_command(
-    folder: Folder,
-    kind: Annotated[
-        str,
-        typer.Argument(
-            help=f"{listed(tuple(PICTURES))}.", autocompletion=complete_one_of(PICTURES)
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
-        ),
-    ],
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
-        ),
-    ] = None,
-    baseline: Baseline = None,
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policies",
-            "--policy",
-            help="Which to show, once for each; all if none.",
-            autocompletion=complete_policy,
-        ),
-    ] = None,
-    width: Annotated[
-        str | None,
-        typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches."),
-    ] = None,
-    ylim: Annotated[
-        tuple[float, float] | None, typer.Option(help="The ends of the vertical axis: 0.7 0.9.")
-    ] = None,
-    style: Annotated[
-        str, typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file.")
-    ] = "paper",
-    over: Over = "rounds",
+    folder: opt.Folder,
+    kind: opt.Kind,
+    output: opt.Drawing,
+    at: opt.At = None,
+    baseline: opt.Baseline = None,
+    policies: opt.ShownPolicies = None,
+    width: opt.Width = None,
+    ylim: opt.Ylim = None,
+    style: opt.Style = "paper",
+    over: opt.Over = "rounds",
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
@@ -392,86 +211,184 @@ def figure_command(
         agewise.Result.open(folder, baseline),
         kind,
         output,
-        values_of(at, "--at"),
+        opt.values_of(at, "--at"),
         policies=policies,
         width=width,
         ylim=ylim,
         style=style,
         over=over,
     )
-    printing.say(f"Figure: {drawn}")
+    say(f"Figure: {drawn}")
+
+
+@command("reproduce")
+def reproduce_command(
+    study_options: "RunOptions",
+    shown: "Shown",
+    source: opt.PaperSource = None,
+    seeds: opt.Seeds = 20,
+    out: opt.Out = None,
+    changes: opt.Changes = None,
+    rounds: opt.Rounds = None,
+    whole_map: opt.WholeMap = False,
+    explain: opt.Explain = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Measure the paper's figure and say which of its claims hold.
+
+    Example: agewise reproduce --seeds 5
+    """
+    over, usual = shown.over, agewise.studies.usual_scenario(shown.over)
+    if whole_map and (explain or shown != printing.Shown(over)):
+        option = "--explain" if explain else "--at or --target"
+        raise ValueError(f"{option} goes with the paper's figure: leave out --map")
+    kind, base = ("map", agewise.studies.map_scenario(over)) if whole_map else ("reproduce", usual)
+    scenario = opt.scenario_of(source or base, changes, rounds)
+    opt.require_axis(over, scenario)
+    if scenario == opt.scenario_of(base, None):
+        folder = out or Path(f"runs/{kind}-{usual}")
+    else:
+        folder = out or opt.default_out(kind, source or usual, scenario)
+    given = {"over": over, **vars(study_options)}
+    if whole_map:
+        gains = agewise.reproduce_map(scenario, seeds, folder, **given)
+        printing.print_map(gains, as_json=as_json)
+        printing.print_page_of(gains.result, shown=shown, to_stderr=as_json)
+        return
+    study = agewise.reproduce(scenario, seeds, folder, explain=explain, **given)
+    printing.print_reproduction(study, as_json=as_json, shown=shown)
+    printing.print_page_of(study.result, shown=shown, to_stderr=as_json)
+
+
+@command("gap")
+def gap_command(
+    study_options: "RunOptions",
+    source: opt.GapSource = None,
+    policies: opt.Policies = [],  # noqa: B006 (typer copies it)
+    vary: opt.Regimes = None,
+    seeds: opt.Seeds = 5,
+    out: opt.Out = None,
+    every: opt.Every = 10,
+    work_limit: opt.WorkLimit = 3_000_000,
+    changes: opt.Changes = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Measure what policies lose against the optimum of problem (3), over regimes.
+
+    Without --policy: age-based, age-based-plus, max-pack, proportional-fair, round-robin, random.
+
+    Example: agewise gap --policy age-based --policy max-pack --vary threshold.rate=2,4
+    """
+    varied, default = opt.variations_of(vary or [], changes), agewise.studies.gap_scenario()
+    scenario = opt.swept_scenario(source or default, varied, changes)
+    usual = Path("runs/gap-paper")
+    if scenario != default:
+        usual = opt.default_out("gap", source or "paper", scenario)
+    given = {"every": every, "work_limit": work_limit, **vars(study_options)}
+    chosen = policies or agewise.studies.GAP_POLICIES
+    study = agewise.gap(scenario, chosen, varied or None, seeds, out or usual, **given)
+    printing.print_gap(study, as_json=as_json)
+
+
+@command("channel")
+def channel_command(
+    source: opt.Source = "paper",
+    seed: opt.Seed = 0,
+    rounds: opt.LookedAt = None,
+    output: opt.Picture = None,
+    changes: opt.Changes = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Say what a scenario's channel means before anything is simulated, and draw it.
+
+    Example: agewise channel paper -o channel.pdf
+    """
+    view = agewise.view_channel(opt.scenario_of(source, changes), seed, rounds)
+    picture = None if output is None else agewise.draw_channel(view, output)
+    printing.print_channel(view, picture, as_json=as_json)
+
+
+@trace_command("record")
+def record_command(
+    source: opt.Source,
+    out: opt.TraceOut,
+    seed: opt.Seed = 0,
+    rounds: opt.Recorded = None,
+    changes: opt.Changes = None,
+) -> None:
+    """Write a scenario's channel as a trace, whose replay is the same run to the byte.
+
+    Example: agewise trace record paper --out gains.npz --seed 3
+    """
+    file = agewise.record_trace(opt.scenario_of(source, changes), out, seed, rounds)
+    say(f"Trace: {file}")
+
+
+@trace_command("show")
+def show_trace_command(
+    file: opt.TraceFile,
+    rate_threshold: opt.TraceThreshold = None,
+    rounds: opt.LookedAt = None,
+    output: opt.Picture = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Say what is in a file of gains, and draw it; `agewise channel` shows other formats.
+
+    Example: agewise trace show gains.npz --rate-threshold 4 -o gains.png
+    """
+    view = agewise.view_trace(file, rate_threshold, rounds)
+    picture = None if output is None else agewise.draw_channel(view, output)
+    printing.print_channel(view, picture, as_json=as_json)
 
 
 @command("traffic")
 def traffic_command(
-    source: Source = "paper",
-    policy: OnePolicy = "age-based",
-    rounds: Annotated[int, typer.Option(min=1, help="Slots to schedule.")] = 100_000,
-    arrivals: Annotated[
-        float | None,
-        typer.Option(help="Probability of a new update per UE and slot; without it, always one."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of channels and arrivals.")] = 0,
-    changes: Changes = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    source: opt.Source = "paper",
+    policy: opt.OnePolicy = "age-based",
+    rounds: opt.Slots = 100_000,
+    arrivals: opt.Arrivals = None,
+    seed: opt.Seed = 0,
+    changes: opt.Changes = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Schedule many slots without learning: ages, throughput, fairness.
 
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
-    scenario = scenario_of(source, changes)
-    with agewise.experiment.progress.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
-
-        def count(done: int) -> None:
-            shown.reach(done, done)
-
+    scenario = opt.scenario_of(source, changes)
+    progress = agewise.experiment.progress.progress
+    with progress(rounds, rounds, quiet=quiet, what="slots") as shown:
         traffic = agewise.schedule_traffic(
-            scenario, policy, rounds, arrivals=arrivals, seed=seed, progress=count
+            scenario,
+            policy,
+            rounds,
+            arrivals=arrivals,
+            seed=seed,
+            progress=lambda done: shown.reach(done, done),
         )
     printing.print_traffic(traffic, scenario.run.age_alpha, as_json=as_json)
 
 
 @command("schedule")
 def schedule_command(
-    gains: Annotated[
-        Path,
-        typer.Argument(
-            help="Gains, SNR per unit of power: a CSV with a row per UE and a column per "
-            "subchannel (no column of names), or an NPZ with an array 'gains'."
-        ),
-    ],
-    ages: Annotated[
-        Path,
-        typer.Option(
-            help="Rounds since each UE's last received update: a CSV with one row or one column, "
-            "or an NPZ with an array 'ages'."
-        ),
-    ],
-    power: Annotated[float, typer.Option(help="Each UE's power budget.")],
-    rate_threshold: Annotated[
-        float, typer.Option(help="Bits per real channel use that a scheduled UE must reach.")
-    ],
-    policy: OnePolicy = "age-based",
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option(help="Of the weight of ages: paper, or continuous for any alpha.")
-    ] = None,
-    ties: Annotated[
-        str | None, typer.Option(help="Who goes first among equals: random or lowest-index.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Decides what the policy leaves to chance.")] = 0,
-    as_json: AsJson = False,
+    gains: opt.Gains,
+    ages: opt.Ages,
+    power: opt.Power,
+    rate_threshold: opt.RateThreshold,
+    policy: opt.OnePolicy = "age-based",
+    alpha: opt.Alpha = None,
+    form: opt.Form = None,
+    ties: opt.Ties = None,
+    seed: opt.Seed = 0,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Schedule one round: who transmits on which subchannels with what power.
 
     Example: agewise schedule gains.csv --ages ages.csv --power 10 --rate-threshold 4
     """
-    options = {"alpha": alpha, "form": form, "ties": ties}
-    parameters = {name: value for name, value in options.items() if value is not None}
+    given = {"alpha": alpha, "form": form, "ties": ties}
+    parameters = {name: value for name, value in given.items() if value is not None}
     chosen = agewise.policies.make_policy(policy, **parameters)
     age = agewise.radio.read_ages(ages)
     allocation = agewise.schedule(
@@ -483,6 +400,6 @@ def schedule_command(
         seed=seed,
     )
     if as_json:
-        printing.print_json(printing.described_allocation(allocation, chosen, seed))
+        print_json(printing.described_allocation(allocation, chosen, seed))
     else:
         printing.print_allocation(allocation, age, chosen, seed)

@@ -1,44 +1,118 @@
-"""Options that several commands share, and what they mean."""
+"""Options of the commands: their types, what they mean, and what a shell offers for them."""
 
+import ast
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import wraps
+from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import lazy_loader
 import typer
 
 import agewise
-from agewise.cli import printing
-from agewise.cli.completion import (
-    AXES,
-    ENGINES,
-    LOGGERS,
-    complete_one_of,
-    complete_policy,
-    complete_preset,
-    listed,
-)
+from agewise.checks import visible
+from agewise.report.pictures import PICTURES
 
-_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
-_RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
-#: The most values of a range.
-_MOST_VALUES = 10_000
+if TYPE_CHECKING:
+    from agewise.cli import printing
+else:
+    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        help="A preset ('agewise scenario' lists them) or a TOML file.",
-        autocompletion=complete_preset,
+# Completion: known without importing what runs, so that a shell offers it at once.
+
+ENGINES = ("auto", "local", "inline", "ray")
+LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
+AXES = ("rounds", "seconds", "joules", "uses", "bits")
+
+
+def policy_summaries() -> dict[str, str]:
+    """The policies of the package, sorted, each with the first line of its docstring."""
+    found = {}
+    for file in files("agewise").joinpath("policies").iterdir():
+        if not file.name.endswith(".py") or file.name.startswith("_"):
+            continue
+        tree = ast.parse(file.read_bytes())
+        for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+            for field in (node for node in kind.body if isinstance(node, ast.AnnAssign)):
+                if ast.unparse(field.target) == "name" and isinstance(field.value, ast.Constant):
+                    summary = (ast.get_docstring(kind) or "").partition("\n")[0]
+                    found[str(field.value.value)] = summary
+    return dict(sorted(found.items()))
+
+
+def added_policies() -> list[str]:
+    """The names of policies that other packages register."""
+    return [point.name for point in entry_points(group="agewise.policies")]
+
+
+def preset_summaries() -> dict[str, str]:
+    """The package's scenarios, sorted, each with the first line of its file."""
+    folder = files("agewise").joinpath("scenario", "presets")
+    texts = {file.name.removesuffix(".toml"): file.read_text("utf-8") for file in folder.iterdir()}
+    return {name: texts[name].partition("\n")[0].lstrip("# ") for name in sorted(texts)}
+
+
+def _complete_policy(incomplete: str) -> list[str]:
+    """Policies whose names begin so; the shell itself offers files where there is none."""
+    return _beginning(sorted({*policy_summaries(), *added_policies()}), incomplete)
+
+
+def _complete_preset(incomplete: str) -> list[str]:
+    return _beginning(preset_summaries(), incomplete)
+
+
+def _complete_one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return _beginning(words, incomplete)
+
+    return complete
+
+
+def _beginning(words: Iterable[str], incomplete: str) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """The words in a sentence.
+
+    >>> _listed(("local", "inline", "ray"))
+    'local, inline or ray'
+    """
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+# Types of options
+
+
+def _scenario_argument(text: str) -> Any:
+    return typer.Argument(help=text, show_default=False, autocompletion=_complete_preset)
+
+
+def _out_folder(text: str | Path) -> Path:
+    """The folder that is meant; an empty name would mean this very folder."""
+    if isinstance(text, str) and not text.strip():
+        raise typer.BadParameter("it is empty: give the name of a results folder")
+    return Path(text)
+
+
+_PRESETS = "A preset ('agewise scenario' lists them) or a TOML file"
+Source = Annotated[str, typer.Argument(help=f"{_PRESETS}.", autocompletion=_complete_preset)]
+OptionalSource = Annotated[str | None, _scenario_argument(f"{_PRESETS}; paper if not given.")]
+ShownSource = Annotated[str | None, _scenario_argument(f"{_PRESETS}; without one, the presets.")]
+PaperSource = Annotated[
+    str | None,
+    _scenario_argument(
+        f"{_PRESETS}; the paper's by default, with 40 rounds for the map, and physical-timed over "
+        "seconds or joules."
     ),
 ]
-OptionalSource = Annotated[
-    str | None,
-    typer.Argument(
-        help="A preset ('agewise scenario' lists them) or a TOML file; paper if not given.",
-        show_default=False,
-        autocompletion=complete_preset,
-    ),
+GapSource = Annotated[
+    str | None, _scenario_argument(f"{_PRESETS}; the paper's with 50 rounds by default.")
 ]
 Trace = Annotated[
     Path | None,
@@ -64,22 +138,21 @@ Vary = Annotated[
         "every combination."
     ),
 ]
-
-
-def out_folder(text: str | Path) -> Path:
-    """The folder that is meant; an empty name would mean this very folder."""
-    if isinstance(text, str) and not text.strip():
-        raise typer.BadParameter("it is empty: give the name of a results folder")
-    return Path(text)
-
-
+Regimes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vary",
+        help="The regimes: threshold.rate=1,2,4; may be repeated. By default edge SNRs of -10, "
+        "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit.",
+    ),
+]
 Folder = Annotated[Path, typer.Argument(help="A results folder, finished or still running.")]
 Out = Annotated[
     Path | None,
     typer.Option(
         "--out",
         "-o",
-        parser=out_folder,
+        parser=_out_folder,
         metavar="DIR",
         help="Results folder, runs/COMMAND-SCENARIO by default, with a short hash behind it if the "
         "scenario is not just a preset; one that is partly filled is continued.",
@@ -96,7 +169,14 @@ OnePolicy = Annotated[
         "-p",
         help="Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
         "yours: my_policy.py:MyPolicy.",
-        autocompletion=complete_policy,
+        autocompletion=_complete_policy,
+    ),
+]
+PolicyName = Annotated[
+    str | None,
+    typer.Argument(
+        help="A policy, or one in a file of yours; without one, all are listed.",
+        autocompletion=_complete_policy,
     ),
 ]
 Policies = Annotated[
@@ -106,81 +186,281 @@ Policies = Annotated[
         "-p",
         help="Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a "
         "file of yours: my_policy.py:MyPolicy. May be repeated.",
-        autocompletion=complete_policy,
+        autocompletion=_complete_policy,
+    ),
+]
+ShownPolicies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policies",
+        "--policy",
+        help="Which to show, once for each; all if none.",
+        autocompletion=_complete_policy,
     ),
 ]
 Baseline = Annotated[
     str | None,
     typer.Option(
         help="The policy that the others are compared with; max-pack by default, else the first.",
-        autocompletion=complete_policy,
+        autocompletion=_complete_policy,
     ),
 ]
-EngineName = Annotated[
-    str,
-    typer.Option(
-        help="Where runs happen: local (processes), inline, or ray (agewise\\[ray]).",
-        autocompletion=complete_one_of(ENGINES),
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes of the local engine; one per core by default.")
-]
-Address = Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-FailFast = Annotated[
-    bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say how many runs there are and how long; run nothing.")
-]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Begin a folder anew that holds results of another scenario."),
-]
-Log = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--log",
-        help=f"Also hand every run to {listed(LOGGERS)}. May be repeated.",
-        autocompletion=complete_one_of(LOGGERS),
-    ),
+Live = Annotated[
+    bool, typer.Option("--live", help="Show every round as it happens, in this process.")
 ]
 Every = Annotated[int, typer.Option(min=1, help="Solve every N-th round to optimality.")]
+WorkLimit = Annotated[
+    int, typer.Option(min=0, help="Steps of the search in a round, about a million a second.")
+]
+WholeMap = Annotated[
+    bool,
+    typer.Option(
+        "--map",
+        help="Instead, where age-based scheduling wins: threshold, likeness of data, alpha.",
+    ),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Also compare what both policies hear on the same models.")
+]
 Over = Annotated[
     str,
     typer.Option(
         help="What accuracies are shown over: rounds, seconds, joules, uses (of the channel) or "
         "bits.",
-        autocompletion=complete_one_of(AXES),
+        autocompletion=_complete_one_of(AXES),
     ),
-]
-Points = Annotated[
-    str | None,
-    typer.Option(
-        help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run spent, "
-        "by default."
-    ),
-]
-Target = Annotated[
-    float | None,
-    typer.Option(help="Also what it took to reach this accuracy: 0.8 is 80%."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Page = Annotated[
+    Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
+]
+Kind = Annotated[
+    str,
+    typer.Argument(help=f"{_listed(tuple(PICTURES))}.", autocompletion=_complete_one_of(PICTURES)),
+]
+Drawing = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
+    ),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
+    ),
+]
+Width = Annotated[
+    str | None, typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches.")
+]
+Ylim = Annotated[
+    tuple[float, float] | None, typer.Option(help="The ends of the vertical axis: 0.7 0.9.")
+]
+Style = Annotated[
+    str, typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file.")
+]
+Slots = Annotated[int, typer.Option(min=1, help="Slots to schedule.")]
+Arrivals = Annotated[
+    float | None,
+    typer.Option(help="Probability of a new update per UE and slot; without it, always one."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of channels and what else is random.")]
+Gains = Annotated[
+    Path,
+    typer.Argument(
+        help="Gains, SNR per unit of power: a CSV with a row per UE and a column per "
+        "subchannel (no column of names), or an NPZ with an array 'gains'."
+    ),
+]
+Ages = Annotated[
+    Path,
+    typer.Option(
+        help="Rounds since each UE's last received update: a CSV with one row or one column, "
+        "or an NPZ with an array 'ages'."
+    ),
+]
+Power = Annotated[float, typer.Option(help="Each UE's power budget.")]
+RateThreshold = Annotated[
+    float, typer.Option(help="Bits per real channel use that a scheduled UE must reach.")
+]
+TraceThreshold = Annotated[
+    float | None,
+    typer.Option(help="Bits per real channel use, to say how many subchannels UEs need."),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
+]
+Form = Annotated[
+    str | None, typer.Option(help="Of the weight of ages: paper, or continuous for any alpha.")
+]
+Ties = Annotated[
+    str | None, typer.Option(help="Who goes first among equals: random or lowest-index.")
+]
+LookedAt = Annotated[
+    int | None, typer.Option(min=1, help="Rounds to look at; all of a run up to 100 by default.")
+]
+Recorded = Annotated[
+    int | None, typer.Option(min=1, help="Rounds to record; those of a run by default.")
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Draw a picture here: .png, .pdf, .svg or .eps."),
+]
+TraceOut = Annotated[Path, typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5.")]
+TraceFile = Annotated[Path, typer.Argument(help="A trace of gains: .npz, .npy, .h5 or .parquet.")]
 
 
-def shown_of(over: str, points: str | None = None, target: float | None = None) -> printing.Shown:
-    """How a result is to be shown."""
+# Groups: one parameter of a command that stands for several options
+
+
+class _Group(NamedTuple):
+    """Options by name, each a type and a default, and what makes one value of them."""
+
+    options: Mapping[str, tuple[Any, Any]]
+    make: Callable[..., Any]
+
+
+def _run_options(*, loggers: list[str] | None, **given: Any) -> "agewise.experiment.RunOptions":
+    return agewise.experiment.RunOptions(loggers=loggers or (), **given)
+
+
+def _shown(over: str, at: str | None = None, target: float | None = None) -> "printing.Shown":
     agewise.statistics.axis_of(over)
     if target is not None and not 0.0 < target <= 1.0:
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
-    if points is None:
+    if at is None:
         return printing.Shown(over, None, target)
-    numbers = [value_of(text, "--points") for text in split_values(points)]
+    numbers = [_value_of(text, "--at") for text in split_values(at)]
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
-            raise ValueError(f"--points {points}: give numbers above 0, such as 10,20,40")
+            raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
     return printing.Shown(over, tuple(numbers), target)
+
+
+_STUDY: Mapping[str, tuple[Any, Any]] = {
+    "engine": (
+        Annotated[
+            str,
+            typer.Option(
+                help="Where runs happen: local (processes), inline (this process), ray "
+                "(agewise\\[ray]), or auto: inline for work of a few seconds, else local.",
+                autocompletion=_complete_one_of(ENGINES),
+            ),
+        ],
+        "auto",
+    ),
+    "workers": (
+        Annotated[
+            int | None, typer.Option(help="Processes of the local engine; one per core by default.")
+        ],
+        None,
+    ),
+    "address": (
+        Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")],
+        None,
+    ),
+    "quiet": (Quiet, False),
+    "force": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--force", help="Begin a folder anew that holds results of another scenario."
+            ),
+        ],
+        False,
+    ),
+    "loggers": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--log",
+                help=f"Also hand every run to {_listed(LOGGERS)}. May be repeated.",
+                autocompletion=_complete_one_of(LOGGERS),
+            ),
+        ],
+        None,
+    ),
+    "dry_run": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--dry-run", help="Say how many runs there are and how long; run nothing."
+            ),
+        ],
+        False,
+    ),
+}
+_RUN = {
+    **_STUDY,
+    "fail_fast": (
+        Annotated[
+            bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
+        ],
+        False,
+    ),
+}
+_SHOWN: Mapping[str, tuple[Any, Any]] = {
+    "over": (Over, "rounds"),
+    "at": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run "
+                "cost, by default."
+            ),
+        ],
+        None,
+    ),
+    "target": (
+        Annotated[
+            float | None,
+            typer.Option(help="Also what it took to reach this accuracy: 0.8 is 80%."),
+        ],
+        None,
+    ),
+}
+#: Parameters of commands that stand for several options, by their names. Studies need all their
+#: runs, so they have no say in what follows a failed one.
+_GROUPS = {
+    "options": _Group(_RUN, _run_options),
+    "study_options": _Group(_STUDY, _run_options),
+    "shown": _Group(_SHOWN, _shown),
+}
+
+
+def with_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that its parameters `_GROUPS` stand for."""
+    own = inspect.signature(function).parameters
+    groups = {name: _GROUPS[name] for name in own if name in _GROUPS}
+    options = {n: (each.annotation, each.default) for n, each in own.items() if n not in groups}
+    for group in groups.values():
+        options |= group.options
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in options.items()
+    ]
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        made = {
+            name: group.make(**{each: given.pop(each) for each in group.options})
+            for name, group in groups.items()
+        }
+        try:
+            function(**given, **made)
+        except Exception as planned:
+            if not ("dry_run" in options and isinstance(planned, agewise.experiment.DryRun)):
+                raise
+            typer.echo(visible(str(planned)))
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+# What options mean
 
 
 def require_axis(over: str, scenario: "agewise.Scenario") -> None:
@@ -188,24 +468,32 @@ def require_axis(over: str, scenario: "agewise.Scenario") -> None:
     agewise.statistics.axis_of(over).require(scenario.resolved())
 
 
-def scenario_of(source: "str | agewise.Scenario", changes: list[str] | None) -> "agewise.Scenario":
+def scenario_of(
+    source: "str | agewise.Scenario", changes: list[str] | None, rounds: int | None = None
+) -> "agewise.Scenario":
     """The scenario of this preset or file with the changes, which are made together."""
-    base = named_scenario(source) if isinstance(source, str) else source
-    return base.with_(**values_of(changes, "--set"))
+    base = _named_scenario(source) if isinstance(source, str) else source
+    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"))
 
 
 def compared_scenario(
-    source: str | None, trace: Path | None, changes: list[str] | None
+    source: str | None,
+    trace: Path | None,
+    changes: list[str] | None,
+    rounds: int | None = None,
 ) -> "agewise.Scenario":
     """The scenario to compare on; with a trace, its links and what the source says of learning."""
     if trace is None:
-        return scenario_of(source or "paper", changes)
-    learning = None if source is None else named_scenario(source)
-    return scenario_of(agewise.experiment.replay_scenario(trace, learning), changes)
+        return scenario_of(source or "paper", changes, rounds)
+    learning = None if source is None else _named_scenario(source)
+    return scenario_of(agewise.experiment.replay_scenario(trace, learning), changes, rounds)
 
 
 def swept_scenario(
-    source: "str | agewise.Scenario", changes: list[str] | None, varied: dict[str, list[Any]]
+    source: "str | agewise.Scenario",
+    varied: dict[str, list[Any]],
+    changes: list[str] | None,
+    rounds: int | None = None,
 ) -> "agewise.Scenario":
     """The scenario that a sweep starts from.
 
@@ -213,16 +501,16 @@ def swept_scenario(
     first value of every varied field is a part of it.
     """
     try:
-        return scenario_of(source, changes)
+        return scenario_of(source, changes, rounds)
     except agewise.scenario.ScenarioError:
         if not changes:
             raise
         first = {name: values[0] for name, values in varied.items()}
-        base = named_scenario(source) if isinstance(source, str) else source
-        return base.with_(**values_of(changes, "--set"), **first)
+        base = _named_scenario(source) if isinstance(source, str) else source
+        return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **first)
 
 
-def named_scenario(source: str) -> "agewise.Scenario":
+def _named_scenario(source: str) -> "agewise.Scenario":
     """The preset of this name, or the scenario in this file."""
     known = source in agewise.scenario.presets()
     if known or not (source.endswith(".toml") or Path(source).exists()):
@@ -242,47 +530,47 @@ def default_out(command: str, source: str, scenario: "agewise.Scenario") -> Path
     return Path("runs") / f"{name}-{agewise.scenario.short_hash(scenario)}"
 
 
-def with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | None:
+def _with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | None:
     """The changes of --set, with that of --rounds."""
     return changes if rounds is None else [*(changes or []), f"run.rounds={rounds}"]
-
-
-def say_forecast(
-    plans: "Mapping[Path, agewise.experiment.Plan]", out: Path, engine: str, workers: int | None
-) -> None:
-    """What the command would do, for --dry-run: these plans, each in its folder."""
-    runner = agewise.engines.make_engine(engine, workers)
-    printing.say(str(agewise.experiment.forecast_all(plans, out, runner)))
 
 
 def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:
     """The value of each name, from ``name=value`` texts."""
     values: dict[str, Any] = {}
-    for name, text in (assignment(text, option) for text in texts or []):
+    for name, text in (_assignment(text, option) for text in texts or []):
         if name in values:
             raise ValueError(f"{option} {name} is given twice: leave out one of the two")
-        values[name] = value_of(text, option)
+        values[name] = _value_of(text, option)
     return values
 
 
-def variations_of(texts: list[str], changes: list[str] | None = None) -> dict[str, list[Any]]:
+def variations_of(
+    texts: list[str], changes: list[str] | None = None, rounds: int | None = None
+) -> dict[str, list[Any]]:
     """The values of each field, from ``name=value,value`` texts, beside the changes of --set."""
     varied: dict[str, list[Any]] = {}
     for text in texts:
-        name, values = assignment(text, "--vary")
+        name, values = _assignment(text, "--vary")
         if name in varied:
             raise ValueError(f"--vary {name} is given twice: write all its values behind one")
         varied[name] = [value for part in split_values(values) for value in _varied(part, name)]
-    both = [name for name in values_of(changes, "--set") if name in varied]
+    both = [name for name in values_of(_with_rounds(changes, rounds), "--set") if name in varied]
     if both:
         raise ValueError(f"--set and --vary both change {both[0]}: leave out one of the two")
     return varied
 
 
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?"
+_RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
+#: The most values of a range.
+_MOST_VALUES = 10_000
+
+
 def _varied(text: str, name: str) -> list[Any]:
     """The values of one part behind --vary: a single value, or those of a range."""
     if not _RANGE.fullmatch(text):
-        return [value_of(text, "--vary")]
+        return [_value_of(text, "--vary")]
     return range_values(text, f"--vary {name}={text}")
 
 
@@ -314,7 +602,7 @@ def range_values(text: str, where: str) -> list[int] | list[float]:
     return [float(value) for value in values]
 
 
-def assignment(text: str, option: str) -> tuple[str, str]:
+def _assignment(text: str, option: str) -> tuple[str, str]:
     """The two sides of ``name=value``."""
     name, equals, value = text.partition("=")
     if not equals:
@@ -322,7 +610,7 @@ def assignment(text: str, option: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def value_of(text: str, option: str) -> Any:
+def _value_of(text: str, option: str) -> Any:
     """A value as it is written in TOML; a plain word is text."""
     value = agewise.scenario.toml.value(text)
     if value == text and text.startswith(("{", "[", '"', "'")):

@@ -1,73 +1,44 @@
-"""Results as tables for eyes, or as JSON."""
+"""Results on the terminal as tables and sentences, or as JSON."""
 
-import json
 import math
-import textwrap
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 import agewise
 from agewise.checks import visible
+from agewise.cli.app import print_json, say
+from agewise.tables import Cell, Column, Table
+from agewise.tables.words import STARS_NOTE, counted, parameters_text, value_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import (
-        ChannelView,
-        Explanation,
-        Gap,
-        MapResult,
-        Reproduction,
-    )
+    from agewise.studies import ChannelView, Explanation, Gap, MapReproduction, Reproduction
     from agewise.traffic import Traffic
-
-
-#: From how many columns on a terminal is wide; the longest name on one line if it is not.
-_WIDE, _NAME_WIDTH = 110, 20
-#: More policies than these are sorted by what they reached.
-_FEW = 5
 
 
 @dataclass(frozen=True)
 class Shown:
-    """How a result is shown: over which axis, at which of its points, and up to which target."""
+    """How a result is shown: over which x axis, at which of its points, and up to which target."""
 
     over: str = "rounds"
-    points: tuple[float, ...] | None = None
+    at: tuple[float, ...] | None = None
     target: float | None = None
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print text; nothing in it steers the terminal, wherever it is from."""
-    typer.echo(visible(text, lines=True), err=err)
-
-
-def print_json(value: object) -> None:
-    """For machines; what is no finite number is null, for JSON knows no others."""
-    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def print_list(lines: Mapping[str, str]) -> None:
-    """Names, each with a line of text."""
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        say(f"{name:<{width}}  {line}")
+def print_table(table: Table) -> None:
+    """The title, the table as wide as the terminal, and the note."""
+    console = Console(highlight=False, markup=False)
+    if table.title:
+        typer.secho(table.title_lines(console.width), bold=True)
+    console.print(table.to_rich(console.width))
+    if table.note:
+        say(table.note)
 
 
 def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool) -> None:
@@ -77,13 +48,9 @@ def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool)
         return
     say(f"{policy.name}: {policy.summary}")
     if policy.parameters:
-        table = _table()
-        for head in ("parameter", "default", "may be"):
-            table.add_column(head)
-        for each in policy.parameters:
-            default = agewise.report.text.value_text(each.default)
-            table.add_row(each.name, default, each.allowed)
-        _show(table)
+        columns = [Column(head, kind="words") for head in ("parameter", "default", "may be")]
+        rows = [[each.name, value_text(each.default), each.allowed] for each in policy.parameters]
+        print_table(Table("", columns, rows))
     else:
         say("It has no parameters.")
     if policy.reads:
@@ -121,7 +88,7 @@ def print_result(
     if result.entries:
         _print_tables(result, shown)
     else:
-        say(visible(f"{result.path}: no run is finished yet"))
+        say(f"{result.path}: no run is finished yet")
     _print_state(result)
 
 
@@ -133,12 +100,19 @@ def print_reproduction(
 ) -> None:
     """The verdict: the tables, then the claims in plain words."""
     figures, claims = [str(file) for file in study.figures], study.claims
-    if shown.points is not None:  # the claims are those of the table that is shown
-        claims = agewise.report.claims.claims_of(study.result, study.axis, shown.points)
+    if shown.at is not None:  # the claims are those of the table that is shown
+        claims = agewise.report.claims.claims_of(study.result, study.axis, shown.at)
+    explanation = study.explanation
     if as_json:
         told = {"claims": [asdict(claim) for claim in claims], "figures": figures}
         described = _described(study.result, shown) | told
-        print_json(described | _described_explanation(study.explanation))
+        if explanation is not None:
+            described["explanation"] = {
+                "sentences": explanation.sentences,
+                "rows": explanation.table.to_dicts(),
+                "figures": [str(file) for file in explanation.figures],
+            }
+        print_json(described)
         return
     _print_tables(study.result, shown)
     say("What the paper says, and what holds here (both with ties at random):")
@@ -147,108 +121,60 @@ def print_reproduction(
         say(f"     {claim.evidence}")
     if claims:
         say(agewise.report.claims.claims_note(study.axis))
-    if study.explanation is not None:
-        print_explanation(study.explanation)
-        figures += map(str, study.explanation.figures)
+    if explanation is not None:
+        print_explanation(explanation)
+        figures += map(str, explanation.figures)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
 def print_explanation(explanation: "Explanation") -> None:
     """What each measure is for both policies, and what their differences say."""
-    text, table = agewise.report.text, _table()
-    _columns(table, ["measure"], ["age-based", "max-pack", "difference", "p-value"])
-    for row in explanation.table.to_dicts():
-        entries = [
-            f"{(row[f'{policy}@age_based'] + row[f'{policy}@max_pack']) / 2:.2f}"
-            for policy in ("age_based", "max_pack")
-        ]
-        entries.append(text.with_interval(row, "difference", ".2f", 1))
-        entries.append(text.p_text(row["difference_p"]).removeprefix("p ").removeprefix("= "))
-        table.add_row(row["label"], *entries)
-    _show(table, "What both policies hear on the same models, and their difference (95%)")
+    print_table(agewise.report.explained.explanation_table(explanation.table.to_dicts()))
     for sentence in explanation.sentences:
         say(sentence)
 
 
-def _described_explanation(explanation: "Explanation | None") -> dict[str, Any]:
-    if explanation is None:
-        return {}
-    rows = explanation.table.fill_nan(None).to_dicts()
-    figures = [str(file) for file in explanation.figures]
-    described = {"sentences": explanation.sentences, "rows": rows, "figures": figures}
-    return {"explanation": described}
-
-
-def print_map(study: "MapResult", *, as_json: bool) -> None:
+def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
-    text = agewise.report.text
-    figures = [str(file) for file in study.figures]
-    wins, not_shown, losses = study.counts()
+    squares, figures = study.map, [str(file) for file in study.figures]
+    wins, not_shown, losses = squares.counts()
     if as_json:
         print_json(
             {
-                "alphas": study.alphas,
-                "likeness": study.likeness,
-                "thresholds": study.thresholds,
-                "gains": study.gains.tolist(),
-                "p_values": study.p_values.tolist(),
+                "policies": squares.policies,
+                "rows": squares.rows,
+                "columns": squares.columns,
+                "gains": squares.gains.tolist(),
+                "p_values": squares.p_values.tolist(),
                 "wins": wins,
                 "not_shown": not_shown,
                 "losses": losses,
-                "family": study.family,
-                "over": agewise.statistics.axis_of(study.over).name,
+                "family": squares.family,
+                "over": squares.axis.name,
                 "figures": figures,
             }
         )
         return
-    for layer, alpha in enumerate(study.alphas):
-        table = _table()
-        _columns(table, ["data of a UE"], [f"R_s = {rate:g}" for rate in study.thresholds])
-        for row, likeness in enumerate(study.likeness):
-            squares = zip(study.gains[layer, row], study.p_values[layer, row], strict=True)
-            entries = (f"{text.points_text(gain)}{text.stars(p):<3}" for gain, p in squares)
-            table.add_row(likeness, *entries)
-        _show(table, f"age-based (alpha={alpha:g}) over max-pack, percentage points")
-    say(f"Gains are the {study.measured}.")
-    say(
-        f"{text.squares_text('age-based', study.counts(), 'squares', study.pairs)} (5% level; "
-        f"{text.STARS_NOTE})."
-    )
-    say(study.family)
+    for layer in range(len(squares.policies)):
+        print_table(squares.table(layer))
+    say(f"A gain is {squares.measured}.")
+    say(f"{squares.summary('age-based', 'squares')} (5% level; {STARS_NOTE}).")
+    say(squares.family)
     say(f"Figure: {', '.join(figures)}")
     _print_state(study.result)
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:
     """For every regime what each policy lost against the optimum."""
-    text, result = agewise.report.text, study.result
-    rows, figures = study.table.to_dicts(), [str(file) for file in study.figures]
+    result, figures = study.result, [str(file) for file in study.figures]
     if as_json:
+        rows = study.table.to_dicts()
         print_json({"path": str(result.path), "rows": rows, "figures": figures})
         return
-    names = _names(result.policies)
-    varied = [name for name in _varied(result) if name in rows[0]]
-    table = _table()
-    _columns(table, ["policy"], ["of a round", "of the run", "age cost", "unproven"])
-    before = ""
-    for row in rows:
-        regime = visible(text.variation_text({name: row[name] for name in varied}))
-        if regime != before:
-            table.add_row(f"{regime}:")
-            before = regime
-        table.add_row(
-            names[row["policy"]],
-            text.with_interval(row, "loss_per_round", ".2f"),
-            _number(100 * row["loss_over_run"], ".2f"),
-            f"{row['age_cost']:.1f}",
-            str(row["unproven"] or "-"),
-        )
-    _show(table, "Weight lost against the optimum, % (95% interval over seeds); cost of the ages")
-    if varied:
-        say(f"Regimes: {', '.join(varied)}.")
-    unproven, rounds = sum(row["unproven"] for row in rows), sum(row["rounds"] for row in rows)
-    say(f"The optimum is proven in {rounds - unproven} of {rounds} rounds.")
+    print_table(study.table.shown())
+    if study.table.varied:
+        say(f"Regimes: {', '.join(study.table.varied)}.")
     say(f"Figure: {', '.join(figures)}")
     _print_state(result)
 
@@ -258,21 +184,19 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     if as_json:
         print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
         return
-    table = _table()
-    _columns(table, ["what"], ["value"])
-    for what, value in (
-        ("updates received per slot", f"{traffic.throughput:.3f}"),
-        ("subchannels used, on average", f"{traffic.subchannels_used:.2f}"),
-        ("slots that served nobody", f"{traffic.empty_share:.2%}"),
-        ("Jain's fairness of the deliveries", _number(traffic.fairness, ".3f")),
-        ("mean age", f"{traffic.mean_age.mean():.2f}"),
-        ("mean peak age", _number(_mean_peak(traffic), ".2f")),
-        ("95th percentile of the ages", f"{traffic.age_quantile(0.95)}"),
-        ("oldest age", f"{traffic.oldest.max()}"),
-        (f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"),
-    ):
-        table.add_row(what, value)
-    _show(table, f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}")
+    rows: list[list[Cell]] = [
+        ["updates received per slot", f"{traffic.throughput:.3f}"],
+        ["subchannels used, on average", f"{traffic.subchannels_used:.2f}"],
+        ["slots that served nobody", f"{traffic.empty_share:.2%}"],
+        ["Jain's fairness of the deliveries", traffic.fairness],
+        ["mean age", f"{traffic.mean_age.mean():.2f}"],
+        ["mean peak age", _mean_peak(traffic)],
+        ["95th percentile of the ages", f"{traffic.age_quantile(0.95)}"],
+        ["oldest age", f"{traffic.oldest.max()}"],
+        [f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"],
+    ]
+    title = f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}"
+    print_table(Table(title, [Column("what", kind="words"), Column("value", ".3f")], rows))
 
 
 def _mean_peak(traffic: "Traffic") -> float:
@@ -318,13 +242,12 @@ def print_channel(view: "ChannelView", picture: Path | None, *, as_json: bool) -
         shown = None if picture is None else str(picture)
         print_json({**summary, "each_ue": each, "each_lag": lags, "picture": shown})
         return
-    table = _table()
-    _columns(table, ["channel"], ["value"])
+    rows: list[list[Cell]] = []
     for name, (words, form) in _CHANNEL_ROWS.items():
         if summary.get(name) is not None:
             text = format(summary[name], form)
-            table.add_row(words, text if text.strip("-0.") else text.lstrip("-"))
-    _show(table)
+            rows.append([words, text if text.strip("-0.") else text.lstrip("-")])
+    print_table(Table("", [Column("channel", kind="words"), Column("value")], rows))
     if picture is not None:
         say(f"Picture: {picture}")
 
@@ -355,14 +278,18 @@ def print_allocation(
 ) -> None:
     """Who transmits in one round, with what power and rate."""
     served, rate = allocation.scheduled.nonzero()[0], allocation.rate
-    table = _table()
-    _columns(table, [], ["UE", "age", "rate (bit)"])
-    table.add_column("subchannel: power")
+    rows: list[list[Cell]] = []
     for ue in served.tolist():
         held = "  ".join(f"{n}: {allocation.power[n]:.4g}" for n in allocation.subchannels_of(ue))
-        table.add_row(str(ue), f"{ages[ue]:g}", f"{rate[ue]:.3f}", held)
-    if served.size:
-        _show(table)
+        rows.append([ue, float(ages[ue]), float(rate[ue]), held])
+    columns = [
+        Column("UE"),
+        Column("age", "g"),
+        Column("rate (bit)", ".3f"),
+        Column("subchannel: power", kind="words"),
+    ]
+    if rows:
+        print_table(Table("", columns, rows))
     say(
         f"{served.size} of {allocation.ue_count} UEs scheduled on "
         f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
@@ -372,110 +299,20 @@ def print_allocation(
 
 def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
-    axis, text = agewise.statistics.axis_of(shown.over), agewise.report.text
-    rows = result.table(axis, shown.points).to_dicts()
-    names, varied = _names_in_lines(result.policies), _varied(result)
-    points = [name.removeprefix("accuracy@") for name in rows[0] if name.startswith("accuracy@")]
-    who, what = _table(), _table()
-    counts = {row["seeds"] for row in rows}  # one number is said once, above the table
-    heads = ["UEs", "distinct", "age", "peak", "largest", "diversity"]
-    heads = heads if len(counts) == 1 else ["seeds", *heads]
-    lossy = ["lost %"] if any(row["outage"] > 0 for row in rows) else []
-    whole = ["a run"] if axis.column else []
-    _columns(who, ["policy"], heads + lossy + whole)
-    _columns(what, ["policy"], [agewise.report.amounts.point_text(point, axis) for point in points])
-    before = ""
-    for row in _best_first(rows, points, varied):
-        setting = _setting(row, varied)
-        if setting != before:  # a heading above the policies, which takes less room than a column
-            who.add_row(f"{setting}:")
-            what.add_row(f"{setting}:")
-            before = setting
-        who.add_row(
-            names[row["policy"]],
-            *([] if len(counts) == 1 else [str(row["seeds"])]),
-            f"{row['ues_per_round']:.1f}",
-            f"{row['distinct_ues']:.1f}",
-            f"{row['age_mean']:.1f}",
-            _number(row["age_mean_peak"], ".1f"),
-            f"{row['age_largest']:.1f}",
-            _number(row["diversity"], ".2f"),
-            *(f"{100 * row['outage']:.1f}" for _ in lossy),
-            *(agewise.report.amounts.amount_text(row["spent"], axis, 3) for _ in whole),
-        )
-        what.add_row(names[row["policy"]], *(_accuracy(row, point) for point in points))
-    seeds = f" ({counts.pop()} seeds)" if len(counts) == 1 else ""
-    lost = "; uploads lost" if lossy else ""
-    heading = f"UEs a round, distinct UEs; mean, mean peak and largest age; diversity{lost}"
-    _show(who, f"{heading}{seeds}")
-    baseline = _names(result.policies).get(str(result.baseline), "")
-    against = f"; gain over {baseline}, p-value" if baseline else ""
-    _show(what, f"Accuracy over {axis.name}, % (95% interval){against}")
-    if family := _family(result, rows, axis.name):
-        say(family)
+    table = result.table(shown.over, shown.at)
+    print_table(table.service())
+    print_table(table.accuracy())
     if shown.target is not None:
-        _print_target(result, shown.target, axis)
-    if baseline:
-        say(f"Baseline: {baseline}.")
-    if parameters := text.parameters_text(result.policies):
+        print_table(result.to_target(shown.target, shown.over).shown())
+    if table.baseline is not None:
+        say(f"Baseline: {table.names[table.baseline]}.")
+    if parameters := parameters_text(result.policies):
         say(parameters)
-
-
-def _print_target(result: "agewise.Result", target: float, axis: "agewise.statistics.Axis") -> None:
-    """What each policy took to an accuracy; runs that did not get there count as slow."""
-    names, varied, table = _names(result.policies), _varied(result), _table()
-    _columns(table, ["policy"], ["median", "95% interval", "mean up to horizon", "reached"])
-    before = ""
-    for row in result.to_target(target, axis).to_dicts():
-        setting = _setting(row, varied)
-        if setting != before:
-            table.add_row(f"{setting}:")
-            before = setting
-        amounts = ("median", "low", "high", "restricted_mean", "horizon")
-        median, low, high, mean, horizon = (_amount(row[name]) for name in amounts)
-        table.add_row(
-            names[row["policy"]],
-            median,
-            "-" if low == high == "-" else f"{low} to {high}",
-            f"{mean} of {horizon}",
-            f"{row['reached']} of {row['seeds']}",
-        )
-    percent = agewise.report.text.percent_text(target)
-    _show(table, f"{axis.label[0].upper()}{axis.label[1:]} until the accuracy is {percent}%")
-
-
-def _setting(row: Mapping[str, Any], varied: list[str]) -> str:
-    """What a row of a sweep varies."""
-    values = {name: row[name] for name in varied if row[name] is not None}
-    return visible(agewise.report.text.variation_text(values))
-
-
-def _family(result: "agewise.Result", rows: list[dict[str, Any]], over: str = "rounds") -> str:
-    """The sentence on the tests behind the p-values of the table."""
-    if result.baseline is None:
-        return ""
-    baseline = _names(result.policies)[str(result.baseline)]
-    swept = len(result.variations) > 1
-    return agewise.report.text.table_family(rows, baseline, swept=swept, over=over)
-
-
-def _accuracy(row: Mapping[str, Any], point: str) -> str:
-    """The accuracy at a point, and below it the gain over the baseline."""
-    text, mean = agewise.report.text, row.get(f"accuracy@{point}")
-    if mean is None:
-        return "-"
-    interval = {"mean": mean, "mean_low": row[f"low@{point}"], "mean_high": row[f"high@{point}"]}
-    gain = row[f"gain@{point}"]
-    lines = [text.with_interval(interval, "mean")]
-    if gain is not None and not math.isnan(gain):
-        tested = [text.points_text(gain), text.p_text(row[f"p@{point}"])]
-        lines += [" ".join(filter(None, tested))] if _is_wide() else tested
-    return "\n".join(filter(None, lines))
 
 
 def _print_state(result: "agewise.Result") -> None:
     if len(result.entries) < result.expected:
-        say(f"{len(result.entries)} of {result.expected} runs are finished.")
+        say(f"{len(result.entries)} of {counted(result.expected, 'run')} are finished.")
     for line in agewise.report.verdict.failed(result):
         say(visible(line))
     for problem in result.damaged:
@@ -484,135 +321,21 @@ def _print_state(result: "agewise.Result") -> None:
 
 
 def _described(result: "agewise.Result", shown: Shown) -> dict[str, Any]:
-    rows = result.table(shown.over, shown.points).to_dicts() if result.entries else []
-    targets = {}
-    if shown.target is not None:
-        found = result.to_target(shown.target, shown.over) if result.entries else None
-        targets = {
-            "target": shown.target,
-            "to_target": found.to_dicts() if found is not None else [],
-        }
-    return {
+    """A result as plain data."""
+    table = result.table(shown.over, shown.at)
+    described = {
         "path": str(result.path),
         "finished": len(result.entries),
         "expected": result.expected,
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
         "failed": [str(each) for each in result.failed],
-        "tests": agewise.report.text.count_tests(rows),
-        "family": _family(result, rows, shown.over),
+        "tests": table.tests,
+        "family": table.family,
         "over": shown.over,
-        "rows": rows,
-    } | targets
-
-
-def _names(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
-    """Short names by what tables hold."""
-    names = agewise.report.text.short_names(policies)
-    return {str(key): visible(name) for key, name in names.items()}
-
-
-def _names_in_lines(policies: "list[agewise.PolicyKey]") -> dict[str, str]:
-    """Short names that fit a narrow terminal: parameters below the name, a line each."""
-    names = _names(policies)
-    return names if _is_wide() else {key: _in_lines(name) for key, name in names.items()}
-
-
-def _in_lines(name: str) -> str:
-    """A name with its parameters below it if both are too long for one line.
-
-    >>> print(_in_lines("age-based (alpha=0.5, ties=lowest-index)"))
-    age-based
-    (alpha=0.5,
-    ties=lowest-index)
-    """
-    if len(name) <= _NAME_WIDTH:
-        return name
-    first, space, rest = name.partition(" (")
-    return first + (f"\n({rest}" if space else "").replace(", ", ",\n")
-
-
-def _is_wide() -> bool:
-    """Whether the terminal has room for more than the usual 80 columns."""
-    return Console().width >= _WIDE
-
-
-def _best_first(
-    rows: list[dict[str, Any]], points: list[str], varied: list[str]
-) -> list[dict[str, Any]]:
-    """The rows of each setting by the last column if there are many policies, else as they are."""
-    if len({row["policy"] for row in rows}) <= _FEW or not points:
-        return rows
-    places = {
-        setting: n for n, setting in enumerate(dict.fromkeys(_setting(r, varied) for r in rows))
+        "rows": table.to_dicts(),
     }
-
-    def place(row: dict[str, Any]) -> tuple[int, float]:
-        last = row.get(f"accuracy@{points[-1]}")
-        return places[_setting(row, varied)], math.inf if last is None else -last
-
-    return sorted(rows, key=place)
-
-
-def _varied(result: "agewise.Result") -> list[str]:
-    """The fields that a sweep varies."""
-    return list(dict.fromkeys(name for variation in result.variations for name in variation))
-
-
-class _Table(Table):
-    """A table whose cells do not steer the terminal."""
-
-    def add_row(self, *cells: str) -> None:  # type: ignore[override]
-        super().add_row(*(visible(cell, lines=True) for cell in cells))
-
-
-def _table() -> _Table:
-    """An empty table that reads well without colours."""
-    return _Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        collapse_padding=True,
-    )
-
-
-def _columns(table: Table, words: list[str], numbers: list[str]) -> None:
-    for name in words:
-        table.add_column(visible(name), overflow="fold", min_width=_NAME_WIDTH)
-    for name in numbers:
-        width = max(map(len, name.split("\n")))
-        name = visible(name, lines=True)
-        table.add_column(name, justify="right", no_wrap=True, min_width=width)
-
-
-def _show(table: Table, title: str = "") -> None:
-    if title:
-        # Not the table's own, which is broken to the width of the table.
-        lines = [textwrap.fill(line, Console().width) for line in title.split("\n")]
-        typer.secho(visible("\n".join(lines), lines=True), bold=True)
-    console = Console(highlight=False, markup=False)
-    endless = console.options.update(width=10_000)
-    if console.measure(table, options=endless).maximum > console.width:
-        _narrow(table)
-    console.print(table)
-
-
-def _narrow(table: Table) -> None:
-    """Names may break between words, before numbers would be cut off."""
-    for column in table.columns:
-        if not column.no_wrap:
-            cells = (str(column.header), *map(str, column.cells))
-            longest = max((len(word) for cell in cells for word in cell.split()), default=0)
-            column.min_width = min(_NAME_WIDTH, longest)
-
-
-def _amount(value: float | None) -> str:
-    """The number to four digits without powers of ten, or a dash if there is none."""
-    if value is None or math.isnan(value):
-        return "-"
-    return agewise.report.amounts.short_text(value, 4)
-
-
-def _number(value: float | None, form: str) -> str:
-    """The number in this form, or a dash if there is none."""
-    return "-" if value is None or math.isnan(value) else f"{value:{form}}"
+    if shown.target is not None:
+        found = result.to_target(shown.target, shown.over)
+        described |= {"target": shown.target, "to_target": found.to_dicts()}
+    return described

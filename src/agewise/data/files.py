@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.archives import read_arrays, require_file
 from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.memory import require_memory
 from agewise.part import RelativeTo
 

@@ -1,4 +1,4 @@
-"""Where independent runs happen: in this process, in local processes, on a Ray cluster."""
+"""Engines for independent runs: this process, local processes, a Ray cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

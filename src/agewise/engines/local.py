@@ -35,7 +35,7 @@ class Local:
     workers: int | None = None
 
     def processes(self, items: int) -> int:
-        """How many processes work on this number of items."""
+        """Number of processes that work on this number of items."""
         return min(self.workers or available_cores(), items)
 
     def run(

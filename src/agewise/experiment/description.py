@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agewise.experiment.runs import Plan, Variation, find_policy, variation_key
+from agewise.experiment.plan import Plan, Variation, find_policy, variation_key
 from agewise.files import NO_CHECKSUM, parse_json, seal, seal_holds
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario

@@ -2,76 +2,134 @@
 
 import contextlib
 import functools
+import itertools
+import pickle
 import shutil
 import tempfile
+import traceback
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 from agewise.engines import Engine, Inline, Local, make_engine
-from agewise.experiment.counting import Counts, compute_group, shared_counts
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
-from agewise.experiment.forecast import expected_of
 from agewise.experiment.loggers import Logged, Logger, make_loggers
-from agewise.experiment.progress import Progress, progress, say
-from agewise.experiment.result import Result
-from agewise.experiment.runs import (
-    Failure,
-    OnRound,
-    Plan,
-    Run,
-    product,
-    with_same_samples,
+from agewise.experiment.plan import Plan, Run, product
+from agewise.experiment.progress import (
+    Progress,
+    RoundCounts,
+    counter,
+    duration_text,
+    progress,
+    say,
 )
+from agewise.experiment.result import Result
 from agewise.memory import require_memory
 from agewise.policies import Policy
+from agewise.records import MOST_BYTES, RoundRecord
 from agewise.resources import expected_seconds, kept_memories
 from agewise.scenario import Scenario
+from agewise.simulation import simulate
 
 #: What is compared if nobody says: the paper's two policies.
 PAIR = ("age-based", "max-pack")
+#: Work that is expected to take one core less than this happens in this process: to start others
+#: would take longer.
+_QUICK_S = 5.0
+OnRound = Callable[[RoundRecord], object]
 
 
 class AllFailed(ValueError):
     """No run came to its end, each for another reason."""
 
 
-class _Work(NamedTuple):
-    """How runs are carried out."""
+@dataclass(frozen=True)
+class RunOptions:
+    """How runs are carried out.
 
-    engine: Engine
-    quiet: bool
-    on_round: OnRound | None
-    fail_fast: bool
-    logged: Logged
-
-
-class StudyOptions(TypedDict, total=False):
-    """How a study is carried out, which needs all its runs; defaults are in brackets.
-
-    ``engine`` says where the runs happen ("local"), with how many ``workers`` if it is local (one
-    per core) and at an ``address`` if it is ray; ``quiet`` shows no progress (False);
-    ``force`` begins a folder anew that holds another experiment (False); ``loggers`` get every
-    finished run: csv, tensorboard, wandb, trackio or objects of your own (none).
+    ``engine`` says where: local (processes), inline (this process), ray, an engine object, or auto:
+    inline for work of a few seconds, else local. ``workers`` are the processes of local (one per
+    core), ``address`` is that of a Ray cluster. ``quiet`` shows no progress; ``force`` begins a
+    folder anew that holds another experiment; ``loggers`` get every finished run: csv, tensorboard,
+    wandb, trackio or objects of your own; ``fail_fast`` stops at the first run that fails, and else
+    the others go on; ``dry_run`` raises `DryRun`, which says what it would take, in place of a run.
     """
 
-    engine: str | Engine
-    workers: int | None
-    address: str | None
-    quiet: bool
-    force: bool
-    loggers: Sequence[Logger | str]
+    engine: str | Engine = "auto"
+    workers: int | None = None
+    address: str | None = None
+    quiet: bool = False
+    force: bool = False
+    loggers: Sequence[Logger | str] = ()
+    fail_fast: bool = False
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        self.engine_for(0.0)  # tells a mistake before anything is done
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "RunOptions":
+        """The options that were given by name; ``TypeError`` names one that there is not."""
+        known = [field.name for field in fields(cls)]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
+        return cls(**given)
+
+    def engine_for(self, seconds: float) -> Engine:
+        """The engine for work that is expected to take one core this long."""
+        engine = self.engine
+        if isinstance(engine, str) and engine == "auto":
+            engine = "inline" if seconds < _QUICK_S and self.workers is None else "local"
+        return make_engine(engine, self.workers, self.address)
 
 
-class Options(StudyOptions, total=False):
-    """How an experiment is carried out: as a study, and whether it goes on without failed runs.
+class DryRun(Exception):
+    """A plan that was not carried out because ``dry_run`` asked what it takes: a `Forecast`."""
 
-    ``fail_fast`` stops at the first run that fails (False).
-    """
+    def __init__(self, forecast: "Forecast") -> None:
+        super().__init__(str(forecast))
+        self.forecast = forecast
 
-    fail_fast: bool
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many runs and rounds there are, how many are left, and roughly how long they take."""
+
+    runs: int
+    finished: int
+    rounds: int
+    seconds: float
+    processes: int
+    out: Path
+
+    def __str__(self) -> str:
+        """Two sentences."""
+        there = f", of which {self.finished} are in {self.out} already" if self.finished else ""
+        on = f"{self.processes} processes" if self.processes > 1 else "one process"
+        return (
+            f"{self.runs} runs{there}; {self.rounds:,} rounds to go, about "
+            f"{duration_text(self.seconds)} on {on}. Results would be in {self.out}."
+        )
+
+
+def forecast(
+    plans: Mapping[Path, Plan], out: Path | str, options: RunOptions | None = None
+) -> Forecast:
+    """What carrying out the plans takes, each in its folder at or below ``out``: a rough guess."""
+    finished, seconds, processes, missing = 0, 0.0, 1, list[Run]()
+    for folder, plan in plans.items():
+        present, runs = Folder(folder).file_names(), plan.runs()
+        left = [run for run in runs if run.file_name not in present]
+        core_s = _core_seconds(left)
+        used = _processes((options or RunOptions()).engine_for(core_s), left)
+        finished, missing = finished + len(runs) - len(left), missing + left
+        seconds, processes = seconds + core_s / used, max(processes, used)
+    rounds = sum(run.scenario.run.rounds for run in missing)
+    return Forecast(finished + len(missing), finished, rounds, seconds, processes, Path(out))
 
 
 def run(
@@ -82,15 +140,15 @@ def run(
     *,
     on_round: OnRound | None = None,
     baseline: Policy | str | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Result:
-    """One policy over several seeds; the options are those of `compare`.
+    """Run one policy over several seeds; the options are those of `compare`.
 
     ``on_round(record)`` is called after every round, for which the runs happen in this process,
-    one after the other; without it they happen on the engine local by default.
+    one after the other.
     """
     plan = Plan.of(scenario, [policy], seeds, baseline=baseline)
-    return _carry_out(plan, out, options, on_round)
+    return execute(plan, out, RunOptions.of(options), on_round)
 
 
 def compare(
@@ -100,21 +158,21 @@ def compare(
     out: Path | str | None = None,
     *,
     baseline: Policy | str | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Result:
-    """Policies on the same channels, samples and initial models, over several seeds.
+    """Run policies on the same channels, samples and initial models, over several seeds.
 
     ``out`` is a results folder: one that holds part of these results is continued. Without one
     the results last as long as the returned object, while the command always has a folder,
     ``runs/compare-NAME`` by default. ``baseline`` is the policy that the others are compared
-    with: max-pack by default, or the first where that is not among them. `Options` says how the
-    runs are carried out: ``engine``, ``workers``, ``address``, ``quiet``, ``fail_fast``,
-    ``force`` and ``loggers``.
+    with: max-pack by default, or the first where that is not among them. The other options are
+    the fields of `RunOptions`: ``engine``, ``workers``, ``quiet``, ``fail_fast`` and so on.
 
     A run that fails is named in ``Result.failed`` and the others go on, unless ``fail_fast``; the
     next time it is tried again. If there is no other run, its error is raised.
     """
-    return _carry_out(Plan.of(scenario, policies, seeds, baseline=baseline), out, options)
+    plan = Plan.of(scenario, policies, seeds, baseline=baseline)
+    return execute(plan, out, RunOptions.of(options))
 
 
 def sweep(
@@ -125,90 +183,53 @@ def sweep(
     out: Path | str | None = None,
     *,
     baseline: Policy | str | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Result:
     """`compare` for every combination of values: ``vary={"threshold.rate": [1, 2]}``.
 
     A section that comes in kinds takes names of kinds, or mappings with their fields.
     """
-    return _carry_out(Plan.of(scenario, policies, seeds, product(vary), baseline), out, options)
-
-
-def _carry_out(
-    plan: Plan, out: Path | str | None, options: Options, on_round: OnRound | None = None
-) -> Result:
-    _require_known(options, Options.__optional_keys__)
-    engine = engine_of(options, "local" if on_round is None else "inline")
-    if on_round is not None and not isinstance(engine, Inline):
-        raise ValueError(
-            "on_round needs the runs in this process: leave out engine, or give inline"
-        )
-    return execute(
-        plan,
-        out,
-        engine,
-        quiet=options.get("quiet", False),
-        on_round=on_round,
-        fail_fast=options.get("fail_fast", False),
-        force=options.get("force", False),
-        loggers=options.get("loggers") or (),
-    )
-
-
-def execute_study(plan: Plan, out: Path | str, options: StudyOptions) -> Result:
-    """The result of all runs of a plan; the first that fails ends it."""
-    _require_known(options, StudyOptions.__optional_keys__)
-    return _carry_out(plan, out, {**options, "fail_fast": True})
-
-
-def engine_of(options: StudyOptions, usual: str = "local") -> Engine:
-    """The engine that the options name."""
-    given = options.get("engine")  # an engine object may be empty, and false
-    return make_engine(
-        usual if given is None else given, options.get("workers"), options.get("address")
-    )
-
-
-def _require_known(options: StudyOptions, known: Iterable[str]) -> None:
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    plan = Plan.of(scenario, policies, seeds, product(vary), baseline)
+    return execute(plan, out, RunOptions.of(options))
 
 
 def execute(
     plan: Plan,
     out: Path | str | None,
-    engine: Engine,
-    *,
-    quiet: bool = False,
+    options: RunOptions | None = None,
     on_round: OnRound | None = None,
-    fail_fast: bool = False,
-    force: bool = False,
-    loggers: Sequence[Logger | str] = (),
 ) -> Result:
-    """The runs of the plan that are not finished yet, and the result of all.
+    """Carry out the runs of the plan that are not finished yet, and return the result of all.
 
-    ``on_round`` is called in the process in which a run happens; the other options are those of
-    `Options`.
+    ``on_round`` is called in the process in which a run happens.
     """
+    options = options or RunOptions()
     if isinstance(out, str) and not out.strip():
         raise ValueError("out is empty: give the name of a results folder")
-    made = make_loggers(loggers, None if out is None else Path(out))
-    path = tempfile.mkdtemp(prefix="agewise-") if out is None else str(out)
-    work = _Work(engine, quiet, on_round, fail_fast, Logged(made, Path(path)))
+    if on_round is not None and not isinstance(options.engine_for(0.0), Inline):
+        raise ValueError(
+            "on_round needs the runs in this process: leave out engine, or give inline"
+        )
+    loggers = make_loggers(options.loggers, None if out is None else Path(out))
+    if options.dry_run:
+        if out is None:
+            raise ValueError("dry_run says what is left to do in a results folder: give out")
+        raise DryRun(forecast({Path(out): plan}, out, options))
+    path = Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out)
+    execution = _Execution(Folder(path), plan, options, on_round, Logged(loggers, path))
     if out is not None:
-        if force:
-            Folder(Path(out)).clear_other(plan)
+        if options.force:
+            execution.folder.clear_other(plan)
         try:
-            return _in_folder(Folder(Path(out)), plan, work)
+            return execution.result()
         except KeyboardInterrupt:
-            kept = len(Folder(Path(out)).file_names())
+            kept = len(execution.folder.file_names())
             raise KeyboardInterrupt(
                 f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
                 "command goes on from there"
             ) from None
     try:
-        result = _in_folder(Folder(Path(path)), plan, work)
+        result = execution.result()
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
@@ -216,109 +237,192 @@ def execute(
     return result
 
 
-def _in_folder(folder: Folder, plan: Plan, work: _Work) -> Result:
-    runs = plan.runs()  # first, so that a mistake in a variation leaves no folder behind
-    with folder.opened(plan) as described:
-        missing, changed = folder.unfinished(runs, described)
-        for sentence in changed:
-            folder.log(sentence)
-            say(sentence, quiet=work.quiet)
-        folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
-        if not work.quiet:
-            _warn_of_length(missing)
-        _announce_memory(missing, work)
-        absent = {run.file_name for run in missing}
-        for run in runs:
-            if run.file_name not in absent:
-                work.logged.log_missing(run, folder.runs / run.file_name)
-        failures = _run_missing(missing, folder, work)
-        if failures:
-            folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
-        else:
-            folder.log(f"all {len(runs)} runs are there")
-    _require_any(failures, len(runs))
-    return Result.open(folder.path)
+class _Failure(NamedTuple):
+    """Why a run has no file: its error, and how that came about where it is no plain mistake."""
+
+    error: Exception
+    reason: str
+    details: str
 
 
-def _warn_of_length(runs: list[Run]) -> None:
-    """Say so if the runs will take days: nobody should wait for years without knowing."""
-    days = sum(expected_seconds(run.scenario, run.policy) for run in runs) / 86_400
-    if days > 1:
-        length = f"{days:,.0f} days" if days < 1000 else f"{days / 365:,.0f} years"
-        say(f"agewise: {len(runs):,} runs will take about {length} of one core", quiet=False)
+@dataclass(frozen=True)
+class _Execution:
+    """A plan that is carried out in a folder."""
+
+    folder: Folder
+    plan: Plan
+    options: RunOptions
+    on_round: OnRound | None
+    logged: Logged
+
+    def result(self) -> Result:
+        """Compute what is missing and open the folder."""
+        runs = self.plan.runs()  # first, so that a mistake in a variation leaves no folder behind
+        folder, quiet = self.folder, self.options.quiet
+        with folder.opened(self.plan) as described:
+            missing, changed = folder.unfinished(runs, described)
+            for sentence in changed:
+                folder.log(sentence)
+                say(sentence, quiet=quiet)
+            folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
+            on_round, chosen = self.on_round, self.options.engine_for(_core_seconds(missing))
+            engine = chosen if on_round is None else Inline()
+            _announce(missing, engine, quiet=quiet)
+            absent = {run.file_name for run in missing}
+            for run in runs:
+                if run.file_name not in absent:
+                    self.logged.log_missing(run, folder.runs / run.file_name)
+            failures = self._run_missing(missing, engine)
+            if failures:
+                folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
+            else:
+                folder.log(f"all {len(runs)} runs are there")
+        if len(failures) == len(runs):
+            if len({failure.reason for failure in failures}) == 1:
+                raise failures[0].error
+            first = failures[0].reason
+            raise AllFailed(f"all {len(runs)} runs failed, the first with: {first}")
+        return Result.open(folder.path)
+
+    def _run_missing(self, missing: list[Run], engine: Engine) -> list[_Failure]:
+        """Compute these runs and keep what comes of them; return those that failed."""
+        failures = []
+        groups = list(enumerate(_with_same_samples(missing)))
+        with self._progress(missing, len(groups), engine) as (counted, counts):
+            compute = functools.partial(
+                _compute_group,
+                on_round=self.on_round,
+                fail_fast=self.options.fail_fast,
+                counts=None if counts is None else counts.file,
+            )
+            try:
+                for (number, runs), outcomes in engine.run(compute, groups):
+                    if counts is not None:
+                        counts.forget(number)
+                    for one, outcome in zip(runs, outcomes, strict=False):
+                        counted.advance(one.scenario.run.rounds)
+                        if isinstance(outcome, bytes):
+                            self.folder.keep(one, outcome)
+                            self.logged.log(one, self.folder.runs / one.file_name)
+                            continue
+                        self.folder.keep_failure(one, outcome.reason, outcome.details)
+                        failures.append(outcome)
+                        if self.options.fail_fast:
+                            raise outcome.error
+            except BaseException as error:
+                why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
+                with contextlib.suppress(FolderError):  # a full disk must not hide the cause
+                    self.folder.log(why)
+                raise
+        return failures
+
+    @contextlib.contextmanager
+    def _progress(
+        self, missing: list[Run], groups: int, engine: Engine
+    ) -> Iterator[tuple[Progress, RoundCounts | None]]:
+        """Progress over these runs, and where the engine's processes count rounds, if they can."""
+        rounds, quiet = sum(run.scenario.run.rounds for run in missing), self.options.quiet
+        with contextlib.ExitStack() as stack:
+            counts = None
+            if missing and not quiet and isinstance(engine, Inline | Local):  # on this very machine
+                with contextlib.suppress(OSError):
+                    counts = stack.enter_context(RoundCounts.shared(self.folder.path, groups))
+            underway = None if counts is None else counts.total
+            shown = progress(len(missing), rounds, quiet=quiet, underway=underway)
+            yield stack.enter_context(shown), counts
 
 
-def _announce_memory(runs: list[Run], work: _Work) -> None:
-    """Say what learning will keep of every UE, and refuse what all processes cannot get."""
+def _with_same_samples(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of one seed and variation together: one worker prepares their samples once."""
+    alike = itertools.groupby(runs, key=lambda run: (run.seed, run.scenario))
+    return [list(group) for _, group in alike]
+
+
+def _core_seconds(runs: list[Run]) -> float:
+    """Roughly how many seconds these runs take one core."""
+    return sum(expected_seconds(run.scenario, run.policy) for run in runs)
+
+
+def _processes(engine: Engine, runs: list[Run]) -> int:
+    """Among how many processes of this machine an engine divides these runs."""
+    if not isinstance(engine, Local):
+        return 1
+    return max(engine.processes(len(_with_same_samples(runs))), 1)
+
+
+def _announce(runs: list[Run], engine: Engine, *, quiet: bool) -> None:
+    """Say what takes days, and what learning keeps of every UE; refuse more than there is."""
+    seconds = _core_seconds(runs)
+    if seconds > 86_400:  # nobody should wait for years without knowing
+        length = f"{len(runs):,} runs will take about {duration_text(seconds)} of one core"
+        say(f"agewise: {length}", quiet=quiet)
     described = [(one.scenario.cell.ues, one.scenario.learn, one.scenario.data) for one in runs]
     scenarios = dict(zip(described, (one.scenario for one in runs), strict=True))
     kept = {memory for scenario in scenarios.values() for memory in kept_memories(scenario)}
-    groups = len(with_same_samples(runs))
-    processes = work.engine.processes(groups) if isinstance(work.engine, Local) else 1
+    processes = _processes(engine, runs)
     among = f", in each of {processes} processes" if processes > 1 else ""
     for memory in sorted(kept):
         require_memory(processes * memory.bytes, f"{memory.what}{among}")
-        say(f"{memory}{among}", quiet=work.quiet)
+        say(f"{memory}{among}", quiet=quiet)
 
 
-def _require_any(failures: list[Failure], count: int) -> None:
-    """Where every run failed, that is no result: the error, or the first of several."""
-    if len(failures) < count:
-        return
-    if len({failure.reason for failure in failures}) == 1:
-        raise failures[0].error
-    raise AllFailed(f"all {count} runs failed, the first with: {failures[0].reason}")
+def _compute_group(
+    group: tuple[int, list[Run]],
+    *,
+    on_round: OnRound | None,
+    fail_fast: bool,
+    counts: Path | None,
+) -> list[bytes | _Failure]:
+    """Run a group one after the other: the content of each file, or why there is none.
 
-
-def _run_missing(missing: list[Run], folder: Folder, work: _Work) -> list[Failure]:
-    """Compute these runs and keep what comes of them; those that failed."""
-    failures = []
-    groups = list(enumerate(with_same_samples(missing)))
-    with _progress_of(missing, len(groups), work) as (counted, counts):
-        compute = functools.partial(
-            compute_group,
-            on_round=work.on_round,
-            fail_fast=work.fail_fast,
-            place=None if counts is None else counts.place,
-        )
-        try:
-            for (number, runs), outcomes in work.engine.run(compute, groups):
-                if counts is not None:
-                    counts.forget(number)
-                for one, outcome in zip(runs, outcomes, strict=False):
-                    counted.advance(one.scenario.run.rounds)
-                    if isinstance(outcome, bytes):
-                        folder.keep(one, outcome)
-                        work.logged.log(one, folder.runs / one.file_name)
-                        continue
-                    folder.keep_failure(one, outcome)
-                    failures.append(outcome)
-                    if work.fail_fast:
-                        raise outcome.error
-        except BaseException as error:
-            why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
-            with contextlib.suppress(FolderError):  # a full disk must not hide the cause
-                folder.log(why)
-            raise
-    return failures
-
-
-@contextlib.contextmanager
-def _progress_of(
-    missing: list[Run], groups: int, work: _Work
-) -> Iterator[tuple[Progress, Counts | None]]:
-    """Progress over these runs, and where the engine's processes count rounds, if they can."""
-    expected_s, _ = expected_of(missing, work.engine)
-    rounds = sum(run.scenario.run.rounds for run in missing)
+    Rounds are counted in the file of `RoundCounts` under the group's number. After the first
+    failure the other runs are left out if it is to be fast.
+    """
+    number, runs = group
+    outcomes: list[bytes | _Failure] = []
     with contextlib.ExitStack() as stack:
-        counts = None
-        if not work.quiet and isinstance(work.engine, Inline | Local):  # on this very machine
-            counts = stack.enter_context(shared_counts(groups))
-        shown = progress(
-            len(missing),
-            rounds,
-            quiet=work.quiet,
-            expected_s=expected_s,
-            underway=None if counts is None else counts.total,
+        count = None if counts is None else stack.enter_context(counter(counts, number))
+        calls = [call for call in (count, on_round) if call is not None]
+        for run in runs:
+            try:
+                history = simulate(
+                    run.scenario, run.policy, run.seed, _call_all(calls), run.sources
+                )
+                outcomes.append(_within_limit(history.to_bytes()))
+            except Exception as error:
+                outcomes.append(_failure(error))
+                if fail_fast:
+                    break
+    return outcomes
+
+
+def _call_all(calls: Sequence[OnRound]) -> OnRound | None:
+    if len(calls) < 2:
+        return calls[0] if calls else None
+
+    def both(record: RoundRecord) -> None:
+        for call in calls:
+            call(record)
+
+    return both
+
+
+def _within_limit(content: bytes) -> bytes:
+    if len(content) > MOST_BYTES:
+        raise ValueError(
+            f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} that one "
+            "may have: fewer rounds"
         )
-        yield stack.enter_context(shown), counts
+    return content
+
+
+def _failure(error: Exception) -> _Failure:
+    """What can travel between processes, whatever the error is made of."""
+    mistake = isinstance(error, ValueError)
+    reason = str(error) if mistake else f"{type(error).__name__}: {error}"
+    details = "" if mistake else "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (what was just written)
+    except Exception:
+        error = RuntimeError(reason)
+    return _Failure(error, reason, details)

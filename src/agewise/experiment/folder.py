@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agewise.checks import visible
 from agewise.experiment.description import Description, FolderError, difference, digest
-from agewise.experiment.runs import Failure, Plan, Run, Variation, find_policy
+from agewise.experiment.plan import Plan, Run, Variation, find_policy
 from agewise.files import (
     NO_CHECKSUM,
     NotPlainFile,
@@ -26,7 +26,9 @@ from agewise.files import (
     seal_holds,
     write_whole,
 )
+from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
+from agewise.scenario import Scenario
 from agewise.sources import source_text
 from agewise.version import __version__
 
@@ -215,21 +217,21 @@ class Folder:
                 temporary.write_bytes(content)
             self.failed_file(run.file_name).unlink(missing_ok=True)
 
-    def keep_failure(self, run: Run, failure: Failure) -> None:
-        """Write down that a run failed and why; what is no plain mistake is logged at length."""
+    def keep_failure(self, run: Run, reason: str, details: str) -> None:
+        """Write down that a run failed and why, and its details in the log."""
         values = {
             "agewise": __version__,
             "policy": run.policy.key.to_json(),
             "seed": run.seed,
             "variation": dict(run.variation),
-            "reason": failure.reason,
+            "reason": reason,
             "checksum": NO_CHECKSUM,
         }
         content = seal((json.dumps(values, indent=2) + "\n").encode())
         with self._writing(), write_whole(self.failed_file(run.file_name)) as temporary:
             temporary.write_bytes(content)
         where = run_text(run.variation, run.policy.key, run.seed)
-        self.log(f"failed: {where}: {failure.reason}", failure.details)
+        self.log(f"failed: {where}: {reason}", details)
 
     def failed_file(self, name: str) -> Path:
         """Where it is written that a run failed whose file would have this name."""
@@ -330,6 +332,33 @@ def _read(file: Path) -> bytes:
         raise FolderError(f"{file}: not read: it is {error.strerror}") from error
     except OSError as error:
         raise FolderError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def replay_scenario(folder: Path | str, learning: Scenario | None = None) -> Scenario:
+    """The scenario that replays the links in a results folder of a recorded federation.
+
+    What is learned is as the folder says, or as in the scenario ``learning``: samples that stayed
+    on the clients of a live federation cannot be simulated.
+    """
+    path = Path(folder)
+    recorded = Folder(path).description().scenario
+    channel = recorded.channel
+    if not isinstance(channel, TraceChannel):
+        raise FolderError(f"{path}: its links were not recorded but modelled: no trace to replay")
+    beside = path.resolve() / Path(channel.path).name
+    if beside.exists():  # the folder may have been moved
+        channel = channel.model_copy(update={"path": str(beside)})
+    base = recorded if learning is None else learning
+    return base.with_(
+        **{
+            "channel": channel.model_dump(),
+            "threshold": recorded.threshold.model_dump(),
+            "timing": recorded.timing.model_dump(),
+            "cell.ues": recorded.cell.ues,
+            "cell.subchannels": recorded.cell.subchannels,
+            "run.rounds": recorded.run.rounds,
+        }
+    )
 
 
 @contextlib.contextmanager

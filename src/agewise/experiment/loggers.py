@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agewise.experiment.runs import Run
+from agewise.experiment.plan import Run
 from agewise.extras import require
 from agewise.records import History
 

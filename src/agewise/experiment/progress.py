@@ -1,15 +1,19 @@
 """How far a long piece of work is: a bar in a terminal, lines elsewhere."""
 
 import contextlib
+import mmap
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import numpy as np
 from rich import progress as rich_progress
 from rich.console import Console
 
 from agewise.checks import visible
+from agewise.files import temporary_name
 
 #: Work that is done sooner needs no progress.
 _PATIENCE_S = 1.0
@@ -17,10 +21,12 @@ _PATIENCE_S = 1.0
 _INTERVAL_S = 10.0
 #: Between two looks at how far the work is.
 _LOOK_S = 0.2
+#: Bytes of the count of one group of runs.
+_COUNT_BYTES = 8
 
 
 def say(sentence: str, *, quiet: bool) -> None:
-    """A sentence that people should see while results are made, beside standard output."""
+    """Tell people a sentence while results are made, beside standard output."""
     if not quiet:
         print(visible(sentence), file=sys.stderr, flush=True)  # noqa: T201
 
@@ -29,76 +35,72 @@ class Progress:
     """Counts runs and rounds that are done.
 
     ``underway`` says how many rounds runs have done that are not finished yet, where somebody
-    counts them. ``expected_s`` is how long all is expected to take, where somebody knows: the time
-    left goes by it until rounds are counted. Until then kernels are loaded or compiled.
+    counts them. Before the first round kernels are loaded or compiled, which says nothing of the
+    pace: time left is told once it is measured.
     """
 
     def __init__(
-        self,
-        runs: int,
-        rounds: int,
-        what: str = "runs",
-        expected_s: float | None = None,
-        underway: Callable[[], int] | None = None,
+        self, runs: int, rounds: int, what: str, underway: Callable[[], int] | None
     ) -> None:
-        self.total, self.all_rounds, self.what = runs, rounds, what
-        self.expected_s, self._underway = expected_s, underway
-        self.done = self.rounds = self._finished = 0
-        self.start = time.monotonic()
-        self._first: tuple[float, int] | None = None
+        self.runs, self.what, self._underway = runs, what, underway
+        self.done = self._finished = 0
+        self._bar = rich_progress.Progress(
+            rich_progress.BarColumn(bar_width=20),
+            rich_progress.TextColumn("{task.fields[said]}"),
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,
+            get_time=time.monotonic,
+        )
+        self._bar.add_task("", total=rounds, said="")
 
     def advance(self, rounds: int) -> None:
-        """One more run is done, with its rounds."""
+        """Count one more run with its rounds."""
         self.reach(self.done + 1, self._finished + rounds)
 
     def reach(self, done: int, rounds: int) -> None:
-        """All runs that are done, and their rounds together."""
+        """Set the number of runs that are done, and of their rounds together."""
         self.done, self._finished = done, rounds
         self.look()
 
     def look(self) -> None:
         """See how many rounds are done by now."""
-        underway = self._underway() if self._underway else 0
-        self.rounds = max(self.rounds, min(self._finished + underway, self.all_rounds))
-        if self.rounds and self._first is None:
-            # Rounds that are counted as they happen tell the pace without what was compiled.
-            self._first = (time.monotonic(), self.rounds) if underway else (self.start, 0)
-
-    @property
-    def speed(self) -> str:
-        """Rounds done and rounds a second; before the first, what goes on."""
-        if not self.rounds:
-            return "getting ready"
-        done = f"{self.rounds:,} of {self.all_rounds:,} rounds"
-        pace = self._pace
-        if pace is None:
-            return done
-        return f"{done}, {f'{pace:,.0f}' if pace >= 10 else f'{pace:.2g}'} a second"
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds to the end, by the pace so far or as expected; ``None`` if nobody knows."""
-        if pace := self._pace:
-            return (self.all_rounds - self.rounds) / pace
-        if self.expected_s is None:
-            return None
-        return max(self.expected_s - (time.monotonic() - self.start), 1.0)
-
-    @property
-    def _pace(self) -> float | None:
-        """Rounds a second, once there are enough to tell."""
-        if self._first is None:
-            return None
-        since, before = self._first
-        seconds = time.monotonic() - since
-        return (self.rounds - before) / seconds if self.rounds > before and seconds > 0 else None
+        task = self._bar.tasks[0]
+        rounds = self._finished + (self._underway() if self._underway else 0)
+        rounds = min(max(rounds, int(task.completed)), int(task.total or 0))
+        if rounds > task.completed:
+            self._bar.update(task.id, completed=rounds)
 
     @property
     def line(self) -> str:
-        """Everything in one line."""
-        known = self.left_s
-        left = "time left unknown" if known is None else f"about {duration_text(known)} left"
-        return f"{self.done:,} of {self.total:,} {self.what}, {self.speed}, {left}"
+        """Runs, rounds, pace and time left in one line."""
+        task = self._bar.tasks[0]
+        runs = f"{self.done:,} of {self.runs:,} {self.what}"
+        if not task.completed:
+            return f"{runs}, getting ready"
+        told = f"{runs}, {task.completed:,.0f} of {task.total:,.0f} rounds"
+        if not task.speed:
+            return told
+        pace = f"{task.speed:,.0f}" if task.speed >= 10 else f"{task.speed:.2g}"
+        left = (task.remaining or 0) / task.speed
+        return f"{told}, {pace} a second, about {duration_text(left)} left"
+
+    def show(self, over: threading.Event) -> None:
+        """Show the progress until the work is over."""
+        if over.wait(_PATIENCE_S):
+            return
+        if not sys.stderr.isatty():
+            due = 0.0
+            while not over.wait(_LOOK_S):
+                self.look()
+                if time.monotonic() >= due:
+                    say(self.line, quiet=False)
+                    due = time.monotonic() + _INTERVAL_S
+            return
+        with self._bar:
+            while not over.wait(_LOOK_S):
+                self.look()
+                self._bar.update(self._bar.tasks[0].id, said=self.line, refresh=True)
 
 
 def duration_text(seconds: float) -> str:
@@ -124,17 +126,15 @@ def progress(
     *,
     quiet: bool,
     what: str = "runs",
-    expected_s: float | None = None,
     underway: Callable[[], int] | None = None,
 ) -> Iterator[Progress]:
     """Progress over these runs, shown by a thread of its own while the work goes on."""
-    counted = Progress(runs, rounds, what, expected_s, underway)
+    counted = Progress(runs, rounds, what, underway)
     if quiet or runs == 0:
         yield counted
         return
     over = threading.Event()
-    show = _show_bar if sys.stderr.isatty() else _print_lines
-    shower = threading.Thread(target=show, args=(counted, over), daemon=True)
+    shower = threading.Thread(target=counted.show, args=(over,), daemon=True)
     shower.start()
     try:
         yield counted
@@ -143,29 +143,54 @@ def progress(
         shower.join()
 
 
-def _print_lines(counted: Progress, over: threading.Event) -> None:
-    due = counted.start + _PATIENCE_S
-    while not over.wait(_LOOK_S):
-        counted.look()
-        if time.monotonic() >= due:
-            print(counted.line, file=sys.stderr, flush=True)  # noqa: T201
-            due = time.monotonic() + _INTERVAL_S
+class RoundCounts:
+    """Rounds of groups of runs that are underway, counted in a file that processes share.
+
+    It is a temporary file of the results folder, which the next command there clears away if this
+    process is killed.
+    """
+
+    def __init__(self, file: Path, groups: int) -> None:
+        self.file = file
+        with file.open("x+b") as opened:
+            opened.truncate(_COUNT_BYTES * max(groups, 1))
+            self._numbers = np.frombuffer(mmap.mmap(opened.fileno(), 0), np.int64)
+
+    @classmethod
+    @contextlib.contextmanager
+    def shared(cls, folder: Path, groups: int) -> Iterator["RoundCounts"]:
+        """Counts for the processes of this machine."""
+        file = temporary_name(folder / "rounds")
+        try:
+            yield cls(file, groups)
+        finally:
+            file.unlink(missing_ok=True)
+
+    def total(self) -> int:
+        """The rounds of all groups that are underway."""
+        return int(self._numbers.sum())
+
+    def forget(self, group: int) -> None:
+        """Count no round of this group any more: it is finished."""
+        self._numbers[group] = 0
 
 
-def _show_bar(counted: Progress, over: threading.Event) -> None:
-    if over.wait(_PATIENCE_S):
+@contextlib.contextmanager
+def counter(file: Path, group: int) -> Iterator[Callable[[object], None] | None]:
+    """What counts one more round of a group, in the process in which its runs happen.
+
+    ``None`` if the counts cannot be reached: a run does without.
+    """
+    try:
+        with file.open("r+b") as opened:
+            shared = mmap.mmap(opened.fileno(), 0)
+    except (OSError, ValueError):
+        yield None
         return
-    with _bar() as bar:
-        task = bar.add_task("", total=counted.all_rounds, said="")
-        while not over.wait(_LOOK_S):
-            counted.look()
-            bar.update(task, completed=counted.rounds, said=counted.line)
+    with shared, memoryview(shared) as whole, whole.cast("q") as numbers:
+        numbers[group] = 0
 
+        def count(_: object) -> None:
+            numbers[group] += 1
 
-def _bar() -> rich_progress.Progress:
-    return rich_progress.Progress(
-        rich_progress.BarColumn(bar_width=20),
-        rich_progress.TextColumn("{task.fields[said]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+        yield count

@@ -4,33 +4,33 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise.checks import real_number
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.folder import Folder, Identity, run_text, strays
-from agewise.experiment.runs import (
+from agewise.experiment.plan import (
+    Plan,
     Variation,
-    as_columns,
     default_baseline,
     file_name,
     find_policy,
     variation_key,
 )
-from agewise.experiment.summary import summarise, summarise_targets
+from agewise.experiment.summary import gain_map, result_table, target_table
 from agewise.files import fingerprint
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
 from agewise.sources import source_files, source_text
 from agewise.statistics import Axis, axis_of
+from agewise.tables import GainMap, ResultTable, TargetTable, column_entries
 
 if TYPE_CHECKING:
     import pandas
@@ -182,25 +182,49 @@ class Result:
         histories = self.histories(policy, variation)
         return np.array([history.accuracy for history in histories.values()])
 
-    def table(
-        self, over: str | Axis = "rounds", points: Sequence[float] | None = None
-    ) -> pl.DataFrame:
+    def table(self, over: str | Axis = "rounds", at: Sequence[float] | None = None) -> ResultTable:
         """A row per policy and variation: intervals over seeds and paired differences.
 
-        Accuracies are those at the ``points`` of an axis: rounds, or ``over`` seconds, joules,
-        uses or bits. Left out, these are some rounds, or parts of what the cheapest
-        run spent. NaN where a run has ended before. ``spent`` is what whole runs spent.
+        Accuracies are those ``at`` points of the x axis: rounds, or ``over`` seconds, joules,
+        uses or bits. Left out, these are some rounds, or parts of the cost of the cheapest
+        run. NaN where a run has ended before. ``cost`` is that of whole runs.
         """
         axis = self._axis(over)
-        return summarise(self, axis, _points(points))
+        if at is not None:
+            given, at = at, sorted({real_number("a point", point) for point in at})
+            if not at or at[0] <= 0.0:
+                raise ValueError(f"points must be numbers above 0, not {list(given)}")
+        return result_table(self, axis, at)
 
-    def to_target(self, target: float, over: str | Axis = "rounds") -> pl.DataFrame:
+    def to_target(self, target: float, over: str | Axis = "rounds") -> TargetTable:
         """A row per policy and variation: what it took until the accuracy was at least ``target``.
 
         In rounds, or ``over`` seconds, joules, uses or bits: the median over seeds with its 95%
         limits, how many of the seeds got there, and the mean up to the same horizon for all.
         """
-        return summarise_targets(self, target, self._axis(over))
+        return target_table(self, target, self._axis(over))
+
+    def map(self, over: str | Axis = "rounds") -> GainMap:
+        """The gains of all policies over the baseline in each setting of a sweep.
+
+        ``ValueError`` unless there are at least two settings and two policies.
+        """
+        return gain_map(self, self._axis(over))
+
+    def only(self, plan: Plan) -> "Result":
+        """What a plan asked for; the folder may hold more from before."""
+        policies, seeds = set(plan.keys), set(plan.seeds)
+        wanted = {variation_key(variation) for variation in plan.variations}
+        entries = [
+            each
+            for each in self.entries
+            if each.policy in policies
+            and each.seed in seeds
+            and variation_key(each.variation) in wanted
+        ]
+        return replace(
+            self, variations=plan.variations, policies=plan.keys, seeds=plan.seeds, entries=entries
+        )
 
     def _axis(self, over: str | Axis) -> Axis:
         """The axis of this name, if all runs know it."""
@@ -219,7 +243,10 @@ class Result:
             _histories.load(entry.file).frame.select(
                 pl.lit(str(entry.policy)).alias("policy"),
                 pl.lit(entry.seed).alias("seed"),
-                *(pl.lit(as_columns(entry.variation).get(name)).alias(name) for name in names),
+                *(
+                    pl.lit(value).alias(name)
+                    for name, value in column_entries(entry.variation, names).items()
+                ),
                 pl.all(),
             )
             for entry in self.entries
@@ -240,16 +267,6 @@ class Result:
         for entry in self.entries:
             index.setdefault((entry.policy, variation_key(entry.variation)), {})[entry.seed] = entry
         return index
-
-
-def _points(given: Sequence[float] | None) -> list[float] | None:
-    """Where to look, in rising order; ``ValueError`` unless they are above 0."""
-    if given is None:
-        return None
-    points = sorted({real_number("a point", point) for point in given})
-    if not points or points[0] <= 0.0:
-        raise ValueError(f"points must be numbers above 0, not {list(given)}")
-    return points
 
 
 class HistoryCache:

@@ -1,69 +1,90 @@
-"""The table of a result: what each policy reached, and how sure that is."""
+"""What finished runs add up to: learning curves, metrics of runs, and the tables made of them."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment.runs import as_columns
-from agewise.frames import require_frames
 from agewise.records import History, PolicyKey
+from agewise.statistics import AXES, Axis, Contrast
+from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable
+from agewise.tables.words import short_names, value_text, variation_text
 
 if TYPE_CHECKING:
     from agewise.experiment.result import Result
 
 #: Rounds at which accuracies are compared, as far as a run goes, and its last.
 CHECKPOINTS = (10, 20, 40)
+#: So many points of an x axis other than rounds make a mean over it.
+_POINTS = 100
+Runs = Mapping[int, History]
+Variation = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """Accuracy of the finished seeds over what they had spent, ``[seed, round]`` each."""
+class LearningCurve:
+    """Accuracy of the finished seeds and the cost up to then, ``[seed, round]`` each."""
 
     seeds: list[int]
     accuracy: NDArray[np.float64]
-    spent: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    axis: Axis = AXES["rounds"]
 
     @classmethod
-    def of(
-        cls, histories: Mapping[int, History], axis: statistics.Axis = statistics.AXES["rounds"]
-    ) -> "Course":
-        """Of these runs; ``ValueError`` if one does not know what it spent."""
+    def of(cls, runs: Runs, axis: Axis = AXES["rounds"]) -> "LearningCurve":
+        """Of these runs; ``ValueError`` if one does not know its cost."""
         return cls(
-            seeds=list(histories),
-            accuracy=np.array([history.accuracy for history in histories.values()]),
-            spent=np.array([axis.spent(history) for history in histories.values()]),
+            seeds=list(runs),
+            accuracy=np.array([history.accuracy for history in runs.values()]),
+            cost=np.array([axis.cost(history) for history in runs.values()]),
+            axis=axis,
         )
 
-    def at(self, point: float) -> NDArray[np.float64]:
+    def at(self, x: float) -> NDArray[np.float64]:
         """``[seed]``: accuracy at this point (round, second, joule), as last measured by then.
 
         NaN for a run that has ended before.
         """
-        return statistics.accuracy_at(self.accuracy, self.spent, [point])[:, 0]
+        return statistics.accuracy_at(self.accuracy, self.cost, [x])[:, 0]
 
-    def gain_over(self, baseline: "Course", point: float) -> statistics.Paired | None:
-        """The gain in accuracy at this point on the seeds that both finished, if there are any."""
-        common = sorted(set(self.seeds) & set(baseline.seeds))
-        if not common:
-            return None
-        here, there = (
-            one.at(point)[[one.seeds.index(seed) for seed in common]] for one in (self, baseline)
-        )
-        return statistics.paired_difference(here, there)
+    def over(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``[seed, point]``: accuracy at these points; over rounds that of every round."""
+        if self.axis.column is None:
+            return self.accuracy
+        return statistics.accuracy_at(self.accuracy, self.cost, x)
+
+    def gain_at(self, baseline: "LearningCurve", x: float) -> Contrast:
+        """The paired gain at this point on the seeds that both finished."""
+        here, there = self._common(baseline)
+        return statistics.contrast(self.at(x)[here], baseline.at(x)[there])
+
+    def mean_gain(self, baseline: "LearningCurve", x: NDArray[np.float64]) -> Contrast:
+        """The paired gain on the seeds that both finished, the mean over points that both know.
+
+        NaN if a run did not come to the last point.
+        """
+        here, there = self._common(baseline)
+        gaps = self.over(x)[here] - baseline.over(x)[there]
+        gains = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else math.nan for gap in gaps]
+        return statistics.contrast(gains, np.zeros(len(gains)))
+
+    def _common(self, other: "LearningCurve") -> tuple[list[int], list[int]]:
+        """The rows of the seeds that both have."""
+        common = [seed for seed in self.seeds if seed in other.seeds]
+        here, there = ([one.seeds.index(seed) for seed in common] for one in (self, other))
+        return here, there
 
     def to_target(self, target: float, horizon: float | None = None) -> statistics.TimeToTarget:
-        """What it took until the accuracy was first at least ``target``."""
-        return statistics.time_to_target(self.accuracy, target, cost=self.spent, horizon=horizon)
+        """The cost until the accuracy was first at least ``target``."""
+        return statistics.time_to_target(self.accuracy, target, cost=self.cost, horizon=horizon)
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunMetrics:
     """What the finished seeds of one policy under one variation did, ``[seed]`` each.
 
     ``diversity`` is the gradient diversity, which is 1/S for S equal updates and 1 for S
@@ -74,7 +95,6 @@ class Measured:
     because their true rate was below the threshold.
     """
 
-    seeds: list[int]
     ues_per_round: NDArray[np.float64]
     distinct_ues: NDArray[np.float64]
     age_mean: NDArray[np.float64]
@@ -82,44 +102,40 @@ class Measured:
     age_mean_peak: NDArray[np.float64]
     diversity: NDArray[np.float64]
     spread: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    spent: NDArray[np.float64]
-    outage: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    outage: NDArray[np.float64]
 
     @classmethod
-    def of(
-        cls, histories: Mapping[int, History], axis: statistics.Axis = statistics.AXES["rounds"]
-    ) -> "Measured":
-        """Means over the rounds of each run.
-
-        ``accuracy`` is ``[seed, round]``, and so is ``spent``: how much of the axis by the end of
-        each round.
-        """
-        rows = np.array([_one(history) for history in histories.values()]).reshape(-1, 8)
-        course = Course.of(histories, axis)
-        served, distinct, age_mean, age_largest, age_mean_peak, diversity, spread, outage = rows.T
+    def of(cls, runs: Runs) -> "RunMetrics":
+        """Means over the rounds of each run."""
+        rows = [_metrics(history) for history in runs.values()]
         return cls(
-            seeds=course.seeds,
-            ues_per_round=served,
-            distinct_ues=distinct,
-            age_mean=age_mean,
-            age_largest=age_largest,
-            age_mean_peak=age_mean_peak,
-            diversity=diversity,
-            spread=spread,
-            accuracy=course.accuracy,
-            spent=course.spent,
-            outage=outage,
+            **{each.name: np.array([row[each.name] for row in rows]) for each in fields(cls)}
         )
 
-    @property
-    def course(self) -> Course:
-        """Accuracies over what was spent."""
-        return Course(self.seeds, self.accuracy, self.spent)
+    def means(self) -> dict[str, float | None]:
+        """By name the mean over the runs that know one; ``None`` if none does."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        known = {name: values[~np.isnan(values)] for name, values in found.items()}
+        return {name: float(x.mean()) if x.size else None for name, x in known.items()}
 
-    def at(self, point: float) -> NDArray[np.float64]:
-        """``[seed]``: accuracy at this point of the axis (`Course.at`)."""
-        return self.course.at(point)
+
+def _metrics(history: History) -> dict[str, float]:
+    frame = history.frame
+    served = frame["received"].list.len().to_numpy()
+    diversity = history.numbers("gradient_diversity")
+    active = ~np.isnan(diversity)
+    ages = statistics.age_statistics(history.ages)
+    scheduled = int(frame["scheduled"].list.len().sum())
+    return {
+        "ues_per_round": float(served.mean()),
+        "distinct_ues": float(np.count_nonzero(history.participation)),
+        "age_mean": ages.mean,
+        "age_largest": ages.largest,
+        "age_mean_peak": ages.mean_peak,
+        "diversity": float(diversity[active].mean()) if active.any() else math.nan,
+        "spread": float((diversity * served)[active].mean()) if active.any() else math.nan,
+        "outage": history.outcome_counts["outage"] / max(scheduled, 1),
+    }
 
 
 def checkpoints(rounds: int) -> list[int]:
@@ -127,13 +143,13 @@ def checkpoints(rounds: int) -> list[int]:
     return [*(point for point in CHECKPOINTS if point < rounds), rounds]
 
 
-def cost_points(histories: Iterable[History], axis: statistics.Axis) -> list[float]:
-    """A quarter, half and all of what the cheapest of these runs spent, to two digits.
+def cost_points(runs: Iterable[History], axis: Axis) -> list[float]:
+    """A quarter, half and all of the cost of the cheapest of these runs, to two digits.
 
-    Runs that spent nothing, because nobody was ever scheduled, have no say unless all are such.
+    Runs without cost, because nobody was ever scheduled, have no say unless all are such.
     """
-    spent = [float(axis.spent(history)[-1]) for history in histories]
-    least = min((each for each in spent if each > 0.0), default=0.0)
+    costs = [float(axis.cost(history)[-1]) for history in runs]
+    least = min((each for each in costs if each > 0.0), default=0.0)
     return sorted({_rounded_down(share * least) for share in (0.25, 0.5, 1.0)})
 
 
@@ -150,141 +166,146 @@ def _rounded_down(number: float) -> float:
     return min(float(f"{digits}e{place}"), number)
 
 
-def point_name(point: float) -> str:
-    """How a point stands in the names of columns.
+def mean_points(runs: Iterable[History], axis: Axis) -> NDArray[np.float64]:
+    """``[point]`` of an x axis for a mean over it: rounds, or parts of the cheapest run's cost.
 
-    >>> point_name(10), point_name(0.25), point_name(1_200_000.0)
-    ('10', '0.25', '1200000')
+    Runs without cost are left aside; ``ValueError`` if all are such.
     """
-    return f"{point:.12g}"
+    costs = [axis.cost(history) for history in runs]
+    if axis.column is None:
+        return max(costs, key=len)
+    ends = [float(each[-1]) for each in costs if each[-1] > 0.0]
+    if not ends:
+        raise ValueError(f"the runs spent no {axis.name}: look at them over rounds")
+    return np.linspace(0.0, min(ends), _POINTS + 1)[1:]
 
 
-def summarise(
-    result: "Result", axis: statistics.Axis, points: Sequence[float] | None = None
-) -> pl.DataFrame:
-    """A row per variation and policy, with accuracies at these points of the axis.
+def result_table(result: "Result", axis: Axis, at: Sequence[float] | None = None) -> ResultTable:
+    """A row per variation and policy, with accuracies at these points of the x axis.
 
     All p-values of the table are one family of tests, corrected together (Holm): every policy
-    against the baseline, at every checkpoint, under every variation.
+    against the baseline, at every point, under every variation.
     """
-    rows: list[dict[str, Any]] = []
-    baseline = result.baseline
-    if points is None and axis.column is not None:
-        points = cost_points(_every_history(result), axis)
+    rows, baseline = list[Row](), result.baseline
+    if at is None and axis.column is not None:
+        at = cost_points(_every_run(_runs(result, v) for v in result.variations), axis)
     for variation in result.variations:
         rounds = result.scenario.with_(**variation).run.rounds
-        at = checkpoints(rounds) if points is None else list(points)
-        measured = {
-            policy: Measured.of(result.histories(policy, variation), axis)
-            for policy in result.policies
+        points = checkpoints(rounds) if at is None else at
+        runs = _runs(result, variation)
+        curves = {policy: LearningCurve.of(found, axis) for policy, found in runs.items()}
+        reference = None if baseline is None else curves.get(baseline)
+        for policy, curve in curves.items():
+            against = reference if policy != baseline else None
+            estimates = {}
+            for x in points:
+                gain = None if against is None else curve.gain_at(against, x)
+                gain = gain if gain is not None and gain.pairs else None
+                estimates[float(x)] = statistics.estimate(curve.at(x), gain)
+            metrics = RunMetrics.of(runs[policy]).means()
+            metrics["cost"] = float(curve.cost[:, -1].mean())
+            failed = result.failures(policy, variation)
+            rows.append(Row(policy, variation, len(curve.seeds), estimates, metrics, failed))
+    return ResultTable(result.policies, result.variations, baseline, axis, _corrected(rows))
+
+
+def _corrected(rows: Sequence[Row]) -> list[Row]:
+    """The rows with all their gains as one family of tests."""
+    gains = [gain for row in rows for each in row.at.values() if (gain := each.gain) is not None]
+    corrected = iter(statistics.correct(gains))
+    made = []
+    for row in rows:
+        at = {
+            x: each if each.gain is None else replace(each, gain=next(corrected))
+            for x, each in row.at.items()
         }
-        for policy, runs in measured.items():
-            if runs.seeds:
-                against = measured[baseline] if baseline and baseline != policy else None
-                failed = {"failed": result.failures(policy, variation)}
-                rows.append(as_columns(variation) | _row(policy, runs, against, at) | failed)
-    require_frames()
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return corrected_together(table, [name for name in table.columns if name.startswith("p@")])
+        made.append(replace(row, at=at))
+    return made
 
 
-def summarise_targets(result: "Result", target: float, axis: statistics.Axis) -> pl.DataFrame:
-    """A row per variation and policy: what runs spent until their accuracy was the target.
+def target_table(result: "Result", target: float, axis: Axis) -> TargetTable:
+    """A row per variation and policy: the cost until the accuracy was the target.
 
     Runs that did not get there are censored (`agewise.statistics.time_to_target`); restricted
     means of one variation are up to the same horizon.
     """
-    rows: list[dict[str, Any]] = []
+    rows = []
     for variation in result.variations:
-        runs = {
-            policy: Course.of(found, axis)
-            for policy in result.policies
-            if (found := result.histories(policy, variation))
+        curves = {
+            policy: LearningCurve.of(found, axis)
+            for policy, found in _runs(result, variation).items()
         }
-        times = {policy: one.to_target(target) for policy, one in runs.items()}
-        horizon = min((one.horizon for one in times.values()), default=0.0)
-        for policy, one in times.items():
-            limited = runs[policy].to_target(target, horizon)
-            rows.append(
-                as_columns(variation)
-                | {
-                    "policy": str(policy),
-                    "seeds": one.runs,
-                    "reached": one.reached,
-                    "median": one.median,
-                    "low": one.low,
-                    "high": one.high,
-                    "restricted_mean": limited.restricted_mean,
-                    "horizon": horizon,
-                }
-            )
-    require_frames()
-    return pl.DataFrame(rows, infer_schema_length=None)
+        taken = {policy: curve.to_target(target) for policy, curve in curves.items()}
+        horizon = min((one.horizon for one in taken.values()), default=0.0)
+        for policy, one in taken.items():
+            mean = curves[policy].to_target(target, horizon).restricted_mean
+            rows.append(TargetRow(policy, variation, one, mean, horizon))
+    return TargetTable(result.policies, result.variations, axis, target, rows)
 
 
-def _every_history(result: "Result") -> Iterator[History]:
+def gain_map(result: "Result", axis: Axis) -> GainMap:
+    """The gains over the baseline in each setting of a sweep; ``ValueError`` if there is none."""
+    baseline = result.baseline
+    if len(result.variations) < 2 or baseline is None:
+        raise ValueError(f"{result.path}: a map needs a sweep with at least two policies")
+    names = short_names(result.policies)
+    others = [policy for policy in result.policies if policy != baseline]
+    column_name, columns, rows = layout(result.variations)
+    variations, squares = {}, {}
     for variation in result.variations:
-        for policy in result.policies:
-            yield from result.histories(policy, variation).values()
-
-
-def corrected_together(table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
-    """The table with the p-values of all these columns corrected as one family (Holm)."""
-    raw = table.select(pl.col(columns).cast(pl.Float64).fill_null(np.nan)).to_numpy()
-    adjusted = statistics.holm(raw.ravel()).reshape(raw.shape)
-    return table.with_columns(
-        pl.Series(name, adjusted[:, i]).fill_nan(None) for i, name in enumerate(columns)
+        value = variation[column_name] if column_name else None
+        square = rows.index(_rest(variation, column_name)), columns.index(value)
+        variations[square] = variation
+        runs = _runs(result, variation)
+        if baseline not in runs:
+            continue
+        x = mean_points(_every_run([runs]), axis)
+        reference = LearningCurve.of(runs[baseline], axis)
+        for layer, policy in enumerate(others):
+            if policy in runs:
+                gain = LearningCurve.of(runs[policy], axis).mean_gain(reference, x)
+                squares[layer, *square] = gain
+    return GainMap(
+        policies=[names[policy] for policy in others],
+        baseline=names[baseline],
+        row_name="setting",
+        rows=[variation_text(row) for row in rows],
+        column_name=column_name or "",
+        columns=[value_text(value) for value in columns],
+        variations=variations,
+        squares=dict(zip(squares, statistics.correct(list(squares.values())), strict=True)),
+        axis=axis,
     )
 
 
-def _row(
-    policy: PolicyKey, runs: Measured, baseline: Measured | None, points: Sequence[float]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "policy": str(policy),
-        "seeds": len(runs.seeds),
-        "ues_per_round": float(runs.ues_per_round.mean()),
-        "distinct_ues": float(runs.distinct_ues.mean()),
-        "age_mean": float(runs.age_mean.mean()),
-        "age_largest": float(runs.age_largest.mean()),
-        "age_mean_peak": _mean_of_known(runs.age_mean_peak),
-        "diversity": _mean_of_known(runs.diversity),
-        "spread": _mean_of_known(runs.spread),
-        "outage": float(runs.outage.mean()),
-        "spent": float(runs.spent[:, -1].mean()),
-    }
-    course = runs.course
-    for point in points:
-        name, interval = point_name(point), statistics.mean_interval(course.at(point))
-        row[f"accuracy@{name}"] = interval.mean
-        row[f"low@{name}"], row[f"high@{name}"] = interval.low, interval.high
-        paired = course.gain_over(baseline.course, point) if baseline else None
-        row[f"gain@{name}"] = paired.difference if paired else None
-        row[f"p@{name}"] = paired.p_value if paired else None
-    return row
+def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list[Variation]]:
+    """The name along the columns, its values, and what each row changes besides.
+
+    The name is the first, numbers before words, whose values make a full rectangle with the
+    rest; without one every variation is a row by itself.
+    """
+    names = [name for name in variations[0] if all(name in varied for varied in variations)]
+    for name in sorted(names, key=lambda name: not isinstance(variations[0][name], int | float)):
+        columns = _distinct([varied[name] for varied in variations])
+        rows = _distinct([_rest(varied, name) for varied in variations])
+        if len(columns) * len(rows) == len(variations):
+            return name, columns, rows
+    return None, [None], list(variations)
 
 
-def _mean_of_known(values: NDArray[np.float64]) -> float | None:
-    """The mean over the runs in which any update arrived."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
+def _rest(variation: Variation, column: str | None) -> Variation:
+    return {name: value for name, value in variation.items() if name != column}
 
 
-def _one(history: History) -> tuple[float, ...]:
-    frame = history.frame
-    served = frame["received"].list.len().to_numpy()
-    diversity = history.numbers("gradient_diversity")
-    active = ~np.isnan(diversity)
-    any_active = bool(active.any())
-    ages = statistics.age_statistics(history.ages)
-    scheduled = int(frame["scheduled"].list.len().sum())
-    return (
-        float(served.mean()),
-        float(np.count_nonzero(history.participation)),
-        ages.mean,
-        ages.largest,
-        ages.mean_peak,
-        float(diversity[active].mean()) if any_active else float("nan"),
-        float((diversity * served)[active].mean()) if any_active else float("nan"),
-        history.outcome_counts["outage"] / max(scheduled, 1),
-    )
+def _distinct(values: list[Any]) -> list[Any]:
+    return [value for i, value in enumerate(values) if value not in values[:i]]
+
+
+def _runs(result: "Result", variation: Variation) -> dict[PolicyKey, dict[int, History]]:
+    """The finished runs of every policy that has any."""
+    found = {policy: result.histories(policy, variation) for policy in result.policies}
+    return {policy: runs for policy, runs in found.items() if runs}
+
+
+def _every_run(found: Iterable[Mapping[PolicyKey, Runs]]) -> list[History]:
+    return [run for by_policy in found for runs in by_policy.values() for run in runs.values()]

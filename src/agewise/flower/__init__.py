@@ -48,3 +48,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("flwr", "flower")
     return getattr(import_module(f"{__name__}.{_NEED_FLOWER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -36,7 +36,7 @@ _NOBODY = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Clients:
-    """How clients are known.
+    """Identification of clients.
 
     A client's id is the SHA-256 of its node's public key, which it keeps over restarts. In Flower's
     simulation nodes have new keys each time: with ``ask`` each new node is asked once for its id,
@@ -171,7 +171,7 @@ class RoundPlanner:
         failed: Rows = _NOBODY,
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
     ) -> Arrays:
-        """Go on to the next round; what this one was, to each policy too, for the record.
+        """Take the updates that arrived and go on; returns the arrays that a record keeps.
 
         ``reports`` are of those ``received``, in their order; ``failed`` answered with an error.
         """
@@ -194,7 +194,7 @@ class RoundPlanner:
         return kept
 
     def snapshot(self) -> Arrays:
-        """All that is remembered, as arrays."""
+        """Save all that is remembered, as arrays."""
         arrays: Arrays = {
             "ids": np.array([id_.encode() for id_ in self.ids], "S"),
             "sizes": self.sizes,
@@ -204,7 +204,7 @@ class RoundPlanner:
         return arrays | {f"links.{name}": x for name, x in self.links.state().items()}
 
     def restore(self, arrays: Arrays) -> None:
-        """Go on where `snapshot` was taken."""
+        """Restore what `snapshot` saved."""
         ids = [id_.decode() for id_ in arrays["ids"].tolist()]
         if ids[: len(self.ids)] != self.ids:
             raise FederationError(

@@ -23,7 +23,7 @@ _ACTION = _RECORD = "agewise"
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long a federation waits, in seconds.
+    """Deadlines and waiting times of a federation, in seconds.
 
     ``deadline_s`` is when a reply is late, by default the deadline of the links, else the
     ``timeout`` that Flower's `start` is given. ``least_round_s`` is the least time of a round, so

@@ -52,7 +52,7 @@ class FederationError(RuntimeError):
 
 @dataclass(frozen=True)
 class UploadTiming:
-    """What the server measured of one upload.
+    """Measurement of one upload by the server.
 
     ``seconds`` pass from the request to the reply, of these ``transfer_s`` on the link.
     """
@@ -63,7 +63,7 @@ class UploadTiming:
 
 
 class Links(ABC):
-    """What a round's uploads meet: `gains` before it, `observe` and `miss` after it.
+    """Uplinks of the clients: `gains` before a round, `observe` and `miss` after it.
 
     ``subchannels`` is N. Clients have rows, in the order in which they first came.
     """
@@ -80,13 +80,15 @@ class Links(ABC):
     #: In slots, as the simulator counts time: an update that takes longer is lost.
     deadline_slots: float = math.inf
     offer_everyone: bool = False
+    #: The scenario that the links are a part of, where there is one.
+    scenario: Scenario | None = None
 
     @abstractmethod
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """``[client, subchannel]``: what round ``t`` (from 0) offers these clients, by row."""
+        """``[client, subchannel]``: gains of these clients in round ``t`` (from 0), by row."""
 
     def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
-        """What uploads of round ``t`` meet, in the form of `gains`; ``None`` if it is just that.
+        """``[client, subchannel]``: the gains that uploads meet; ``None`` if `gains` has them.
 
         An upload whose rate on these gains is below the threshold is lost.
         """
@@ -103,18 +105,14 @@ class Links(ABC):
         """Take in that an upload was not there at the deadline of round ``t``."""
 
     def state(self) -> Arrays:
-        """What was learned, as arrays."""
+        """Save what was learned, as arrays."""
         return {}
 
     def restore(self, state: Arrays) -> None:  # noqa: B027
-        """Go on with what `state` gave."""
-
-    def scenario(self) -> Scenario | None:
-        """The scenario that the links are a part of, where there is one."""
-        return None
+        """Restore what `state` saved."""
 
     def __str__(self) -> str:
-        """What a saved state is known by to be of such links."""
+        """Name the links, so that a saved state is not taken up over others."""
         return f"{type(self).__name__} with {self.subchannels} subchannels"
 
 
@@ -169,7 +167,7 @@ class Airtime(Links):
     """
 
     shares: int
-    deadline_s: float
+    deadline_s: float = field()  # must be given, for links in general may have none
     payload_bytes: float | None = None
     first_guess: float = 1.0
     retry_rounds: int = 10
@@ -229,13 +227,11 @@ class Airtime(Links):
 
     def state(self) -> Arrays:
         """The estimates of all clients."""
-        return {name: self._known[name].copy() for name in _MEASURED}
+        return {"known": self._known.copy()}
 
     def restore(self, state: Arrays) -> None:
         """Go on with these estimates."""
-        self._known = np.zeros(state["t"].size, self._known.dtype)
-        for name in _MEASURED:
-            self._known[name] = state[name]
+        self._known = np.array(state["known"], self._known.dtype)
 
 
 @dataclass(eq=False)
@@ -247,48 +243,44 @@ class Modelled(Links):
     when it arrives. So is one that takes longer than the deadline of the scenario's timing.
     """
 
-    model: Scenario
+    scenario: Scenario = field()
     seed: int = 0
     _channel: Channel = field(init=False, repr=False)
     _computing: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        require_scenario(self.model)
-        if self.model.timing.batteries(self.model.cell.ues, Streams(self.seed)) is not None:
+        require_scenario(self.scenario)
+        if self.scenario.timing.batteries(self.scenario.cell.ues, Streams(self.seed)) is not None:
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
-        self._channel = self.model.make_channel(Streams(self.seed))
-        self.rate_threshold = self.model.rate_threshold
-        self.margin = self.model.threshold.margin
+        self._channel = self.scenario.make_channel(Streams(self.seed))
+        self.rate_threshold = self.scenario.rate_threshold
+        self.margin = self.scenario.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        timing, work = self.model.timing, self.model.workload(Streams(self.seed))
+        timing, work = self.scenario.timing, self.scenario.workload(Streams(self.seed))
         self.deadline_slots = timing.deadline_after(work.upload_s)
         self.offer_everyone = timing.everyone_eligible
         self._computing = timing.computing_slots(work)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """Those that the access point sees in the scenario's round ``t``."""
+        """Gains that the access point sees in the scenario's round ``t``."""
         self._require(len(ids))
         return self._channel.block(t).seen[: len(ids)]
 
     def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
-        """The true ones of the scenario's round ``t``, where it has others."""
+        """True gains of the scenario's round ``t``, where they are others."""
         block = self._channel.block(t)
         return None if block.true is block.seen else block.true[: len(ids)]
 
     def compute_slots(self, count: int) -> NDArray[np.float64]:
-        """Those of the scenario's UEs."""
+        """Computing times of the scenario's UEs."""
         self._require(count)
         return self._computing[:count]
 
-    def scenario(self) -> Scenario:
-        """The scenario that was given."""
-        return self.model
-
     def __str__(self) -> str:
-        return f"{super().__str__()}, scenario {short_hash(self.model)}, seed {self.seed}"
+        return f"{super().__str__()}, scenario {short_hash(self.scenario)}, seed {self.seed}"
 
     def _require(self, count: int) -> None:
         if count > self._channel.ue_count:
@@ -325,7 +317,7 @@ class Reported(Links):
         whole_number("subchannels", self.subchannels, least=1)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """What is reported of these clients now."""
+        """Gains of these clients as they are reported now."""
         if callable(self.source):
             reports, where = self.source(t), "the function of reported links"
         else:

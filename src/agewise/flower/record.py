@@ -1,4 +1,4 @@
-"""What a live federation leaves behind: a trace to replay, and a results folder to report on.
+"""Records of a live federation: a trace to replay, and a results folder to report on.
 
 Flower is not needed here.
 """
@@ -35,7 +35,7 @@ _LEARNING = {
 
 
 class LiveRecord:
-    """The rounds so far, each a set of arrays; in a ``folder``, each also a file.
+    """Rounds so far, each a set of arrays; in a ``folder``, each also a file.
 
     ``policy0.ages[client]`` and so on are of the live policy, those after it are of the policies
     in its shadow. ``gains[client, subchannel]`` is what the policies saw and ``true``, where the
@@ -137,7 +137,7 @@ class LiveRecord:
         return {"gains": gains} if known else {"gains": gains, "seen": seen}
 
     def _eligible(self, t: int) -> Eligible | None:
-        """What the policies could choose from in round ``t``, if a folder keeps it."""
+        """Eligible clients of round ``t``, if a folder keeps them."""
         if self.folder is None:
             return None
         links = self._links
@@ -175,7 +175,7 @@ class LiveRecord:
     def _scenario(self) -> Scenario:
         """The scenario that replays the federation: its links as a trace, the rest if known."""
         links, trace = self._links, (self.folder or Path()).resolve() / _TRACE
-        base = links.scenario() or Scenario.preset("paper").with_(**_LEARNING)
+        base = links.scenario or Scenario.preset("paper").with_(**_LEARNING)
         changes = {
             "channel": {"kind": "trace", "path": str(trace), "power_budget": links.power_budget},
             "threshold": {"kind": "rate", "rate": links.rate_threshold, "margin": links.margin},

@@ -1,4 +1,4 @@
-"""A round under way: what the inner strategy is asked, and what is made of the replies."""
+"""A round under way: messages of the inner strategy, their replies, and the model after it."""
 
 import contextlib
 import inspect
@@ -36,7 +36,7 @@ _MOST_SAMPLES = 2.0**53
 
 
 class _Answers(NamedTuple):
-    """What came of a round's messages, by the rows of the clients, each rising.
+    """Replies to a round's messages, sorted by the rows of the clients.
 
     ``replies`` are those that the inner strategy gets, with errors among them, and ``updates`` the
     whole ones of the rows ``arrived``. Clients that ``failed`` answered with an error, those that
@@ -51,7 +51,7 @@ class _Answers(NamedTuple):
     lost: Rows
 
     def why_none(self) -> str | None:
-        """Why no update arrived, where the answers say it."""
+        """Explain why no update arrived, where the answers say it."""
         errors = [reply.error.reason for reply in self.replies if reply.has_error()]
         if errors:
             last = (errors[-1] or "no reason given").strip().splitlines()[-1]
@@ -61,7 +61,7 @@ class _Answers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OpenRound:
-    """The plan, the model that was sent, the messages, and the row of every connected node.
+    """Plan of a round, the model that was sent, the messages, and the row of each connected node.
 
     ``eligible`` is how many clients the policy could choose from, ``started`` a monotonic time.
     """
@@ -105,12 +105,12 @@ class OpenRound:
             links.miss(self.planned.t, row)
 
     def kept(self, answers: _Answers, arrays: Arrays) -> Arrays:
-        """What the record of the round keeps beside these arrays."""
+        """Add to the arrays of a record who was missing, and the seconds that the round took."""
         who = {"late": answers.late, "failed": answers.failed, "lost": answers.lost}
         return arrays | who | {"seconds": np.array(time.monotonic() - self.started)}
 
     def metrics(self, kept: Arrays) -> dict[str, Any]:
-        """What Flower's result says of the round; lists are of rows of clients."""
+        """Metrics of the round in Flower's result; lists are of rows of clients."""
         ages = kept["policy0.ages"]
         return {
             "agewise-eligible": self.eligible,
@@ -139,7 +139,7 @@ class _Combined(NamedTuple):
 
 
 class InnerStrategy:
-    """The strategy that is scheduled, with those that it wraps, and the next model made with it.
+    """Strategy that is scheduled, with those that it wraps; it makes the next model.
 
     The policy decides how many clients train, so a strategy that samples on its own is refused.
     Where the policy sets the factors of the updates, or an ``aggregation`` rule is given, they are
@@ -183,18 +183,18 @@ class InnerStrategy:
 
     @property
     def least_available(self) -> int:
-        """How many connected nodes the strategy insists on."""
+        """Number of connected nodes that the strategy insists on."""
         return max(getattr(each, "min_available_nodes", 1) for each in self.chain)
 
     @property
     def accountants(self) -> list[Any]:
-        """What keeps account of the privacy that was spent, for each wrapper that has such."""
+        """Accountants of the privacy that was spent, of the wrappers that have one."""
         found = [getattr(each, "accountant", None) for each in self.chain]
         return [accountant for accountant in found if accountant is not None]
 
     @property
     def _averages(self) -> bool:
-        """Whether what the strategy gives back is the weighted average of what it is given."""
+        """Tell whether the strategy gives back the plain weighted average."""
         method = type(self.strategy).aggregate_train
         return isinstance(self.strategy, FedAvg) and method is FedAvg.aggregate_train
 
@@ -208,7 +208,7 @@ class InnerStrategy:
 
     @contextlib.contextmanager
     def allow_single_node(self) -> Iterator[None]:
-        """Meanwhile the strategy is content with one node, for the policy decides how many."""
+        """Let the strategy be content with one node, for the policy decides how many."""
         before = [
             (each, name, getattr(each, name))
             for each in self.chain
@@ -231,7 +231,7 @@ class InnerStrategy:
         grid: Grid,
         nodes: Sequence[int],
     ) -> list[Message]:
-        """What the strategy sends to these nodes to train, in their order; each must get one."""
+        """Make the messages to these nodes, in their order; each must get one."""
         if not nodes:  # Flower's strategies wait for ever where there are none
             return []
         with self.allow_single_node():
@@ -311,7 +311,7 @@ class InnerStrategy:
         return loss
 
     def state(self) -> Arrays:
-        """What the strategies keep in arrays, such as momentum, and what the rule keeps.
+        """Save what the strategies keep in arrays, such as momentum, and what the rule keeps.
 
         Of a strategy these are attributes that are arrays, lists, dictionaries or records of
         arrays, or float numbers. Parameters of the constructor are settings, no state.
@@ -325,7 +325,7 @@ class InnerStrategy:
         return kept
 
     def restore(self, kept: Arrays) -> None:
-        """Give the strategies and the rule back what `state` took."""
+        """Restore what `state` saved."""
         attributes: dict[tuple[str, ...], Arrays] = {}
         for path, array in kept.items():
             *attribute, key = path.split(".", 3)

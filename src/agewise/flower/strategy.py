@@ -28,7 +28,7 @@ _Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
 class _Run(NamedTuple):
-    """What the rounds of one `Scheduled.start` need; ``timeout_s`` is of evaluation by clients."""
+    """Arguments of one `Scheduled.start`; ``timeout_s`` is of evaluation by clients."""
 
     grid: DeadlineGrid
     deadline_s: float
@@ -304,7 +304,7 @@ class Scheduled(Strategy):
                 self.links.observe(self._planner.t, row_of[reply.node], reply.timing)
 
     def _close_round(self) -> None:
-        """A strategy around this one may not hand over the replies of a round: nobody arrived."""
+        """End a round of which a strategy around this one handed over no replies."""
         if self._open is not None:
             self.aggregate_train(0, ())
 
@@ -329,7 +329,7 @@ class Scheduled(Strategy):
             )
 
     def _identity(self, arrays: ArrayRecord) -> dict[str, Any]:
-        """By what a state is known to be of this federation: also the model that it began with."""
+        """Values by which a state is known to be of this federation, with its first model."""
         return {
             "policies": [str(policy) for policy in self._planner.policies],
             "links": str(self.links),

@@ -1,4 +1,4 @@
-from . import amounts, claims, text, verdict
+from . import claims, explained, verdict
 from ._gains import explanation_chart, gain_map
 from .figures import draw_figure
 from .page import write_page
@@ -11,15 +11,14 @@ __all__ = [
     "PICTURES",
     "Need",
     "Picture",
-    "amounts",
     "claims",
     "draw_figure",
+    "explained",
     "explanation_chart",
     "gain_map",
     "new_figure",
     "paper_style",
     "save",
-    "text",
     "verdict",
     "write_page",
 ]

@@ -4,26 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
-from scipy import stats
 
-from agewise.report.amounts import amount_text, at_text
 from agewise.report.costs import AxisView, axis_views
-from agewise.report.numbers import Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import LIGHT, colour, ink, legend_above, marker, on_page
-from agewise.report.text import (
-    FEWEST_SEEDS,
-    and_list,
-    is_sure,
-    last_part,
-    points_text,
-    squares_text,
-    stars,
-)
+from agewise.statistics import FEWEST_SEEDS
+from agewise.tables import GainMap
+from agewise.tables.words import STARS_NOTE, and_list, at_text, last_part, starred
 
 #: How much of the width of a picture the name of a policy may take.
 _NAME_WIDE = 0.3
@@ -35,21 +27,22 @@ _COVER, _UNSURE = 0.7, 0.3
 def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
     """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
     gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
+    if len(gains) < 2 and on_page():
+        return None  # the picture of the gain says it
     axis = figure.subplots()
-    ranked = sorted(gains.items(), key=lambda item: item[1].difference)
+    ranked = sorted(gains.items(), key=lambda item: item[1].mean)
     axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
     for place, (name, gain) in enumerate(ranked):
         index = setting.indices[name]
-        middle, low, high = (100 * x for x in (gain.difference, gain.low, gain.high))
+        middle, low, high = (100 * x for x in (gain.mean, gain.low, gain.high))
         axis.plot([low, high], [place, place], color=colour(index), linewidth=1.6)
         axis.plot(
             middle, place, marker=marker(index), color=colour(index), markersize=5, label=name,
             linestyle="",
         )  # fmt: skip
         axis.annotate(
-            points_text(gain.difference) + stars(setting.p_value(name)), (1.01, place),
-            xycoords=("axes fraction", "data"), va="center", color=ink("ink"),
-            annotation_clip=False,
+            starred(gain), (1.01, place), xycoords=("axes fraction", "data"), va="center",
+            color=ink("ink"), annotation_clip=False,
         )  # fmt: skip
     _name_rows(axis, [name.replace(" (", "\n(") for name, _ in ranked])
     axis.set_ylim(-0.6, len(ranked) - 0.4)
@@ -57,20 +50,17 @@ def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
     if not on_page() and not setting.over_rounds:
         axis.set_title(where, fontsize="medium")
-    if len(gains) < 2 and on_page():
-        return None  # the picture of the gain says it
-    sure = [name for name in gains if is_sure(setting.p_value(name))]
-    better = sum(gains[name].difference > 0 for name in sure)
+    found = [gain.verdict for gain in gains.values()]
     finding = (
-        f"Against {baseline}, {better} of {len(gains)} policies are shown to be better "
-        f"and {len(sure) - better} worse"
+        f"Against {baseline}, {found.count('better')} of {len(found)} policies are shown to be "
+        f"better and {found.count('worse')} worse"
     )
-    if min(gain.pairs for gain in gains.values()) < FEWEST_SEEDS:
+    if "too few seeds" in found:
         finding = f"All policies against {baseline}: too few seeds for a verdict"
     return Shown(
         finding,
         f"Gain over {setting.baseline} {where}, the paired mean with its 95% interval; stars are "
-        "of the corrected tests (* p < 0.05, ** p < 0.01, *** p < 0.001).",
+        f"of the corrected tests ({STARS_NOTE}).",
         0.9 + 0.42 * len(gains) if on_page() else 0.6 + 0.3 * len(gains),
     )
 
@@ -91,7 +81,7 @@ def draw_costs(setting: Setting, names: Sequence[str], figure: Figure | SubFigur
     for name in found:
         index = setting.indices[name]
         known = [(row, view.gains[name]) for row, view in enumerate(views) if name in view.gains]
-        middle, at = [100 * gain.difference for _, gain in known], rows[[row for row, _ in known]]
+        middle, at = [100 * gain.mean for _, gain in known], rows[[row for row, _ in known]]
         if name not in bright:
             axis.plot(middle, at, color=ink("others"), linewidth=0.8, zorder=1.5)
             continue
@@ -104,15 +94,15 @@ def draw_costs(setting: Setting, names: Sequence[str], figure: Figure | SubFigur
             middle, at, color=colour(index), marker=marker(index), markersize=5, linestyle=":",
             linewidth=1.0, label=name,
         )  # fmt: skip
-    _name_rows(axis, [f"per {v.axis.one}\n(to {amount_text(v.end, v.axis)})" for v in views])
+    _name_rows(axis, [view.head for view in views])
     axis.set_ylim(len(views) - 0.5, -0.5)
     axis.set_xlabel("gain in test accuracy (points)")
     legend_above(axis)
     legend_in = 0.17 * min(len(setting.runs), len(LIGHT))
     return Shown(
         _leading(views, baseline),
-        f"Mean gain over {baseline} in test accuracy, up to the last round or up to what the "
-        "cheapest run spent, with its 95% interval. Where lines cross, the order turns. "
+        f"Mean gain over {baseline} in test accuracy, up to the last round or up to the "
+        "cost of the cheapest run, with its 95% interval. Where lines cross, the order turns. "
         f"{_shown_apart(setting, views)}",
         1.0 + 0.45 * len(views) + legend_in if on_page() else 1.2 + 0.35 * len(views),
     )
@@ -120,7 +110,7 @@ def draw_costs(setting: Setting, names: Sequence[str], figure: Figure | SubFigur
 
 def _leader(view: AxisView, baseline: str) -> str:
     """The policy with the highest mean gain; the baseline's own is 0."""
-    means = {baseline: 0.0} | {name: gain.difference for name, gain in view.gains.items()}
+    means = {baseline: 0.0} | {name: gain.mean for name, gain in view.gains.items()}
     return max(means, key=lambda name: means[name])
 
 
@@ -138,31 +128,37 @@ def _leading(views: Sequence[AxisView], baseline: str) -> str:
 def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
     """Where the compared policies were shown to differ."""
     rival, baseline = map(setting.display_name, setting.pair)
-    known = [view for view in views if setting.rival in view.gains]
-    if any(view.gains[setting.rival].pairs < FEWEST_SEEDS for view in known):
+    found: dict[str, list[str]] = {}
+    for view in views:
+        if setting.rival in view.gains:
+            verdict = view.gains[setting.rival].verdict
+            found.setdefault(verdict, []).append(f"per {view.axis.one}")
+    if "too few seeds" in found:
         return "There are too few seeds for a verdict."
-    words: dict[str, list[str]] = {}
-    for view in known:
-        sure = is_sure(view.p_values[setting.rival])
-        ahead = view.gains[setting.rival].difference > 0
-        word = ("ahead of" if ahead else "behind") if sure else "not shown to be apart from"
-        words.setdefault(word, []).append(f"per {view.axis.one}")
-    if len(words) == 1:
-        return f"{rival} is {next(iter(words))} {baseline}, whatever is counted."
-    phrases = [f"{word} {baseline} {and_list(axes)}" for word, axes in words.items()]
-    return f"{rival} is {'; '.join(phrases)}." if phrases else ""
+    words = {
+        "better": f"{rival} is ahead of {baseline}",
+        "worse": f"{rival} is behind {baseline}",
+        "not shown": f"a difference between {rival} and {baseline} is not shown",
+    }
+    if len(found) == 1:
+        phrase = f"{words[next(iter(found))]}, whatever is counted."
+    else:
+        phrase = "; ".join(f"{words[each]} {and_list(axes)}" for each, axes in found.items()) + "."
+    return f"At equal cost {phrase}" if found else ""
 
 
 def draw_trade_off(
     setting: Setting, names: Sequence[str], figure: Figure | SubFigure
 ) -> Shown | None:
-    """Draw the updates a round of each policy against its mean age, with its name beside it."""
-    axis = figure.subplots()
+    """Draw the updates per round of each policy against its mean age, with its name beside it."""
     points = {
         name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
-        for name, each in setting.measured.items()
+        for name, each in setting.metrics.items()
         if name in names
     }
+    if len(points) < 3 and on_page():
+        return None
+    axis = figure.subplots()
     middle = np.mean([x for x, _ in points.values()])
     shifts = _apart(points)
     for name, (x, y) in points.items():
@@ -173,10 +169,8 @@ def draw_trade_off(
             ha="right" if left else "left", va="center", fontsize="small", color=ink("ink"),
         )  # fmt: skip
     axis.margins(0.15, 0.2)
-    axis.set_xlabel("updates a round")
+    axis.set_xlabel("updates per round")
     axis.set_ylabel("mean age (rounds)")
-    if len(points) < 3 and on_page():
-        return None
     most = max(points, key=lambda name: points[name][0])
     fresh = min(points, key=lambda name: points[name][1])
     both = f"{most} collects the most updates and keeps them freshest"
@@ -208,7 +202,7 @@ def draw_classes(
     """Draw the gain of each class and seed over where its samples are, with a fitted line."""
     del names
     found = setting.class_gains
-    if found is None:
+    if found is None or (found[0].size < 3 and on_page()):
         return None
     axis, seeds = figure.subplots(), len(found[0])
     x, y = found[0].ravel(), 100 * found[1].ravel()
@@ -221,11 +215,9 @@ def draw_classes(
         axis.plot(ends, level + slope * ends, color=ink("ink"), linewidth=1.4, linestyle="--")
     axis.set_xlabel("mean distance of the class's samples (m)")
     axis.set_ylabel("gain of the class (points)")
-    if x.size < 3 and on_page():
-        return None
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
-        link = stats.pearsonr(x, found[1].ravel())
+        link = scipy.stats.pearsonr(x, found[1].ravel())
         more = "more" if link.statistic > 0 else "less"
         shown = seeds >= FEWEST_SEEDS and link.pvalue < 0.05
         finding = f"Classes held far away gain {more}"
@@ -246,51 +238,47 @@ def draw_map(setting: Setting, names: Sequence[str], figure: Figure | SubFigure)
         return None
     shown = [name for name in squares.policies if name in names] or squares.policies
     axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-    rows = [row.replace(", ", "\n") for row in squares.rows]
-    rows = [row.replace("(", "\n(") for row in rows] if on_page() else rows
     for axis, name in zip(axes, shown, strict=True):
-        layer = squares.policies.index(name)
-        gains, p_values = squares.gains[layer], squares.p_values[layer]
-        gain_map(gains, p_values, squares.columns, rows, squares.limit, axis)
-        axis.set_xlabel(last_part(squares.column_name))
+        gain_map(squares, squares.policies.index(name), axis)
         if not on_page():
-            axis.set_title(f"{name} over {squares.baseline} (points)", fontsize="medium")
-    layer = squares.policies.index(shown[0])
-    seeds = int(squares.pairs[layer].max(initial=0))
+            axis.set_title(f"{name} minus {squares.baseline} (points)", fontsize="medium")
     return Shown(
-        squares_text(shown[0], squares.counts(layer), "settings", seeds),
+        squares.summary(shown[0], "settings", squares.policies.index(shown[0])),
         f"Gain in test accuracy over {squares.baseline}, {squares.measured}, in percentage "
-        "points. Blue is a win, red a loss, pale is not sure.",
-        1.0 + 0.55 * len(rows) if on_page() else 0.9 + 0.42 * len(rows),
+        "points. Blue is a win, red a loss; pale squares show no difference.",
+        1.0 + 0.55 * len(squares.rows) if on_page() else 0.9 + 0.42 * len(squares.rows),
     )
 
 
-def gain_map(
-    gains: Numbers, p_values: Numbers, columns: list[str], rows: list[str], limit: float, axis: Axes
-) -> None:
-    """Draw ``gains[row, column]`` in percentage points; stars mark how sure each is.
+def gain_map(squares: GainMap, policy: int, axis: Axes) -> None:
+    """Draw the gains of one policy in percentage points; stars mark those that are shown.
 
-    Blue squares are wins, red ones losses, strongest at a gain of ``limit``; a square without a
-    star, a tie at the 5% level, is pale (one star is p < 0.05, two p < 0.01, three p < 0.001).
+    Blue squares are wins, red ones losses, strongest at the largest gain of the map; one without a
+    star, where no difference is shown, is pale.
     """
-    for (row, column), gain in np.ndenumerate(gains):
-        p = float(p_values[row, column])
-        text = "-" if np.isnan(gain) else points_text(gain) + stars(p)
-        cover = 0.0 if np.isnan(gain) else _COVER * min(1.0, abs(gain) / limit)
-        square = Rectangle(
-            (column - 0.48, row - 0.48), 0.96, 0.96, linewidth=0,
-            facecolor=ink("win" if gain > 0 else "lose"),
-            alpha=cover * (1.0 if is_sure(p) else _UNSURE), gid=f"square-{row}-{column}",
-        )  # fmt: skip
-        axis.add_patch(square)
-        axis.text(
-            column, row, text, ha="center", va="center", fontsize=9 if on_page() else 7,
-            color=ink("ink" if is_sure(p) else "soft"),
-        )  # fmt: skip
-    axis.set_xticks(range(len(columns)), columns)
-    axis.set_yticks(range(len(rows)), rows)
+    columns, rows = range(len(squares.columns)), range(len(squares.rows))
+    for row in rows:
+        for column in columns:
+            gain = squares.squares.get((policy, row, column))
+            shown = gain is not None and gain.shown
+            mean = gain.mean if gain is not None and gain.known else 0.0
+            cover = _COVER * min(1.0, abs(mean) / squares.limit) * (1.0 if shown else _UNSURE)
+            square = Rectangle(
+                (column - 0.48, row - 0.48), 0.96, 0.96, linewidth=0, alpha=cover,
+                facecolor=ink("win" if mean > 0 else "lose"), gid=f"square-{row}-{column}",
+            )  # fmt: skip
+            axis.add_patch(square)
+            axis.text(
+                column, row, starred(gain), ha="center", va="center",
+                fontsize=9 if on_page() else 7, color=ink("ink" if shown else "soft"),
+            )  # fmt: skip
+    names = [name.replace(", ", "\n") for name in squares.rows]
+    names = [name.replace("(", "\n(") for name in names] if on_page() else names
+    axis.set_xticks(columns, squares.columns)
+    axis.set_yticks(rows, names)
     axis.set_xlim(-0.5, len(columns) - 0.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_xlabel(last_part(squares.column_name))
     axis.grid(visible=False)
     axis.tick_params(length=0)
 

@@ -1,5 +1,6 @@
 """What explains the gain, as a part of the page: from the files of the results folder."""
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -9,9 +10,10 @@ from agewise.files import read_sealed
 from agewise.report._gains import explanation_chart
 from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
-from agewise.report.text import p_text, with_interval
+from agewise.statistics import Estimate
+from agewise.tables import Column, Line, Table
+from agewise.tables.words import estimate_text, p_text
 
-_HEAD = ("measure", "age-based", "max-pack", "difference")
 _NOTE = (
     "What both policies hear, compared on the same models; intervals are 95%, and p-values are "
     "corrected (Holm) for all of the table."
@@ -25,37 +27,32 @@ def explained_section(folder: Path) -> str:
     if found is None:
         return ""
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in found["sentences"])
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in _HEAD)
-    rows = "".join(f"<tr>{_entries(row)}</tr>" for row in found["rows"])
     return (
         '<h3 class="part">What differs on the same models</h3>'
-        f'{sentences}{_picture(found["rows"])}<div class="scroll" tabindex="0" '
-        f'role="region" aria-label="{escape(_ALT)}"><table>'
-        f'<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p class="note">'
-        f"{escape(_NOTE)}</p>"
+        f"{sentences}{_picture(found['rows'])}{explanation_table(found['rows']).to_html()}"
     )
 
 
-def _entries(row: Mapping[str, Any]) -> str:
-    means = (
-        (row[f"{policy}@age_based"], row[f"{policy}@max_pack"])
-        for policy in ("age_based", "max_pack")
-    )
-    cells = [_mean(*both) for both in means]
-    cells.append(_with_p(row))
-    numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    return f'<th scope="row">{escape(str(row["label"]))}</th>{numbers}'
-
-
-def _mean(first: float | None, second: float | None) -> str:
-    return "–" if first is None or second is None else f"{(first + second) / 2:.2f}"
-
-
-def _with_p(row: Mapping[str, Any]) -> str:
-    if row["difference"] is None or row["difference_low"] is None:
-        return "–"
-    said = (with_interval(row, "difference", ".2f", 1), p_text(row["difference_p"]))
-    return ", ".join(filter(None, said))
+def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """What both policies hear on the same models, and the paired difference."""
+    columns = [
+        Column("measure", kind="words"),
+        Column("age-based", ".2f"),
+        Column("max-pack", ".2f"),
+        Column("difference"),
+    ]
+    lines = []
+    for row in rows:
+        numbers = {name: math.nan if x is None else x for name, x in row.items()}
+        aged, packed = (
+            (numbers[f"{policy}@age_based"] + numbers[f"{policy}@max_pack"]) / 2
+            for policy in ("age_based", "max_pack")
+        )
+        mean, low, high, p = (numbers[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
+        said = [estimate_text(Estimate(mean, low, high), ".2f", 1.0), p_text(p)]
+        difference = [Line(text) for text in said if text]
+        lines.append([str(row["label"]), aged, packed, difference])
+    return Table(_ALT, columns, lines, _NOTE)
 
 
 def _picture(rows: Sequence[Mapping[str, Any]]) -> str:

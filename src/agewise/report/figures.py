@@ -24,7 +24,7 @@ from agewise.report.numbers import Variation
 from agewise.report.pictures import PICTURES, Picture
 from agewise.report.setting import Setting
 from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
-from agewise.report.text import last_part, value_text, variation_text
+from agewise.tables.words import last_part, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
 _HEIGHT_IN = 2.6

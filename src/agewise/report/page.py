@@ -20,29 +20,25 @@ from agewise.experiment import Folder, Result
 from agewise.files import write_whole
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
-from agewise.report import costs, numbers, tables
-from agewise.report.claims import claims_note, claims_of
+from agewise.report import costs, numbers
+from agewise.report.claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
 from agewise.report.explained import explained_section
-from agewise.report.numbers import SweepMap, Variation
 from agewise.report.pictures import PICTURES, Picture
 from agewise.report.replay import replay
 from agewise.report.setting import Setting
-from agewise.report.style import DARK, INKS, LIGHT, new_figure, page_style
+from agewise.report.style import DARK, INKS, LIGHT, dash_index, new_figure, page_style
 from agewise.report.svg import inline_svg
-from agewise.report.text import (
-    FEWEST_SEEDS,
-    HOLDS,
-    IN_PART,
-    REFUTED,
+from agewise.report.verdict import missing, verdict
+from agewise.tables import Table
+from agewise.tables.words import (
     STARS_NOTE,
     command_text,
+    limits_text,
     p_text,
     points_text,
     short_names,
-    value_text,
     variation_text,
 )
-from agewise.report.verdict import missing, verdict
 from agewise.version import __version__
 
 #: The picture of the channel in a results folder.
@@ -56,6 +52,8 @@ _WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 #: Class and mark of verdicts; one that leaves a claim open has another.
 _BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
+#: SVG dashes of a swatch, as `agewise.report.style.DASHES`.
+_SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 
 
 def write_page(
@@ -64,7 +62,7 @@ def write_page(
     *,
     baseline: Policy | PolicyKey | str | None = None,
     over: str | statistics.Axis = "rounds",
-    points: Sequence[float] | None = None,
+    at: Sequence[float] | None = None,
     target: float | None = None,
 ) -> Path:
     """Write the page of a result, or of a results folder, by default to report.html in the folder.
@@ -72,12 +70,12 @@ def write_page(
     It is made of what is whole and says what is missing; the claims of the paper are judged where
     their policies are there. ``baseline`` is used in the place of the one of the result.
     Accuracies and gains are shown ``over`` rounds, seconds, joules, uses or bits, and compared at
-    these ``points`` of it, as in ``Result.table``. ``target`` is the accuracy up to which costs
+    these points ``at`` it, as in ``Result.table``. ``target`` is the accuracy up to which costs
     are told; left out, one that both compared policies reach.
     """
     opened = numbers.open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
-    page = make_page(opened, over, points, target)
+    page = make_page(opened, over, at, target)
     with write_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
@@ -86,21 +84,20 @@ def write_page(
 def make_page(
     result: Result,
     over: str | statistics.Axis = "rounds",
-    points: Sequence[float] | None = None,
+    at: Sequence[float] | None = None,
     target: float | None = None,
 ) -> str:
     """The text of the page."""
     axis = statistics.axis_of(over)
     if not result.entries:
         raise ValueError(f"{result.path}: no run is finished yet, so there is nothing to show")
-    table = result.table(axis, points)
-    rows = table.to_dicts()
+    table = result.table(axis, at)
     # First the scenario itself, if the sweep holds it.
     shown = sorted(
         numbers.finished_variations(result),
         key=lambda variation: result.scenario.with_(**variation) != result.scenario,
     )
-    settings = [Setting(result, v, axis=axis, table=rows) for v in shown[:_MOST_VARIATIONS]]
+    settings = [Setting(result, v, axis=axis, table=table) for v in shown[:_MOST_VARIATIONS]]
     first, alone = settings[0], len(settings) == 1
     replays = [replay(setting, all_seeds=alone) for setting in settings]
     described = Folder(result.path).description()
@@ -116,12 +113,16 @@ def make_page(
     environment.filters["unbroken"] = _unbroken
     return environment.get_template("page.html").render(
         name=result.path.resolve().name,
-        found=verdict(result, rows, first.map, axis),
+        found=verdict(result, table, first.map),
         effect=_effect(first) if alone else "",
         missing=missing(result),
         map=first.map,
         maps=_cards(first, "where", "map", first.map.policies) if first.map else [],
-        squares=_squares(first.map, shown[:_MOST_VARIATIONS]) if first.map else {},
+        squares={
+            f"{row}-{column}": shown.index(variation)
+            for (row, column), variation in (first.map.variations if first.map else {}).items()
+            if variation in shown[:_MOST_VARIATIONS]
+        },
         stars=STARS_NOTE,
         choices=[variation_text(v) for v in shown[:_MOST_VARIATIONS]],
         unshown=len(shown) - _MOST_VARIATIONS,
@@ -132,15 +133,15 @@ def make_page(
         both={AgeBased.name, MaxPack.name} <= {policy.name for policy in result.policies},
         claims=[
             (each, *_BADGES.get(each.verdict, ("open", "?")))
-            for each in claims_of(result, axis, points)
+            for each in claims_of(result, axis, at)
         ],
         claims_note=claims_note(axis),
         cost_views=costs.axis_views(first),
         costs=costs,
         explained=Markup(explained_section(result.path)),  # noqa: S704 (escaped there)
         channel=_Verbatim(_channel(result.path)),
-        tables=Markup(tables.tables(result, rows, axis)),  # noqa: S704 (escaped there)
-        csv=_Verbatim(base64.b64encode(table.write_csv().encode()).decode()),
+        tables=_table(table.accuracy()) + _table(table.service()),
+        csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
         origin={
             "Command": command_text(described.command or "(from Python)"),
             "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -177,7 +178,7 @@ def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> d
     """What the page shows of each setting of a sweep, or of the only one."""
     prefix = f"s{index}"
     wanted = costs.usual_target(setting) if target is None else target
-    table = costs.cost_table(setting, costs.axis_views(setting, wanted), setting.rows, wanted)
+    table = costs.cost_table(setting, costs.axis_views(setting, wanted), wanted)
     others = [name for name in setting.runs if name not in setting.pair] if alone else []
     cost_cards = _cards(setting, "costs", prefix) if table else []
     for name in ("rounds", "seconds", "joules") if table and alone else ():
@@ -193,7 +194,7 @@ def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> d
         "others": _cards(setting, "hero", prefix, others),
         "learning": _cards(setting, "learning", prefix),
         "costs": cost_cards,
-        "cost_table": Markup(table),  # noqa: S704 (escaped there)
+        "cost_table": "" if table is None else _table(table),
         "why": _cards(setting, "why", prefix, most=None if alone else _WHY_OF_MANY),
     }
 
@@ -244,22 +245,23 @@ def _effect(setting: Setting) -> str:
     gain = setting.against_baseline.get(setting.rival)
     if gain is None:
         return ""
-    text = f"{points_text(gain.difference)} percentage points"
-    if gain.pairs >= FEWEST_SEEDS:
-        text += f" (95% interval {points_text(gain.low)} to {points_text(gain.high)}"
-        text += f"; corrected {p_text(setting.p_value(setting.rival))})"
-    return f"{text}: {setting.rival} less {setting.baseline}"
+    text = f"{points_text(gain.mean)} percentage points"
+    if gain.verdict != "too few seeds":
+        text += f" (95% interval {limits_text(gain)}; corrected {p_text(gain.p)})"
+    return f"{text}: {setting.rival} minus {setting.baseline}"
 
 
-def _squares(squares: SweepMap, shown: Sequence[Variation]) -> dict[str, int]:
-    """Which setting of the page each square of a map stands for."""
-    places = {}
-    for index, variation in enumerate(shown):
-        column = variation.get(squares.column_name) if squares.column_name else None
-        rest = {name: value for name, value in variation.items() if name != squares.column_name}
-        row = squares.rows.index(variation_text(rest))
-        places[f"{row}-{squares.columns.index(value_text(column))}"] = index
-    return places
+def _table(table: Table) -> Markup:
+    """A table whose policies stand behind a short line as their curves are drawn."""
+
+    def swatch(index: int) -> str:
+        return (
+            '<svg class="swatch" viewBox="0 0 34 10" aria-hidden="true"><line x1="1" x2="33" '
+            f'y1="5" y2="5" stroke="var(--p{index % len(LIGHT)})" stroke-width="3" '
+            f'stroke-dasharray="{_SWATCHES[dash_index(index)]}"/></svg>'
+        )
+
+    return Markup(table.to_html(swatch))  # noqa: S704 (escaped there)
 
 
 def _channel(folder: Path) -> str:

@@ -75,7 +75,7 @@ class Picture:
 _ALL = (
     Picture(
         "gain", "Paired gain",
-        "Test accuracy of the compared policy less the baseline's on the same seeds, a thin line "
+        "Test accuracy of the compared policy minus the baseline's on the same seeds, a thin line "
         "for each seed.",
         "_curves", "learning", Need.PAIR, rounds=True,
     ),
@@ -139,7 +139,7 @@ _ALL = (
         no_costs="diversity is that of the updates of one round",
     ),
     Picture(
-        "trade-off", "Many or fresh", "Updates a round against the mean age.",
+        "trade-off", "Many or fresh", "Updates per round against the mean age.",
         "_gains", "why", no_costs="it shows means over whole runs",
     ),
     Picture(

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.age import Form, f_alpha
-from agewise.experiment import Course, Measured, Result, as_columns
+from agewise.experiment import LearningCurve, Result, RunMetrics
+from agewise.experiment.summary import mean_points
 from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey
 from agewise.report import numbers
-from agewise.report.numbers import Curves, Numbers, SweepMap, Variation, sweep_map
+from agewise.report.numbers import Numbers, RoundMeans, Variation
 from agewise.report.pictures import Need
-from agewise.report.text import short_names
-from agewise.report.verdict import Row, at_point, compared, last_point
+from agewise.report.verdict import compared
 from agewise.scenario import Scenario
+from agewise.tables import GainMap, ResultTable, Row
+from agewise.tables.words import short_names
 
 #: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
@@ -54,15 +56,15 @@ class Setting:
     """One variation of a result; policies without a finished run are left out.
 
     ``policies`` is a choice of those to show, all if it is ``None``. ``axis`` is what accuracies
-    and gains are looked at over, and ``table`` the rows of the result's table over it, made when
-    needed if they are not given.
+    and gains are looked at over, and ``table`` the result's table over it, made when needed if it
+    is not given.
     """
 
     result: Result
     variation: Variation
     policies: tuple[PolicyKey, ...] | None = None
     axis: statistics.Axis = statistics.AXES["rounds"]
-    table: list[Row] | None = None
+    table: ResultTable | None = None
 
     @functools.cached_property
     def scenario(self) -> Scenario:
@@ -115,15 +117,15 @@ class Setting:
         return name if alike else keys[name].name
 
     @functools.cached_property
-    def curves(self) -> dict[str, Curves]:
-        """The curves of every policy."""
-        every = numbers.curves(self.result, self.variation)
-        return {name: every[name] for name in self.runs}
+    def round_means(self) -> dict[str, RoundMeans]:
+        """The means of every policy round by round."""
+        radius_m = self.scenario.channel.reach_m
+        return {n: RoundMeans.of(list(runs.values()), radius_m) for n, runs in self.runs.items()}
 
     @functools.cached_property
-    def measured(self) -> dict[str, Measured]:
+    def metrics(self) -> dict[str, RunMetrics]:
         """What the finished seeds of every policy did."""
-        return {name: Measured.of(runs) for name, runs in self.runs.items()}
+        return {name: RunMetrics.of(runs) for name, runs in self.runs.items()}
 
     @property
     def rounds(self) -> int:
@@ -140,15 +142,14 @@ class Setting:
         return [seed for seed in self.runs[first] if seed in self.runs[second]]
 
     @functools.cached_property
-    def courses(self) -> dict[str, Course]:
-        """The accuracies of every policy over what its runs had spent."""
-        return {name: Course.of(runs, self.axis) for name, runs in self.runs.items()}
+    def learning_curves(self) -> dict[str, LearningCurve]:
+        """The accuracies of every policy over the x axis."""
+        return {name: LearningCurve.of(runs, self.axis) for name, runs in self.runs.items()}
 
     @functools.cached_property
     def points(self) -> Numbers:
-        """``[point]`` of the axis: the rounds, or parts of what the cheapest run spent."""
-        every = [run for runs in self.runs.values() for run in runs.values()]
-        return numbers.grid(every, self.axis)
+        """``[point]`` of the axis: the rounds, or parts of the cost of the cheapest run."""
+        return mean_points([run for each in self.runs.values() for run in each.values()], self.axis)
 
     @property
     def over_rounds(self) -> bool:
@@ -158,10 +159,7 @@ class Setting:
     @functools.cached_property
     def accuracies(self) -> dict[str, Numbers]:
         """``[seed, point]`` of every policy; NaN in rounds that were not evaluated."""
-        return {
-            name: numbers.accuracies(runs, self.axis, self.points)
-            for name, runs in self.runs.items()
-        }
+        return {name: curve.over(self.points) for name, curve in self.learning_curves.items()}
 
     @functools.cached_property
     def means(self) -> dict[str, statistics.Interval]:
@@ -170,31 +168,28 @@ class Setting:
 
     @functools.cached_property
     def gains(self) -> Numbers | None:
-        """``[seed, point]``: the rival's accuracy less the baseline's on common seeds."""
+        """``[seed, point]``: the rival's accuracy minus the baseline's on common seeds."""
         if self.baseline is None:
             return None
-        first, second = self._in_common(*self.pair)
+        seeds = self.common_seeds(*self.pair)
+        first, second = (
+            self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
+            for name in self.pair
+        )
         return None if np.isnan(first - second).all() else first - second
 
     @functools.cached_property
-    def mean_gains(self) -> dict[str, statistics.Paired]:
+    def mean_gains(self) -> dict[str, statistics.Contrast]:
         """The paired gain of every policy over the baseline, the mean over the points."""
-        others = [name for name in self.runs if name != self.baseline]
+        if self.baseline is None:
+            return {}
+        reference = self.learning_curves[self.baseline]
         found = {
-            name: numbers.mean_gain(*self._in_common(name, self.baseline))
-            for name in others
-            if self.baseline is not None and self.common_seeds(name, self.baseline)
+            name: curve.mean_gain(reference, self.points)
+            for name, curve in self.learning_curves.items()
+            if name != self.baseline
         }
-        return {name: gain for name, gain in found.items() if not math.isnan(gain.difference)}
-
-    def _in_common(self, first: str, second: str) -> tuple[Numbers, Numbers]:
-        """``[seed, point]`` of both policies on the seeds that they share."""
-        seeds = self.common_seeds(first, second)
-        one, two = (
-            self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
-            for name in (first, second)
-        )
-        return one, two
+        return {name: gain for name, gain in found.items() if gain.known}
 
     def along(self, axis: statistics.Axis) -> "Setting":
         """The same setting over another axis."""
@@ -236,45 +231,25 @@ class Setting:
     @functools.cached_property
     def rows(self) -> dict[str, Row]:
         """The rows of the result's table that are of this setting, by the policy's short name."""
-        table = self.result.table(self.axis).to_dicts() if self.table is None else self.table
-        names = {str(key): name for key, name in short_names(self.result.policies).items()}
-        columns = as_columns(self.variation)
-        return {
-            names[row["policy"]]: row
-            for row in table
-            if all(row.get(name) == value for name, value in columns.items())
-        }
+        table = self.result.table(self.axis) if self.table is None else self.table
+        return table.by_policy(self.variation)
 
     @functools.cached_property
     def end(self) -> float:
         """The point of the axis at which policies are compared: the last that the pair knows."""
-        return last_point(self.rows[self.rival], "accuracy" if self.baseline is None else "gain")
+        return self.rows[self.rival].last
 
     @functools.cached_property
-    def against_baseline(self) -> dict[str, statistics.Paired]:
-        """The paired gain of every policy over the baseline at the end, as far as they share."""
-        if self.baseline is None:
-            return {}
-        reference = self.courses[self.baseline]
-        found = {
-            name: course.gain_over(reference, self.end)
-            for name, course in self.courses.items()
-            if name != self.baseline
-        }
-        return {
-            name: gain
-            for name, gain in found.items()
-            if gain is not None and not math.isnan(gain.difference)
-        }
-
-    def p_value(self, name: str) -> float | None:
-        """The corrected p-value of a policy's gain at the end."""
-        return at_point(self.rows[name], "p", self.end)
+    def against_baseline(self) -> dict[str, statistics.Contrast]:
+        """The gain of every policy over the baseline at the end, as in the result's table."""
+        gains = {name: self.rows[name].gains for name in self.runs}
+        return {name: each[self.end] for name, each in gains.items() if self.end in each}
 
     @functools.cached_property
-    def map(self) -> SweepMap | None:
+    def map(self) -> GainMap | None:
         """The map of the sweep that the setting is part of."""
-        return sweep_map(self.result, self.axis)
+        swept = len(self.result.variations) > 1 and self.result.baseline is not None
+        return self.result.map(self.axis) if swept else None
 
     def has(self, need: Need | None) -> bool:
         """Whether the runs tell what a picture needs."""
@@ -288,17 +263,29 @@ class Setting:
             case Need.PLACES:
                 return all(self.last_positions_m(name) is not None for name in self.pair)
             case Need.RINGS:
-                return all(each.served is not None for each in self.curves.values())
+                return all(each.served is not None for each in self.round_means.values())
             case Need.CLASSES:
                 return self.class_gains is not None
             case Need.LABELS:
-                return numbers.labels(self.result, self.variation) is not None
+                return self.labels is not None
             case Need.WATER:
                 return self.filled is not None
             case Need.OFFER:
                 return any(self.ranking(name) is not None for name in self.pair)
             case Need.SWEEP:
                 return self.map is not None
+
+    @functools.cached_property
+    def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
+        """``[ue, class]`` of the samples with the lowest seed, and the names of the classes.
+
+        Policies of one seed meet the same samples, so that any of them will do.
+        """
+        found = [run.info for runs in self.runs.values() for run in runs.values()]
+        for info in sorted(found, key=lambda info: info.seed):
+            if info.label_counts is not None:
+                return info.label_counts, info.class_names
+        return None
 
     def last_ages(self, name: str) -> NDArray[np.int64]:
         """The ages after the last round, of the UEs of all seeds."""

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.layout_engine import ConstrainedLayoutEngine, TightLayoutEngine
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.style import context as style_context
 
 from agewise.files import write_whole
@@ -114,9 +114,9 @@ def on_page() -> bool:
 def new_figure(width_in: float, height_in: float) -> Figure:
     """A figure of its own, which no window and no list of figures holds.
 
-    Those of the page, of which there are many, are laid out in one pass.
+    Matplotlib lays it out when it is saved; pictures of the page are laid out by `inline_svg`.
     """
-    layout = TightLayoutEngine(pad=0.3) if on_page() else ConstrainedLayoutEngine()
+    layout = None if on_page() else ConstrainedLayoutEngine()
     return Figure(figsize=(width_in, height_in), layout=layout)
 
 

@@ -4,11 +4,12 @@ import base64
 import io
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -18,6 +19,8 @@ from agewise.report.style import INKS, LIGHT
 _VARIABLES = {hexa: f"var(--p{index})" for index, hexa in enumerate(LIGHT)} | {
     light: f"var(--{name})" for name, (light, _) in INKS.items()
 }
+#: Points between what stands around axes and the edge of the picture.
+_PAD = 3.0
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _ALIKE = re.compile(r'(<use [^>]*? style="([^"]*)"/>)(?:<use [^>]*? style="\2"/>)+')
 _IMAGE = re.compile(r'<image [^>]*?href="data:image/png;base64,\s*([^"]+)"[^>]*?/>', re.DOTALL)
@@ -31,8 +34,12 @@ def inline_svg(figure: Figure, name: str, label: str, *, rounds: bool = False) -
     """
     series = _name_series(figure)
     buffer = io.StringIO()
-    # savefig would draw the figure once more before, to measure it.
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    width, height = 72 * figure.get_size_inches()
+    figure.dpi = 72
+    renderer = RendererSVG(width, height, buffer)  # type: ignore[no-untyped-call]
+    _lay_out(figure, renderer)
+    figure.draw(renderer)
+    renderer.finalize()  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -42,7 +49,6 @@ def inline_svg(figure: Figure, name: str, label: str, *, rounds: bool = False) -
     text = _own_names(text, name, {each for names in series for each in names})
     text = _paint(text)
     text = re.sub(r"<defs>\s*</defs>", "", text)
-    width, height = 72 * figure.get_size_inches()
     frames = [
         _frame(axis, named, (width, height))
         for axis, named in zip(figure.axes, series, strict=True)
@@ -53,6 +59,30 @@ def inline_svg(figure: Figure, name: str, label: str, *, rounds: bool = False) -
         'data-chart="{}">'
     ).format(width, height, label, name, json.dumps(chart, ensure_ascii=False))
     return head + Markup(text[text.index(">") + 1 :].strip())  # noqa: S704 (Matplotlib escapes)
+
+
+def _lay_out(figure: Figure, renderer: RendererSVG) -> None:
+    """Fit a column of axes into the figure, after measuring what stands around them once.
+
+    Matplotlib's own layouts measure twice, because labels may change with the size of the axes,
+    and saving a figure draws it once more before: most of the time that a page takes.
+    """
+    sides = []  # of each axis: left, right, bottom and top of it, in points
+    for axis in figure.axes:
+        outer = axis.get_tightbbox(renderer, for_layout_only=True) or axis.bbox
+        inner = axis.get_window_extent()
+        sides.append(
+            (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
+        )
+    left, right = (max(side) + _PAD for side in list(zip(*sides, strict=True))[:2])
+    bottom, top = sides[-1][2] + _PAD, sides[0][3] + _PAD
+    rows = len(sides)
+    gap = max((low[2] + high[3] + _PAD for low, high in pairwise(sides)), default=0.0)
+    wide, high = figure.bbox.size
+    figure.subplots_adjust(
+        left=left / wide, right=1 - right / wide, bottom=bottom / high, top=1 - top / high,
+        hspace=gap * rows / (high - bottom - top - gap * (rows - 1)),
+    )  # fmt: skip
 
 
 def _name_series(figure: Figure) -> list[dict[str, str]]:

@@ -1,74 +1,62 @@
 """The question that a result answers, the answer in one sentence, and what is missing."""
 
-import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
-
-from agewise import statistics
-from agewise.experiment import Entry, FailedRun, Folder, Result, point_name
-from agewise.experiment.runs import variation_key
+from agewise.experiment import Entry, FailedRun, Folder, Result
+from agewise.experiment.plan import variation_key
 from agewise.policies import AgeBased
 from agewise.records import PolicyKey
-from agewise.report.amounts import amount_text, at_text
-from agewise.report.numbers import SweepMap
-from agewise.report.text import (
+from agewise.statistics import Axis
+from agewise.tables import GainMap, ResultTable, Row
+from agewise.tables.words import (
+    amount_text,
     and_list,
-    is_sure,
+    at_text,
+    counted,
     last_part,
     not_shown,
     p_text,
     percent_text,
     points_text,
+    sentence_case,
     short_names,
-    squares_text,
     too_few,
     variation_text,
 )
 from agewise.version import __version__
 
-#: A row of ``Result.table()``.
-Row = dict[str, Any]
 #: The most of a kind that are named; more are counted.
 _NAMED = 8
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Answer(NamedTuple):
     """What was asked, and what came out."""
 
     question: str
     answer: str
 
 
-def verdict(
-    result: Result,
-    rows: list[Row],
-    squares: SweepMap | None,
-    axis: statistics.Axis = statistics.AXES["rounds"],
-) -> Verdict:
-    """The verdict of the rows of ``result.table(axis)``, or of the map of a sweep."""
+def verdict(result: Result, table: ResultTable, squares: GainMap | None) -> Answer:
+    """What the table of a result says, or the map of a sweep."""
+    axis = table.axis
     equal = "" if axis.column is None else f" {axis.equal}"
     if squares is not None:
         question = f"Where does a policy learn better than {squares.baseline}{equal}?"
-        return Verdict(question, _over_squares(squares))
+        return Answer(question, _over_squares(squares))
     cell = result.scenario.cell
     where = f"when {cell.ues} phones share {cell.subchannels} subchannels"
-    by_policy = {row["policy"]: row for row in rows}
-    both = compared(result)
-    pair = [str(policy) for policy in both]
-    names = {str(policy): name for policy, name in short_names(result.policies).items()}
-    if len({policy.name for policy in both}) == len(both):  # the bare names tell them apart
-        names |= {str(policy): policy.name for policy in both}
-    row = by_policy.get(pair[0], rows[0])
+    by_policy, pair = {row.policy: row for row in table.rows}, compared(result)
+    names = table.names
+    if len({policy.name for policy in pair}) == len(pair):  # the bare names tell them apart
+        names |= {policy: policy.name for policy in pair}
+    row = by_policy.get(pair[0], table.rows[0])
     other = by_policy.get(pair[-1], row)
-    name, baseline = names[row["policy"]], names[other["policy"]]
+    name, baseline = names[row.policy], names[other.policy]
     if other is row:
-        return Verdict(f"How well does {name} learn {where}?", _alone(row, name, cell.ues, axis))
+        return Answer(f"How well does {name} learn {where}?", _alone(row, name, cell.ues, axis))
     question = f"Does {name} learn better than {baseline}{equal} {where}?"
-    return Verdict(question, _pair(row, other, (name, baseline), axis))
+    return Answer(question, _pair(row, other, (name, baseline), axis))
 
 
 def compared(result: Result) -> list[PolicyKey]:
@@ -81,139 +69,106 @@ def compared(result: Result) -> list[PolicyKey]:
     others = others or list(result.policies)
     usual = AgeBased().key
     aged = [policy for policy in others if policy.name == usual.name]
-    rival = min(aged, key=lambda policy: _differences(policy, usual)) if aged else others[0]
+
+    def differences(policy: PolicyKey) -> int:
+        return len(set(policy.parameters.items()) ^ set(usual.parameters.items()))
+
+    rival = min(aged, key=differences) if aged else others[0]
     return list(dict.fromkeys(filter(None, (rival, result.baseline))))
 
 
-def _differences(policy: PolicyKey, other: PolicyKey) -> int:
-    """How many parameters of two policies of one name differ."""
-    return len(set(policy.parameters.items()) ^ set(other.parameters.items()))
-
-
-def checkpoints_of(row: Row) -> list[float]:
-    """The points (rounds, seconds, joules, ...) at which a row has accuracies, in its order."""
-    return [float(name.partition("@")[2]) for name in row if name.startswith("accuracy@")]
-
-
-def at_point(row: Row, name: str, point: float) -> float | None:
-    """The number ``name@point`` of a row; ``None`` if there is none, or it is not known."""
-    value = row.get(f"{name}@{point_name(point)}")
-    return None if value is None or math.isnan(value) else float(value)
-
-
-def known_gains(row: Row) -> dict[float, float]:
-    """The gain over the baseline at every point where it is known."""
-    points = [float(name.partition("@")[2]) for name in row if name.startswith("gain@")]
-    found = {point: at_point(row, "gain", point) for point in points}
-    return {point: gain for point, gain in found.items() if gain is not None}
-
-
-def last_point(row: Row, name: str = "accuracy") -> float:
-    """The last point at which this number of a row is known, else the last of all."""
-    points = checkpoints_of(row)
-    return max((at for at in points if at_point(row, name, at) is not None), default=points[-1])
-
-
-def _pair(row: Row, other: Row, names: tuple[str, str], axis: statistics.Axis) -> str:
+def _pair(row: Row, other: Row, names: tuple[str, str], axis: Axis) -> str:
     name, baseline = names
-    known = known_gains(row)
-    if not known:
-        return _no_gain(row, names, axis)
-    last, few = max(known), too_few(row["seeds"])
-    p_values = {at: at_point(row, "p", at) for at in known}
-    better = [at for at in known if is_sure(p_values[at]) and known[at] > 0]
-    worse = [at for at in known if is_sure(p_values[at]) and known[at] < 0]
-    head = "Yes" if last in better else "No" if last in worse else not_shown(row["seeds"])
-    where = at_text(last, axis)
-    head = f"{_sentence(few)}. {_sentence(where)}" if few else f"{_sentence(head)}: {where}"
-    facts = filter(None, (f"{points_text(known[last])} points", p_text(p_values[last])))
-    reached, others = (at_point(each, "accuracy", last) for each in (row, other))
+    gains = row.gains
+    if not gains:
+        last = max(row.at)
+        if row.at[last].gain is None or axis.column is None:
+            return (
+                f"There is no seed in which the accuracies of both {name} and {baseline} are known."
+            )
+        return f"Some runs of {name} or {baseline} were not measured {at_text(last, axis)}."
+    last = max(gains)
+    gain, where = gains[last], at_text(last, axis)
+    few = too_few(gain.pairs)
+    heads = {"better": "Yes", "worse": "No", "not shown": sentence_case(not_shown(gain.pairs))}
+    head = heads.get(gain.verdict)
+    head = f"{sentence_case(few)}. {sentence_case(where)}" if head is None else f"{head}: {where}"
+    facts = f"{points_text(gain.mean)} points", p_text(gain.p)
     text = (
-        f"{head} {name} reaches {_percent(reached)} and {baseline} {_percent(others)} "
-        f"({', '.join(facts)}; {_seeds(row)})"
+        f"{head} {name} reaches {_percent(row, last)} and {baseline} {_percent(other, last)} "
+        f"({', '.join(filter(None, facts))}; {_seeds(row)})"
     )
-    earlier = [at for at in known if at != last]
-    if p_values[last] is None or few or not earlier:
+    earlier = [at for at in gains if at != last]
+    if few or not earlier:
         return text + "."
-    phrases = [
-        f"{word} {_points_list(points, axis)}"
-        for word, points in (
-            ("ahead", [at for at in earlier if at in better]),
-            ("behind", [at for at in earlier if at in worse]),
-            ("not shown to be apart", [at for at in earlier if at not in better + worse]),
-        )
-        if points
-    ]
-    return f"{text}; earlier it is {and_list(phrases)}{' rounds' if axis.column is None else ''}."
+    phrases = []
+    for found, word in (("better", "ahead"), ("worse", "behind"), ("not shown", "")):
+        points = [at for at in earlier if gains[at].verdict == found]
+        where = _points_list(points, axis)
+        if points:
+            phrases.append(f"it is {word} {where}" if word else f"no difference is shown {where}")
+    return f"{text}; earlier, {and_list(phrases)}."
 
 
-def _no_gain(row: Row, names: tuple[str, str], axis: statistics.Axis) -> str:
-    """Why two policies cannot be compared."""
-    name, baseline = names
-    points = checkpoints_of(row)
-    if row[f"gain@{point_name(points[-1])}"] is None or axis.column is None:
-        return f"There is no seed in which the accuracies of both {name} and {baseline} are known."
-    return f"Some runs of {name} or {baseline} were not measured {at_text(points[-1], axis)}."
-
-
-def _points_list(points: list[float], axis: statistics.Axis) -> str:
-    """Points in a sentence that ends in "rounds" if that is what they are."""
+def _points_list(points: list[float], axis: Axis) -> str:
     if axis.column is None:
-        return f"after {and_list(f'{point:g}' for point in points)}"
-    word = at_text(points[0], axis).partition(" ")[0]
+        return f"after {and_list(f'{point:g}' for point in points)} rounds"
+    word = at_text(0.0, axis).partition(" ")[0]
     return f"{word} {and_list(amount_text(point, axis) for point in points)}"
 
 
-def _percent(share: float | None) -> str:
-    return "an unknown accuracy" if share is None else f"{percent_text(share)}%"
+def _percent(row: Row, at: float) -> str:
+    reached = row.at.get(at)
+    known = reached is not None and reached.known
+    return f"{percent_text(reached.mean)}%" if reached and known else "an unknown accuracy"
 
 
-def _alone(row: Row, name: str, ues: int, axis: statistics.Axis) -> str:
-    last = last_point(row)
-    accuracy = at_point(row, "accuracy", last)
-    heard = f"{row['distinct_ues']:.0f} of {ues} phones ({_seeds(row)})"
-    text = f"{name} reaches {_percent(accuracy)} {at_text(last, axis)}"
+def _alone(row: Row, name: str, ues: int, axis: Axis) -> str:
+    last = row.last
+    heard = f"{row.metrics['distinct_ues']:.0f} of {ues} phones ({_seeds(row)})"
+    text = f"{name} reaches {_percent(row, last)} {at_text(last, axis)}"
     if axis.column is not None:
         return f"{text}; a whole run hears from {heard}."
-    if accuracy is None:
+    if not row.at[last].known:
         text = f"{name} ran {amount_text(last, axis)}"
     return f"{text}, having heard from {heard}."
 
 
-def _over_squares(squares: SweepMap) -> str:
-    seeds = int(squares.pairs.max(initial=0))
+def _over_squares(squares: GainMap) -> str:
     text = "; ".join(
-        squares_text(policy, squares.counts(index), "settings", seeds)
-        for index, policy in enumerate(squares.policies)
+        squares.summary(policy, "settings", layer) for layer, policy in enumerate(squares.policies)
     )
-    text += "" if too_few(seeds) else " (5% level, corrected for all squares together)"
-    if np.isnan(squares.gains).all():
-        return text + "."
-    best = np.unravel_index(int(np.nanargmax(squares.gains)), squares.gains.shape)
-    layer, row, column = map(int, best)
-    at = filter(None, (squares.rows[row], _equals(squares.column_name, squares.columns[column])))
-    gain = points_text(squares.gains[layer, row, column])
+    judged = any(each.verdict != "too few seeds" for each in squares.squares.values())
+    text += " (5% level, corrected for all squares together)" if judged else ""
+    known = {place: each.mean for place, each in squares.squares.items() if each.known}
+    if not known:
+        return f"{text}."
+    layer, row, column = max(known, key=lambda place: known[place])
+    along = f"{last_part(squares.column_name)}={squares.columns[column]}"
+    at = filter(None, (squares.rows[row], along if squares.column_name else ""))
     return (
-        f"{text}; the largest gain is {gain} points of {squares.policies[layer]} at "
-        f"{', '.join(at)}."
+        f"{text}; the largest gain is {points_text(known[layer, row, column])} points of "
+        f"{squares.policies[layer]} at {', '.join(at)}."
     )
-
-
-def _sentence(words: str) -> str:
-    return words[0].upper() + words[1:]
-
-
-def _equals(name: str, value: str) -> str:
-    return f"{last_part(name)}={value}" if name else ""
 
 
 def _seeds(row: Row) -> str:
-    return "one seed, so no test" if row["seeds"] == 1 else f"{row['seeds']} seeds"
+    return "one seed, so no test" if row.seeds == 1 else counted(row.seeds, "seed")
 
 
 def missing(result: Result) -> list[str]:
     """One sentence for each thing that is missing, damaged or foreign."""
-    return [*_unfinished(result), *failed(result), *_damaged(result), *_foreign(result)]
+    damaged = [f"Damaged: {problem}" for problem in result.damaged[:_NAMED]]
+    if len(result.damaged) > _NAMED:
+        damaged.append(f"and {len(result.damaged) - _NAMED} other damaged files")
+    made = Folder(result.path).description().version
+    foreign = f"The results were made with agewise {made}, this page with {__version__}."
+    return [
+        *_unfinished(result),
+        *failed(result),
+        *damaged,
+        *([] if made == __version__ else [foreign]),
+    ]
 
 
 def failed(result: Result) -> list[str]:
@@ -246,17 +201,3 @@ def _unfinished(result: Result) -> list[str]:
         for where, count in absent.most_common(_NAMED)
     ]
     return lines + ([f"and {len(absent) - _NAMED} others"] if len(absent) > _NAMED else [])
-
-
-def _damaged(result: Result) -> list[str]:
-    lines = [f"Damaged: {problem}" for problem in result.damaged[:_NAMED]]
-    if len(result.damaged) > _NAMED:
-        lines.append(f"and {len(result.damaged) - _NAMED} other damaged files")
-    return lines
-
-
-def _foreign(result: Result) -> list[str]:
-    made = Folder(result.path).description().version
-    if made == __version__:
-        return []
-    return [f"The results were made with agewise {made}, this page with {__version__}."]

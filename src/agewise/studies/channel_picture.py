@@ -1,37 +1,61 @@
 """The picture of a channel: where UEs are, how good their channels are, and how these vary."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from agewise.data import Clients
 from agewise.experiment import Result
 from agewise.report.page import CHANNEL
-from agewise.report.style import PAGE_IN, colour, new_figure, paper_style, save
-from agewise.studies.channel_view import Area, ChannelView, view_channel
+from agewise.report.style import PAGE_IN, colour, paper_style, save
+from agewise.studies.channel_view import ChannelView, view_channel
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-ENDINGS = (".png", ".pdf", ".svg", ".eps")
-_SHADES = "cividis"
+_ENDINGS = (".png", ".pdf", ".svg", ".eps")
 #: More bars than these are drawn as one for all the rest.
 _MOST_BARS = 7
 _MOST_DOTS = 2000
+#: Where the panels are (left, bottom, width, height): the labels around them are known, so that
+#: nothing need be measured to lay them out.
+_BOXES = (
+    (0.085, 0.615, 0.21, 0.334), (0.455, 0.615, 0.19, 0.334), (0.735, 0.615, 0.19, 0.334),
+    (0.085, 0.09, 0.235, 0.33), (0.415, 0.09, 0.235, 0.33), (0.745, 0.09, 0.235, 0.33),
+)  # fmt: skip
 
 
 def draw_channel(view: ChannelView, output: Path | str) -> Path:
     """Draw six panels on the width of a page; the ending of ``output`` says the format."""
     path = Path(output)
-    if path.suffix not in ENDINGS:
-        raise ValueError(f"{path}: a picture ends in {', '.join(ENDINGS)}")
+    if path.suffix not in _ENDINGS:
+        raise ValueError(f"{path}: a picture ends in {', '.join(_ENDINGS)}")
     with paper_style():
-        figure = new_figure(PAGE_IN, 4.5)
-        parts: Any = figure.subfigures(2, 1, height_ratios=(1.12, 1.0))
-        upper, lower = parts
-        _draw_upper(upper, view)
-        _draw_lower(lower, view)
+        figure = Figure(figsize=(PAGE_IN, 4.5))
+        axes = [figure.add_axes(box) for box in _BOXES]
+        titles = (
+            "Mean SNR over the rounds" if view.positions_m is None else "Mean SNR in the cell",
+            "Mean SNR over the UEs", "SNR of one block", "Correlation over time",
+            "Correlation over frequency", "Need of subchannels",
+        )  # fmt: skip
+        for axis, letter, title in zip(axes, "abcdef", titles, strict=True):
+            axis.set_title(f"({letter}) {title}", loc="left", fontsize=8)
+        if view.positions_m is None:
+            sampled = view.round_snr_db.shape[1]
+            _draw_squares(axes[0], view.round_snr_db.T, "mean SNR (dB)")
+            axes[0].set_xlabel("round")
+            axes[0].set_ylabel("UE" if sampled == view.ue_count else f"UE ({sampled} of them)")
+        else:
+            _draw_cell(axes[0], view, view.positions_m)
+        _draw_distribution(axes[1], view)
+        order = np.argsort(-view.mean_snr_db, kind="stable")
+        _draw_squares(axes[2], view.block_snr_db[order], "SNR (dB)")
+        axes[2].set_xlabel("subchannel")
+        axes[2].set_ylabel("UE, by falling mean SNR")
+        _draw_correlation(axes[3], view.time_correlation, "lag (rounds)")
+        _draw_correlation(axes[4], view.frequency_correlation, "lag (subchannels)")
+        _draw_needs(axes[5], view)
         save(figure, path)
     return path
 
@@ -50,60 +74,29 @@ def draw_channel_of(result: Result) -> Path | None:
     return path
 
 
-def _draw_upper(figure: Any, view: ChannelView) -> None:
-    """How good the channels are: in space or over rounds, over UEs, in one block."""
-    axes = figure.subplots(1, 3, width_ratios=(1.15, 1.0, 1.05))
-    if view.positions_m is None:
-        _title(axes[0], "(a) Mean SNR over the rounds")
-        _rounds(figure, axes[0], view)
-    else:
-        _title(axes[0], "(a) Mean SNR in the cell")
-        _map(figure, axes[0], view)
-    _title(axes[1], "(b) Mean SNR over the UEs")
-    _distribution(axes[1], view)
-    _title(axes[2], "(c) SNR of one block")
-    _block(figure, axes[2], view)
-
-
-def _draw_lower(figure: Any, view: ChannelView) -> None:
-    """How gains vary, and what they allow."""
-    axes = figure.subplots(1, 3)
-    _title(axes[0], "(d) Correlation over time")
-    _correlation(axes[0], view.time_correlation, "lag (rounds)")
-    _title(axes[1], "(e) Correlation over frequency")
-    _correlation(axes[1], view.frequency_correlation, "lag (subchannels)")
-    _title(axes[2], "(f) Need of subchannels")
-    _needs(axes[2], view)
-
-
-def _title(axis: "Axes", text: str) -> None:
-    axis.set_title(text, loc="left", fontsize=8)
-
-
-def _map(figure: Any, axis: "Axes", view: ChannelView) -> None:
-    """The cell from above: mean SNR as the ground, line of sight outlined, UEs as dots."""
-    positions = view.positions_m
-    if positions is None:
-        return
-    axis.grid(visible=False)
-    axis.set_aspect("equal")
+def _draw_cell(axis: Axes, view: ChannelView, positions_m: NDArray[np.float64]) -> None:
+    """Draw the cell from above: mean SNR as the ground, line of sight outlined, UEs as dots."""
     if view.area is not None:
-        _ground(figure, axis, view.area)
-    count = min(len(positions), _MOST_DOTS)
-    shown = np.unique(np.linspace(0, len(positions) - 1, count).astype(np.int64))
-    size = float(np.clip(900.0 / count, 1.0, 9.0))
-    groups = [(np.ones(len(positions), np.bool_), "UE", "o", "white")]
+        reach_m, los = view.area.reach_m, view.area.line_of_sight
+        extent = (-reach_m, reach_m, -reach_m, reach_m)
+        _draw_squares(axis, view.area.snr_db, "mean SNR (dB)", (1, 99), origin="lower",
+                      extent=extent)  # fmt: skip
+        if los is not None and los.any():
+            middles = reach_m * ((np.arange(len(los)) + 0.5) * (2 / len(los)) - 1)
+            axis.contour(middles, middles, los, levels=[0.5], colors="white", linewidths=0.5)
+    axis.grid(visible=False)
+    axis.set_aspect("equal", adjustable="datalim" if view.area is None else "box")
+    count = min(len(positions_m), _MOST_DOTS)
+    shown = np.unique(np.linspace(0, len(positions_m) - 1, count).astype(np.int64))
+    groups = [(np.ones(len(positions_m), np.bool_), "UE", "o", "white")]
     if view.line_of_sight is not None:
-        seen = view.line_of_sight
-        groups = [
-            (seen, "line of sight", "o", "white"),
-            (~seen, "no line of sight", "s", "#D55E00"),
-        ]
+        los = view.line_of_sight
+        groups = [(los, "line of sight", "o", "white"), (~los, "no line of sight", "s", "#D55E00")]
     for mask, label, marker, fill in groups:
-        x, y = positions[shown[mask[shown]]].T
+        x, y = positions_m[shown[mask[shown]]].T
         axis.scatter(
-            x, y, s=size, marker=marker, c=fill, edgecolors="black", linewidths=0.4, label=label,
-            zorder=3,
+            x, y, s=float(np.clip(900.0 / count, 1.0, 9.0)), marker=marker, c=fill,
+            edgecolors="black", linewidths=0.4, label=label, zorder=3,
         )  # fmt: skip
     axis.plot(0, 0, marker="^", color="black", markeredgecolor="white", markersize=6, zorder=4)
     axis.set_xlabel("x (m)")
@@ -115,38 +108,27 @@ def _map(figure: Any, axis: "Axes", view: ChannelView) -> None:
         )  # fmt: skip
 
 
-def _ground(figure: Any, axis: "Axes", area: Area) -> None:
-    extent = (-area.reach_m, area.reach_m, -area.reach_m, area.reach_m)
-    known = area.snr_db[np.isfinite(area.snr_db)]
-    low, high = np.percentile(known, [1, 99])
-    ground = axis.imshow(
-        area.snr_db, extent=extent, origin="lower", cmap=_SHADES, vmin=low, vmax=high,
-        interpolation="nearest",
-    )  # fmt: skip
-    figure.colorbar(ground, ax=axis, label="mean SNR (dB)", fraction=0.05, pad=0.02)
-    if area.line_of_sight is not None and area.line_of_sight.any():
-        middles = (np.arange(len(area.snr_db)) + 0.5) * (2 * area.reach_m / len(area.snr_db))
-        middles = middles - area.reach_m
-        axis.contour(
-            middles, middles, area.line_of_sight, levels=[0.5], colors="white", linewidths=0.5
-        )
-
-
-def _rounds(figure: Any, axis: "Axes", view: ChannelView) -> None:
-    """Where nobody knows the places: how the mean SNR of the UEs goes over the rounds."""
-    axis.grid(visible=False)
-    shown = view.round_snr_db.T
-    low, high = _limits(shown)
+def _draw_squares(
+    axis: Axes,
+    values: NDArray[np.float64],
+    label: str,
+    percentiles: tuple[float, float] = (2, 99.5),
+    **options: Any,
+) -> None:
+    """Draw values as shades, whose limits a few deep fades do not stretch."""
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, percentiles) if known.size else (0.0, 1.0)
     image = axis.imshow(
-        shown, aspect="auto", cmap=_SHADES, vmin=low, vmax=high, interpolation="nearest"
-    )
-    figure.colorbar(image, ax=axis, label="mean SNR (dB)", fraction=0.05, pad=0.02)
-    axis.set_xlabel("round")
-    axis.set_ylabel("UE" if len(shown) == view.ue_count else f"UE ({len(shown)} of them)")
+        values, cmap="cividis", vmin=low, vmax=max(high, low + 1.0), interpolation="nearest",
+        **{"aspect": "auto"} | options,
+    )  # fmt: skip
+    axis.grid(visible=False)
+    scale = axis.inset_axes((1.03, 0.0, 0.05, 1.0))
+    axis.figure.colorbar(image, cax=scale, label=label)
 
 
-def _distribution(axis: "Axes", view: ChannelView) -> None:
-    """How the mean SNR is distributed over the UEs, and what one subchannel needs."""
+def _draw_distribution(axis: Axes, view: ChannelView) -> None:
+    """Draw how the mean SNR is distributed over the UEs, and what one subchannel needs."""
     snr = np.sort(view.mean_snr_db[np.isfinite(view.mean_snr_db)])
     share = np.arange(1, snr.size + 1) / view.ue_count + (1 - snr.size / view.ue_count)
     axis.step(snr, share, where="post", color=colour(0))
@@ -165,30 +147,7 @@ def _distribution(axis: "Axes", view: ChannelView) -> None:
         )  # fmt: skip
 
 
-def _block(figure: Any, axis: "Axes", view: ChannelView) -> None:
-    """The SNR of the first block, UEs by falling mean."""
-    axis.grid(visible=False)
-    order = np.argsort(-view.mean_snr_db, kind="stable")
-    shown = view.block_snr_db[order]
-    low, high = _limits(shown)
-    image = axis.imshow(
-        shown, aspect="auto", cmap=_SHADES, vmin=low, vmax=high, interpolation="nearest"
-    )
-    figure.colorbar(image, ax=axis, label="SNR (dB)", fraction=0.05, pad=0.02)
-    axis.set_xlabel("subchannel")
-    axis.set_ylabel("UE, by falling mean SNR")
-
-
-def _limits(values: Any) -> tuple[float, float]:
-    """Limits of the shades that a few deep fades do not stretch."""
-    known = values[np.isfinite(values)]
-    if known.size == 0:
-        return 0.0, 1.0
-    low, high = np.percentile(known, [2, 99.5])
-    return float(low), float(max(high, low + 1.0))
-
-
-def _correlation(axis: "Axes", values: Any, label: str) -> None:
+def _draw_correlation(axis: Axes, values: NDArray[np.float64], label: str) -> None:
     axis.axhline(0.0, color="black", linewidth=0.6)
     if np.isnan(values).all():
         axis.text(0.5, 0.5, "gains do not vary", ha="center", transform=axis.transAxes, fontsize=7)
@@ -203,8 +162,8 @@ def _correlation(axis: "Axes", values: Any, label: str) -> None:
     axis.set_ylabel("correlation of gains")
 
 
-def _needs(axis: "Axes", view: ChannelView) -> None:
-    """How many subchannels the UEs need, alone in the cell; those that no number serves apart."""
+def _draw_needs(axis: Axes, view: ChannelView) -> None:
+    """Draw how many subchannels UEs need alone in the cell; those that none serve stand apart."""
     if view.needed is None:
         axis.text(0.5, 0.5, "no rate threshold given", ha="center", transform=axis.transAxes,
                   fontsize=7)  # fmt: skip
@@ -225,8 +184,8 @@ def _needs(axis: "Axes", view: ChannelView) -> None:
     axis.grid(visible=False, axis="x")
     axis.set_xlabel("subchannels needed for $R_s$")
     axis.set_ylabel("% of UEs and rounds")
-    never = view.never_served
     axis.margins(y=0.18)
+    never = view.never_served
     axis.text(
         0.97, 0.95, f"{never} of {view.ue_count} UEs never served", ha="right", va="top",
         transform=axis.transAxes, fontsize=6.5, color=colour(1) if never else "black",

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
-from agewise.engines import Engine
-from agewise.experiment import Result
+from agewise.experiment import Result, RunOptions
 from agewise.experiment.progress import progress
 from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
+from agewise.frames import pl
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
 from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
-from agewise.report.text import FEWEST_SEEDS, and_list, is_sure, p_text, points_text
+from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
+from agewise.tables.words import and_list, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]
@@ -53,6 +53,8 @@ EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
 DRAWS: Final = 3
 FOLDER: Final = "explanation"
+#: To follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
+_TIMES_A_RUN: Final = 10
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
 
@@ -125,7 +127,7 @@ class Explanation:
 
     table: pl.DataFrame
     sentences: list[str]
-    gain: statistics.Paired
+    gain: statistics.Contrast
     seeds: int
     blocks: int
     every: int
@@ -133,7 +135,7 @@ class Explanation:
 
 
 def explain(
-    result: Result, engine: Engine, *, every: int = EVERY, draws: int = DRAWS, quiet: bool = False
+    result: Result, options: RunOptions | None = None, *, every: int = EVERY, draws: int = DRAWS
 ) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
@@ -146,7 +148,7 @@ def explain(
     tasks = [
         Task.of(result.scenario, seed, [one[seed] for one in runs], every, draws) for seed in seeds
     ]
-    blocks = _measured(result.path / FOLDER, tasks, engine, quiet=quiet)
+    blocks = _measured(result.path / FOLDER, tasks, options or RunOptions())
     made = summarise(blocks, every)
     figures = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     with paper_style():
@@ -169,9 +171,9 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
     values = np.array([one.values for one in blocks])  # [seed, models, block, policy, measure]
     gains = np.array([one.gains for one in blocks])
     of_seeds = np.nanmean(values, axis=(1, 2))  # [seed, policy, measure]
-    paired = [statistics.paired_difference(first, second) for first, second in of_seeds.T]
-    tested = len(blocks) >= FEWEST_SEEDS
-    p_values = statistics.holm([one.p_value if tested else math.nan for one in paired])
+    tested = len(blocks) >= statistics.FEWEST_SEEDS
+    pairs = [statistics.contrast(first, second) for first, second in of_seeds.T]
+    paired = statistics.correct([one if tested else replace(one, p=math.nan) for one in pairs])
     apart = values[..., 0, :] - values[..., 1, :]
     deviations = np.sqrt(((apart - apart.mean(axis=0)) ** 2).mean(axis=(0, 1, 2)))
     means = np.nanmean(values, axis=(0, 2))  # [models, policy, measure]
@@ -183,15 +185,15 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
             "max_pack@age_based": means[0, 1, i],
             "age_based@max_pack": means[1, 0, i],
             "max_pack@max_pack": means[1, 1, i],
-            "difference": paired[i].difference,
+            "difference": paired[i].mean,
             "difference_low": paired[i].low,
             "difference_high": paired[i].high,
-            "difference_p": p_values[i],
+            "difference_p": paired[i].p,
             "deviation": deviations[i],
         }
         for i, name in enumerate(MEASURES)
     ]
-    gain = statistics.paired_difference(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
+    gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
     size = f"{len(blocks)} seeds with {gains[0].size} blocks of {every} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
     sentences = _sentences(rows, gain, size, tested=tested)
@@ -199,25 +201,25 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
 
 
 def _sentences(
-    rows: Sequence[Mapping[str, Any]], gain: statistics.Paired, size: str, *, tested: bool
+    rows: Sequence[Mapping[str, Any]], gain: statistics.Contrast, size: str, *, tested: bool
 ) -> list[str]:
     """What the paper's explanation is worth, and in what else the policies differ."""
     diversity, *others = rows
     if not tested:
         few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
         return [f"On the same models: {_told(diversity)}.", few]
-    sure = is_sure(diversity["difference_p"])
+    sure = diversity["difference_p"] < statistics.LEVELS[0]
     verdict = "That gradient diversity explains the gain is not shown"
     if sure and diversity["difference"] < 0:
         verdict = "Gradient diversity does not explain the gain"
     elif sure:
         verdict = "Gradient diversity may explain the gain"
-    apart = [_told(row) for row in others if is_sure(row["difference_p"])]
+    apart = [_told(row) for row in others if row["difference_p"] < statistics.LEVELS[0]]
     found = f"in {and_list(apart)}" if apart else "in no other measure"
     rest = (
         f"The policies are shown to differ {found}; what differs need not be the cause of the gain "
-        f"({points_text(gain.difference)} points a block, {points_text(gain.low)} to "
-        f"{points_text(gain.high)}; {size}; p-values corrected (Holm) for all {len(rows)} tests)."
+        f"({points_text(gain.mean)} points per block, {limits_text(gain)}; {size}; p-values "
+        f"corrected (Holm) for all {len(rows)} tests)."
     )
     return [f"{verdict}: on the same models {_told(diversity)}.", rest]
 
@@ -366,16 +368,16 @@ def compare_labels(sets: Sets, counts: NDArray[np.int64]) -> tuple[float, float]
 # Files
 
 
-def _measured(
-    folder: Path, tasks: Sequence[Task], engine: Engine, *, quiet: bool
-) -> list[SeedBlocks]:
+def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[SeedBlocks]:
     """The blocks of every task, from files or measured now."""
     folder.mkdir(exist_ok=True)
     files = {task.seed: folder / f"seed-{task.seed:04d}.json" for task in tasks}
     found = {task.seed: _stored(files[task.seed], task) for task in tasks}
     missing = [task for task in tasks if found[task.seed] is None]
     rounds = sum(2 * task.scenario.run.rounds for task in missing)
-    with progress(len(missing), rounds, quiet=quiet, what="seeds explained") as counted:
+    seconds = sum(_TIMES_A_RUN * expected_seconds(task.scenario) for task in missing)
+    engine = options.engine_for(seconds)
+    with progress(len(missing), rounds, quiet=options.quiet, what="seeds") as counted:
         for task, blocks in engine.run(follow, missing):
             content = task.identity | {
                 "starts": blocks.starts.tolist(),

@@ -1,31 +1,38 @@
 """What policies lose against the optimum of problem (3), over regimes of the channel."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from agewise import statistics
 from agewise.checks import whole_number
-from agewise.experiment import Plan, Result, StudyOptions, as_columns, execute_study, product
-from agewise.records import History
+from agewise.experiment import Plan, Result, RunOptions, execute, product
+from agewise.frames import pl
+from agewise.records import History, PolicyKey
 from agewise.report import PAGE_IN, new_figure, paper_style, save
-from agewise.report.text import last_part, percent_text, short_names, value_text
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
+from agewise.statistics import Estimate, estimate
+from agewise.tables import Cell, Column, PolicyTable, Table, column_entries
+from agewise.tables.words import NOTHING, last_part, percent_text, value_text
 
-POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
-REGIMES: dict[str, Sequence[Any]] = {
+GAP_POLICIES = (
+    "age-based",
+    "age-based-plus",
+    "max-pack",
+    "proportional-fair",
+    "round-robin",
+    "random",
+)
+_REGIMES: dict[str, Sequence[Any]] = {
     "channel.link.edge_snr_db": (-10.0, 0.0, 10.0, 20.0),
     "threshold.rate": (1.0, 2.0, 4.0, 6.0),
 }
-ROUNDS = 50
 #: Steps of the search in a round, some seconds at most: nearly every round is proven before.
-WORK_LIMIT = 3_000_000
+_WORK_LIMIT = 3_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,18 @@ class Losses:
     weights: NDArray[np.float64]
     optima: NDArray[np.float64]
     bounds: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, history: History) -> "Losses":
+        """Of the rounds in which the scenario of a run asks for the optimum (run.optimum)."""
+        optima = history.numbers("optimum")
+        known = ~np.isnan(optima)
+        return cls(
+            rounds=np.flatnonzero(known),
+            weights=history.numbers("weight")[known],
+            optima=optima[known],
+            bounds=history.numbers("optimum_bound")[known],
+        )
 
     @property
     def per_round(self) -> float:
@@ -62,18 +81,6 @@ class Losses:
         return int(np.sum(self.bounds <= self.optima * (1 + 1e-9)))
 
 
-def losses_of(history: History) -> Losses:
-    """What a run lost in the rounds in which its scenario asks for the optimum (run.optimum)."""
-    optima = history.numbers("optimum")
-    known = ~np.isnan(optima)
-    return Losses(
-        rounds=np.flatnonzero(known),
-        weights=history.numbers("weight")[known],
-        optima=optima[known],
-        bounds=history.numbers("optimum_bound")[known],
-    )
-
-
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
     """The scenario with the optimum worked out once in ``every`` rounds."""
     require_scenario(scenario)
@@ -86,35 +93,96 @@ def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
 
 
 @dataclass(frozen=True, eq=False)
-class Gap:
-    """The runs, and a row per regime and policy of what they lost against the optimum.
+class GapRow:
+    """What one policy lost against the optimum in one regime, over the seeds.
 
     ``loss_per_round`` is the mean share of the optimum that a round lost, ``loss_over_run`` that
-    of all rounds together, each with the ends of its 95% interval over the seeds; the optimum is
-    that of the ages and gains which the policy itself met. ``age_cost`` is the mean cost of the
-    ages that it led to. ``unproven`` counts rounds whose optimum is only known within a bound.
+    of all rounds together; the optimum is that of the ages and gains which the policy itself met.
+    ``age_cost`` is the mean cost of the ages that it led to. ``unproven`` counts the ``rounds``
+    whose optimum is only known within a bound.
     """
 
+    policy: PolicyKey
+    variation: Mapping[str, Any]
+    seeds: int
+    loss_per_round: Estimate
+    loss_over_run: Estimate
+    age_cost: float
+    rounds: int
+    unproven: int
+
+
+@dataclass(frozen=True, eq=False)
+class GapTable(PolicyTable):
+    """A row per regime and policy."""
+
+    rows: Sequence[GapRow]
+
+    @property
+    def proven(self) -> str:
+        """In how many rounds the optimum is proven."""
+        rounds = sum(row.rounds for row in self.rows)
+        unproven = sum(row.unproven for row in self.rows)
+        return f"The optimum is proven in {rounds - unproven:,} of {rounds:,} rounds."
+
+    def shown(self) -> Table:
+        """The losses in percent, and the cost of the ages."""
+        columns = [
+            Column("loss of\na round", ".2f", 100.0),
+            Column("loss of\nthe run", ".2f", 100.0),
+            Column("age cost", ".1f"),
+            Column("unproven"),
+        ]
+        cells = []
+        for row in self.rows:
+            more: list[Cell] = [row.loss_per_round, row.loss_over_run.mean]
+            more += [row.age_cost, row.unproven or None]
+            cells.append((row.policy, row.variation, more))
+        title = "Weight lost against the optimum, % (95% interval over seeds); cost of the ages"
+        return self.table(title, columns, cells, self.proven)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Flat columns, such as ``loss_per_round_low``."""
+        return pl.DataFrame(self.to_dicts(), infer_schema_length=None)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The flat columns, row by row, as in JSON."""
+        made = []
+        for row in self.rows:
+            flat = column_entries(row.variation, self.varied)
+            flat |= {"policy": str(row.policy), "seeds": row.seeds}
+            for name in ("loss_per_round", "loss_over_run"):
+                loss: Estimate = getattr(row, name)
+                flat |= {name: loss.mean, f"{name}_low": loss.low, f"{name}_high": loss.high}
+            flat |= {"age_cost": row.age_cost, "rounds": row.rounds, "unproven": row.unproven}
+            made.append(flat)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The runs, what they lost against the optimum, and the figures of that."""
+
     result: Result
-    table: pl.DataFrame
+    table: GapTable
     figures: list[Path]
 
 
 def gap_scenario() -> Scenario:
     """What the gap is measured on by default: the preset ``paper`` with 50 rounds."""
-    return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})
+    return Scenario.preset("paper").with_(**{"run.rounds": 50})
 
 
 def gap(
     scenario: Scenario | None = None,
-    policies: Sequence[Policy | str] = POLICIES,
+    policies: Sequence[Policy | str] = GAP_POLICIES,
     vary: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | Iterable[int] = 5,
     out: Path | str = "runs/gap-paper",
     *,
     every: int = 10,
-    work_limit: int = WORK_LIMIT,
-    **options: Unpack[StudyOptions],
+    work_limit: int = _WORK_LIMIT,
+    **options: Any,
 ) -> Gap:
     """Run the policies over regimes, with one in ``every`` rounds also solved to optimality.
 
@@ -124,66 +192,52 @@ def gap(
     always ends it.
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
-    plan = gap_plan(base, policies, vary, seeds)
-    result = execute_study(plan, out, options)
-    table = _table(result, plan)
-    return Gap(result, table, _draw(result, plan, table))
+    plan = Plan.of(base, policies, seeds, product(_REGIMES if vary is None else vary))
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
+    rows = [
+        _row(policy, variation, result.only(plan).histories(policy, variation))
+        for variation in plan.variations
+        for policy in plan.keys
+    ]
+    table = GapTable(plan.keys, plan.variations, rows)
+    return Gap(result, table, _draw(result.path, table))
 
 
-def gap_plan(
-    scenario: Scenario,
-    policies: Sequence[Policy | str] = POLICIES,
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    seeds: int | Iterable[int] = 5,
-) -> Plan:
-    """The runs behind `gap`, of a scenario with the optimum worked out (`with_optimum`)."""
-    return Plan.of(scenario, policies, seeds, product(REGIMES if vary is None else vary))
+def _row(policy: PolicyKey, variation: Mapping[str, Any], runs: Mapping[int, History]) -> GapRow:
+    losses = [Losses.of(history) for history in runs.values()]
+    rounds = sum(one.rounds.size for one in losses)
+    return GapRow(
+        policy,
+        variation,
+        seeds=len(losses),
+        loss_per_round=estimate([one.per_round for one in losses]),
+        loss_over_run=estimate([one.over_run for one in losses]),
+        age_cost=float(np.mean([run.numbers("age_cost").mean() for run in runs.values()])),
+        rounds=rounds,
+        unproven=rounds - sum(one.proven for one in losses),
+    )
 
 
-def _table(result: Result, plan: Plan) -> pl.DataFrame:
-    """The rows of what was planned; the folder may hold more from before."""
-    rows = []
-    for variation in plan.variations:
-        for policy in plan.keys:
-            finished = result.histories(policy, variation)
-            histories = [finished[seed] for seed in plan.seeds]
-            losses = [losses_of(history) for history in histories]
-            row: dict[str, Any] = {**as_columns(variation), "policy": str(policy)}
-            row["seeds"] = len(losses)
-            for name in ("per_round", "over_run"):
-                interval = statistics.mean_interval([getattr(one, name) for one in losses])
-                row |= {
-                    f"loss_{name}": interval.mean,
-                    f"loss_{name}_low": interval.low,
-                    f"loss_{name}_high": interval.high,
-                }
-            costs = [history.numbers("age_cost").mean() for history in histories]
-            row["age_cost"] = float(np.mean(costs))
-            row["rounds"] = sum(one.rounds.size for one in losses)
-            row["unproven"] = row["rounds"] - sum(one.proven for one in losses)
-            rows.append(row)
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _draw(result: Result, plan: Plan, table: pl.DataFrame) -> list[Path]:
+def _draw(path: Path, table: GapTable) -> list[Path]:
     """Draw the mean loss of a round, policies down, regimes across; darker is worse."""
-    names = list(short_names(plan.keys).values())
-    losses = table["loss_per_round"].to_numpy().reshape(len(plan.variations), -1).T
-    columns = ["\n".join(map(value_text, regime.values())) for regime in plan.variations]
+    names = list(table.names.values())
+    losses = np.array([row.loss_per_round.mean for row in table.rows])
+    losses = losses.reshape(len(table.variations), -1).T
+    columns = ["\n".join(map(value_text, regime.values())) for regime in table.variations]
     worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
-    files = [result.path / f"gap.{kind}" for kind in ("png", "pdf")]
+    files = [path / f"gap.{kind}" for kind in ("png", "pdf")]
     with paper_style():
         figure = new_figure(PAGE_IN, 0.9 + 0.22 * len(names))
         axis = figure.subplots()
         axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
         for (row, column), loss in np.ndenumerate(losses):
-            text = "-" if np.isnan(loss) else percent_text(loss)
+            text = NOTHING if np.isnan(loss) else percent_text(loss)
             tone = "white" if loss > 0.6 * worst else "black"
             axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(names)), names)
         axis.grid(visible=False)
-        axis.set_xlabel(", ".join(map(last_part, plan.variations[0])))
+        axis.set_xlabel(", ".join(map(last_part, table.varied)))
         axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
         for file in files:
             save(figure, file)

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from agewise.archives import array_names, map_array, require_file
 from agewise.extras import require
 from agewise.files import write_whole
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.part import Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.archives import array_names, read_arrays, require_file
 from agewise.core.elementary import circle_each
 from agewise.core.propagation import ratios_each
-from agewise.frames import require_frames
+from agewise.frames import pl, require_frames
 from agewise.memory import require_memory
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext

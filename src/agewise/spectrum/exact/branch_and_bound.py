@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint, milp
 
 from agewise.core.set_packing import smallest_gap
 from agewise.spectrum.exact.column_generation import solve_master
@@ -179,11 +179,11 @@ def _solve_integer_program(
     matrix, _ = columns.matrix(candidates.subchannels)
     wanted = 10.0 * _PROGRAM_TOLERANCE / least_gain
     scale = min(max(wanted, _LEAST_SCALE), _LARGEST_SCALE)
-    solved = milp(
+    solved = scipy.optimize.milp(
         -scale * candidates.weights[columns.candidate],
         integrality=np.ones(columns.count),
         bounds=(0, 1),
-        constraints=LinearConstraint(matrix, -np.inf, 1.0),
+        constraints=scipy.optimize.LinearConstraint(matrix, -np.inf, 1.0),
         options=options,
     )
     effort.spend(_PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from agewise.core.subchannel_sets import Quota, sets_within
 from agewise.spectrum.exact.problem import Candidates, Columns, Effort, rounding_of_sums
@@ -97,7 +97,7 @@ def solve_master(
     """
     matrix, used = columns.matrix(subchannels)
     effort.spend(_PROGRAM + _COLUMN * columns.count)
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         -weights[columns.candidate], A_ub=matrix, b_ub=np.ones(used.size), method="highs-ds"
     )
     if solved.status != 0:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from agewise.core.waterfill import Link
 
@@ -105,7 +105,7 @@ class Columns:
         used, line = np.unique(rows, return_inverse=True)
         column = np.repeat(np.arange(self.count), np.diff(start))
         shape = used.size, self.count
-        return csr_array((np.ones(line.size), (line, column)), shape=shape), used
+        return scipy.sparse.csr_array((np.ones(line.size), (line, column)), shape=shape), used
 
     def owners(self, candidates: Candidates) -> NDArray[np.int64]:
         """``owner[subchannel]`` of disjoint columns, by UE; -1 is nobody."""

@@ -1,31 +1,27 @@
-"""Runs: each of one policy, from one seed, under one variation of the scenario."""
+"""Plans: every policy from every seed under every variation of a scenario."""
 
 import functools
 import hashlib
 import itertools
 import json
-import pickle
 import re
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from agewise.checks import whole_number
 from agewise.memory import require_memory
 from agewise.policies import MaxPack, Policy, make_policy
-from agewise.records import MOST_BYTES, History, PolicyKey, RoundRecord, plain_value
+from agewise.records import PolicyKey, plain_value
 from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
-from agewise.simulation import simulate
 from agewise.sources import sources_of
 
 #: What a variation changes: dotted names of the scenario with their values.
 Variation = Mapping[str, Any]
 #: What a seed and a run take in a list of them, at least.
 _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
-OnRound = Callable[[RoundRecord], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +41,6 @@ class Run:
     def file_name(self) -> str:
         """The name of the file that keeps it."""
         return file_name(self.variation, self.policy.key, self.seed)
-
-
-class Failure(NamedTuple):
-    """Why a run has no file: its error, and how that came about where it is no plain mistake."""
-
-    error: Exception
-    reason: str
-    details: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +68,7 @@ class Plan:
             {name: plain_value(value) for name, value in varied.items()} for varied in variations
         ]
         distinct = list({variation_key(varied): varied for varied in plain}.values())
-        return cls(scenario, as_policies(policies), as_seeds(seeds), distinct, baseline)
+        return cls(scenario, _as_policies(policies), _as_seeds(seeds), distinct, baseline)
 
     @property
     def keys(self) -> list[PolicyKey]:
@@ -117,53 +105,6 @@ class Plan:
         ]
 
 
-def compute_all(
-    runs: Sequence[Run], on_round: OnRound | None = None, *, fail_fast: bool = False
-) -> list[bytes | Failure]:
-    """Run one after the other: the content of each file, or why there is none.
-
-    After the first failure the others are left out if it is to be fast.
-    """
-    outcomes: list[bytes | Failure] = []
-    for run in runs:
-        try:
-            history = simulate(run.scenario, run.policy, run.seed, on_round, run.sources)
-            outcomes.append(_content(history))
-        except Exception as error:
-            outcomes.append(_failure(error))
-            if fail_fast:
-                break
-    return outcomes
-
-
-def _content(history: History) -> bytes:
-    content = history.to_bytes()
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} that one "
-            "may have: fewer rounds"
-        )
-    return content
-
-
-def _failure(error: Exception) -> Failure:
-    """What can travel between processes, whatever the error is made of."""
-    mistake = isinstance(error, ValueError)
-    reason = str(error) if mistake else f"{type(error).__name__}: {error}"
-    details = "" if mistake else "".join(traceback.format_exception(error))
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 (what was just written)
-    except Exception:
-        error = RuntimeError(reason)
-    return Failure(error, reason, details)
-
-
-def with_same_samples(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of one seed and variation together: one worker prepares their samples once."""
-    alike = itertools.groupby(runs, key=lambda run: (run.seed, run.scenario))
-    return [list(group) for _, group in alike]
-
-
 def file_name(variation: Variation, policy: PolicyKey, seed: int) -> str:
     """Readable, the same for the same run, and different for others whatever their texts hold."""
     words = [_readable(_written(variation)), _readable(policy.name, _written(policy.parameters))]
@@ -177,16 +118,7 @@ def variation_key(variation: Variation) -> str:
     return json.dumps(_same(variation), sort_keys=True)
 
 
-def as_columns(variation: Variation) -> dict[str, Any]:
-    """What a variation changes as entries of a table: sections of a scenario become text.
-
-    >>> as_columns({"run.rounds": 5, "data.sizes": {"kind": "log-normal", "sigma": 1.0}})
-    {'run.rounds': 5, 'data.sizes': 'log-normal (sigma=1.0)'}
-    """
-    return {name: _entry(value) for name, value in variation.items()}
-
-
-def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]:
+def _as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]:
     """Policies by name or as objects; each once."""
     given = [policies] if isinstance(policies, Policy | str) else list(policies)
     made: dict[PolicyKey, Policy] = {}
@@ -199,7 +131,7 @@ def as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]
     return list(made.values())
 
 
-def as_seeds(seeds: int | Iterable[int]) -> list[int]:
+def _as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds 0 to this number, exclusive, or the given ones, each once."""
     if isinstance(seeds, int):
         count = whole_number("seeds", seeds, least=1)
@@ -247,13 +179,6 @@ def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
     usual = MaxPack().key
     packs = [key for key in policies if key.name == usual.name]
     return usual if usual in packs else (packs or policies)[0]
-
-
-def _entry(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    inside = ", ".join(f"{name}={_entry(x)}" for name, x in value.items() if name != "kind")
-    return f"{value.get('kind', '')} ({inside})".strip() if inside else str(value.get("kind"))
 
 
 def _same(value: Any) -> Any:

@@ -1,0 +1,87 @@
+from . import (
+    age,
+    data,
+    engines,
+    experiment,
+    learn,
+    policies,
+    radio,
+    report,
+    scenario,
+    scheduling,
+    simulation,
+    spectrum,
+    statistics,
+    studies,
+    traffic,
+    units,
+)
+from .experiment import Result, RunOptions, compare, run, sweep
+from .policies import schedule
+from .random import Streams
+from .records import History, PolicyKey
+from .report import draw_figure, write_page
+from .scenario import Scenario
+from .scheduling import AccessPoint, Policy, RoundView
+from .simulation import simulate
+from .spectrum import Allocation, InfeasibleAllocation, Uplink
+from .studies import (
+    draw_channel,
+    draw_channel_of,
+    gap,
+    record_trace,
+    reproduce,
+    reproduce_map,
+    view_channel,
+    view_trace,
+)
+from .traffic import schedule_traffic
+from .version import __version__
+
+__all__ = [
+    "AccessPoint",
+    "Allocation",
+    "History",
+    "InfeasibleAllocation",
+    "Policy",
+    "PolicyKey",
+    "Result",
+    "RoundView",
+    "RunOptions",
+    "Scenario",
+    "Streams",
+    "Uplink",
+    "__version__",
+    "age",
+    "compare",
+    "data",
+    "draw_channel",
+    "draw_channel_of",
+    "draw_figure",
+    "engines",
+    "experiment",
+    "gap",
+    "learn",
+    "policies",
+    "radio",
+    "record_trace",
+    "report",
+    "reproduce",
+    "reproduce_map",
+    "run",
+    "scenario",
+    "schedule",
+    "schedule_traffic",
+    "scheduling",
+    "simulate",
+    "simulation",
+    "spectrum",
+    "statistics",
+    "studies",
+    "sweep",
+    "traffic",
+    "units",
+    "view_channel",
+    "view_trace",
+    "write_page",
+]

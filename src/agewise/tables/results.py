@@ -1,0 +1,407 @@
+"""Results as tables: accuracies with their gains, costs to a target, and maps of a sweep."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.frames import require_frames
+from agewise.statistics import Axis, Contrast, Estimate, TimeToTarget
+from agewise.tables.table import Cell, Column, PolicyName, Table
+from agewise.tables.words import (
+    amount_text,
+    counted,
+    family_text,
+    head_text,
+    last_part,
+    not_shown,
+    percent_text,
+    sentence_case,
+    short_names,
+    short_text,
+    starred,
+    too_few,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    import pandas
+    import polars as pl
+
+    from agewise.records import PolicyKey
+
+Variation = Mapping[str, Any]
+#: More policies than these are sorted by what they reached.
+_FEW = 5
+_SERVICE = {
+    "ues_per_round": Column("uploads\nper round", ".1f"),
+    "distinct_ues": Column("distinct\nUEs", ".1f"),
+    "age_mean": Column("mean\nage", ".1f"),
+    "age_mean_peak": Column("peak\nage", ".1f"),
+    "age_largest": Column("largest\nage", ".1f"),
+    "diversity": Column("gradient\ndiversity", ".2f"),
+    "outage": Column("lost\n%", ".1f", 100.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One policy under one variation: accuracies ``at`` points of the x axis, and means of runs.
+
+    ``metrics`` are means over the finished seeds by the names of `agewise.experiment.RunMetrics`;
+    ``None`` where no run knows one.
+    """
+
+    policy: "PolicyKey"
+    variation: Variation
+    seeds: int
+    at: Mapping[float, Estimate]
+    metrics: Mapping[str, float | None]
+    failed: int = 0
+
+    @property
+    def gains(self) -> dict[float, Contrast]:
+        """The gains over the baseline, at the points where they are known."""
+        found = {at: each.gain for at, each in self.at.items()}
+        return {at: gain for at, gain in found.items() if gain is not None and gain.known}
+
+    @property
+    def last(self) -> float:
+        """The last point at which the gain is known, else the accuracy, else the last of all."""
+        known = [at for at, each in self.at.items() if each.known]
+        return max(self.gains or known or self.at)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyTable:
+    """What tables with a row per policy and variation share."""
+
+    policies: Sequence["PolicyKey"]
+    variations: Sequence[Variation]
+
+    @property
+    def names(self) -> dict["PolicyKey", str]:
+        """Short names of the policies."""
+        return short_names(self.policies)
+
+    @property
+    def varied(self) -> list[str]:
+        """The fields that a sweep varies."""
+        return list(dict.fromkeys(name for variation in self.variations for name in variation))
+
+    def table(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        cells: Sequence[tuple["PolicyKey", Variation, Sequence[Cell]]],
+        note: str = "",
+    ) -> Table:
+        """A table of these cells behind columns for what is varied and for the policy."""
+        names, places = self.names, {key: place for place, key in enumerate(self.policies)}
+        settings = [Column(last_part(name), kind="setting") for name in self.varied]
+        rows: list[list[Cell]] = []
+        for policy, variation, more in cells:
+            values = [value_text(variation.get(name)) or None for name in self.varied]
+            name = PolicyName(names[policy], str(policy), places[policy])
+            rows.append([*values, name, *more])
+        return Table(title, [*settings, Column("policy", kind="policy"), *columns], rows, note)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable(PolicyTable):
+    """A row per variation and policy, with the gains of all policies over one baseline."""
+
+    baseline: "PolicyKey | None"
+    axis: Axis
+    rows: Sequence[Row]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def by_policy(self, variation: Variation) -> dict[str, Row]:
+        """The rows of one variation, by the short name of their policy."""
+        names = self.names
+        return {names[row.policy]: row for row in self.rows if row.variation == variation}
+
+    @property
+    def at(self) -> list[float]:
+        """The points of the x axis at which some row has an accuracy, in rising order."""
+        return sorted({at for row in self.rows for at in row.at})
+
+    @property
+    def tests(self) -> int:
+        """How many tests were made, which are one family."""
+        gains = (each.gain for row in self.rows for each in row.at.values())
+        return sum(gain is not None and not math.isnan(gain.p) for gain in gains)
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values; nothing if there are none."""
+        if self.baseline is None:
+            return ""
+        over = self.axis.name
+        over = (
+            f"policies, {over} and settings" if len(self.variations) > 1 else f"policies and {over}"
+        )
+        return family_text(self.tests, self.names[self.baseline], over)
+
+    def accuracy(self) -> Table:
+        """Accuracies with their intervals, and the gains over the baseline with their p-values."""
+        title = f"Test accuracy over {self.axis.name} in %, with its 95% interval"
+        if self.baseline is not None:
+            title += f"; below it the gain over {self.names[self.baseline]}"
+        columns = [Column(head_text(at, self.axis), ".1f", 100.0) for at in self.at]
+        cells = [(r.policy, r.variation, [r.at.get(at) for at in self.at]) for r in self._ordered()]
+        return self.table(title, columns, cells, self.family)
+
+    def service(self) -> Table:
+        """Who was served, how old updates became, and what a run cost if not in rounds."""
+        lossy = any(row.metrics["outage"] for row in self.rows)
+        shown = {name: each for name, each in _SERVICE.items() if lossy or name != "outage"}
+        costly = self.axis.column is not None
+        counts = {row.seeds for row in self.rows}
+        one = counted(min(counts), "seed") if len(counts) == 1 else ""
+        columns = [
+            *([] if one else [Column("seeds")]),
+            *shown.values(),
+            *([Column(f"{self.axis.what}\nof a run")] if costly else []),
+        ]
+        cells = []
+        for row in self._ordered():
+            more: list[Cell] = [] if one else [row.seeds]
+            more += [row.metrics[name] for name in shown]
+            if costly:
+                more.append(amount_text(row.metrics["cost"] or 0.0, self.axis, 3))
+            cells.append((row.policy, row.variation, more))
+        title = "Who was served, and how old updates became, in rounds"
+        return self.table(title + (f" ({one})" if one else ""), columns, cells)
+
+    def _ordered(self) -> list[Row]:
+        """The rows of each variation, by the last accuracy if there are many policies."""
+        if len(self.policies) <= _FEW:
+            return list(self.rows)
+        last = self.at[-1]
+
+        def place(row: Row) -> tuple[int, float]:
+            reached = row.at[last].mean if last in row.at else math.nan
+            low = math.inf if math.isnan(reached) else -reached
+            return self.variations.index(row.variation), low
+
+        return sorted(self.rows, key=place)
+
+    def to_text(self, width: int = 80) -> str:
+        """As on a terminal of this width."""
+        return "\n".join(each.to_text(width) for each in (self.service(), self.accuracy()))
+
+    def to_markdown(self) -> str:
+        """Both tables as Markdown."""
+        return "\n".join(each.to_markdown() for each in (self.service(), self.accuracy()))
+
+    def to_latex(self) -> str:
+        """Both tables for a paper, with the package booktabs."""
+        return "\n".join(each.to_latex() for each in (self.service(), self.accuracy()))
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Flat columns for the user, such as ``gain@10``; docs/columns.md says what they hold."""
+        return _frame(self.to_dicts())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """`to_polars` for those who want pandas (``pip install 'agewise[pandas]'``)."""
+        from agewise.records import as_pandas
+
+        return as_pandas(self.to_polars())
+
+    def to_csv(self) -> str:
+        """The flat columns as CSV."""
+        return self.to_polars().write_csv()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The flat columns, row by row, as in JSON."""
+        return [self._flat(row) for row in self.rows]
+
+    def _flat(self, row: Row) -> dict[str, Any]:
+        flat = column_entries(row.variation, self.varied)
+        flat |= {"policy": str(row.policy), "seeds": row.seeds, **row.metrics}
+        for at in self.at:
+            each = row.at.get(at)
+            gain = None if each is None else each.gain
+            flat |= {
+                f"accuracy@{at:.12g}": None if each is None else each.mean,
+                f"low@{at:.12g}": None if each is None else each.low,
+                f"high@{at:.12g}": None if each is None else each.high,
+                f"gain@{at:.12g}": None if gain is None else gain.mean,
+                f"gain_low@{at:.12g}": None if gain is None else gain.low,
+                f"gain_high@{at:.12g}": None if gain is None else gain.high,
+                f"p@{at:.12g}": None if gain is None or math.isnan(gain.p) else gain.p,
+            }
+        return flat | {"failed": row.failed}
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRow:
+    """The costs of one policy's runs to a target, and their mean up to the common ``horizon``."""
+
+    policy: "PolicyKey"
+    variation: Variation
+    taken: TimeToTarget
+    restricted_mean: float
+    horizon: float
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTable(PolicyTable):
+    """A row per variation and policy: the cost until the accuracy was at least ``target``."""
+
+    axis: Axis
+    target: float
+    rows: Sequence[TargetRow]
+
+    def __str__(self) -> str:
+        return self.shown().to_text()
+
+    def shown(self) -> Table:
+        """The medians with their limits, the means, and how many runs reached the target."""
+        heads = ("median", "95% interval", "mean up to horizon", "reached")
+        cells = []
+        for row in self.rows:
+            median, low, high, mean, horizon = (
+                short_text(number, 4)
+                for number in (
+                    row.taken.median,
+                    row.taken.low,
+                    row.taken.high,
+                    row.restricted_mean,
+                    row.horizon,
+                )
+            )
+            limits = low if low == high else f"{low} to {high}"
+            reached = f"{row.taken.reached} of {row.taken.runs}"
+            more = [median, limits, f"{mean} of {horizon}", reached]
+            cells.append((row.policy, row.variation, more))
+        label = sentence_case(self.axis.label)
+        title = f"{label} until the accuracy is {percent_text(self.target)}%"
+        return self.table(title, [Column(head) for head in heads], cells)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Flat columns, which docs/columns.md explains."""
+        return _frame(self.to_dicts())
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The flat columns, row by row, as in JSON."""
+        return [
+            {
+                **column_entries(row.variation, self.varied),
+                "policy": str(row.policy),
+                "seeds": row.taken.runs,
+                "reached": row.taken.reached,
+                "median": row.taken.median,
+                "low": row.taken.low,
+                "high": row.taken.high,
+                "restricted_mean": row.restricted_mean,
+                "horizon": row.horizon,
+            }
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class GainMap:
+    """``squares[policy, row, column]``: gains in accuracy over the baseline, one family of tests.
+
+    A gain is the mean over the x axis; a policy and the baseline without a finished seed in common
+    have no square. ``variations[row, column]`` is the setting of a square.
+    """
+
+    policies: Sequence[str]
+    baseline: str
+    row_name: str
+    rows: Sequence[str]
+    column_name: str
+    columns: Sequence[str]
+    variations: Mapping[tuple[int, int], Variation]
+    squares: Mapping[tuple[int, int, int], Contrast]
+    axis: Axis
+
+    @property
+    def gains(self) -> NDArray[np.float64]:
+        """``[policy, row, column]``; NaN where there is none."""
+        return self._array("mean")
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """``[policy, row, column]``; NaN where there was no test."""
+        return self._array("p")
+
+    def _array(self, name: str) -> NDArray[np.float64]:
+        made = np.full((len(self.policies), len(self.rows), len(self.columns)), math.nan)
+        for place, gain in self.squares.items():
+            made[place] = getattr(gain, name)
+        return made
+
+    @property
+    def limit(self) -> float:
+        """The largest gain or loss, at least one percentage point."""
+        return max([0.01, *(abs(each.mean) for each in self.squares.values() if each.known)])
+
+    @property
+    def measured(self) -> str:
+        """What a gain is the mean over."""
+        if self.axis.column is None:
+            return "the mean over the rounds"
+        return f"the mean over {self.axis.what} up to what the cheapest run of the square cost"
+
+    @property
+    def family(self) -> str:
+        """The sentence on the tests behind the p-values."""
+        tests = sum(not math.isnan(each.p) for each in self.squares.values())
+        return family_text(tests, self.baseline, "squares of all maps")
+
+    def counts(self, policy: int | None = None) -> tuple[int, int, int]:
+        """In how many squares a policy, or any, is shown to win, neither, and to lose."""
+        found = [each.verdict for each in self._of(policy) if each.known]
+        wins, losses = found.count("better"), found.count("worse")
+        return wins, len(found) - wins - losses, losses
+
+    def summary(self, name: str, what: str, policy: int | None = None) -> str:
+        """In how many squares a policy, or any of them, was shown to win and to lose."""
+        seeds = max((each.pairs for each in self._of(policy)), default=0)
+        if few := too_few(seeds):
+            return f"{name}: {few}"
+        wins, neither, losses = self.counts(policy)
+        text = f"{name} wins in {wins} and loses in {losses} of {wins + neither + losses} {what}"
+        return f"{text}; in {neither} a difference is {not_shown(seeds)}" if neither else text
+
+    def _of(self, policy: int | None) -> list[Contrast]:
+        return [each for place, each in self.squares.items() if policy in (None, place[0])]
+
+    def table(self, policy: int) -> Table:
+        """The gains of one policy with stars."""
+        along = f"{last_part(self.column_name)} = " if self.column_name else ""
+        columns = [Column(f"{along}{value}") for value in self.columns]
+        rows: list[list[Cell]] = [
+            [name, *(starred(self.squares.get((policy, y, x))) for x in range(len(columns)))]
+            for y, name in enumerate(self.rows)
+        ]
+        title = f"{self.policies[policy]} minus {self.baseline}, percentage points"
+        return Table(title, [Column(self.row_name, kind="words"), *columns], rows)
+
+
+def column_entries(variation: Variation, names: Sequence[str]) -> dict[str, Any]:
+    """What a variation changes as entries of a table: sections of a scenario become text.
+
+    >>> sizes = {"kind": "log-normal", "sigma": 1.0}
+    >>> column_entries({"run.rounds": 5, "data.sizes": sizes}, ["run.rounds", "data.sizes"])
+    {'run.rounds': 5, 'data.sizes': 'log-normal(sigma=1)'}
+    """
+    values = {name: variation.get(name) for name in names}
+    return {n: value_text(x) if isinstance(x, Mapping) else x for n, x in values.items()}
+
+
+def _frame(rows: list[dict[str, Any]]) -> "pl.DataFrame":
+    import polars as pl
+
+    require_frames()
+    return pl.DataFrame(rows, infer_schema_length=None)

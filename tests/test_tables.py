@@ -1,0 +1,105 @@
+"""Tables of results, in every form in which they are shown."""
+
+import csv
+import io
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+from agewise.records import PolicyKey
+from agewise.statistics import AXES, Contrast, Estimate
+from agewise.tables import Column, GainMap, PolicyName, ResultTable, Row, Table
+
+AGED, PACK = PolicyKey("age-based", {"alpha": 0.5}), PolicyKey("max-pack", {})
+GAIN = Contrast(0.0123, 0.0023, 0.0223, 0.0314, 20, 2)
+METRICS = {
+    "ues_per_round": 15.25, "distinct_ues": 100.0, "age_mean": 3.7, "age_largest": 17.0,
+    "age_mean_peak": None, "diversity": 0.8, "spread": 12.0, "outage": 0.0, "cost": 60.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def table():
+    rows = []
+    for rate in (2.0, 4.0):
+        aged = {10.0: Estimate(0.8, 0.78, 0.82, GAIN), 60.0: Estimate(*(np.nan,) * 3)}
+        packed = {10.0: Estimate(0.79, 0.77, 0.81), 60.0: Estimate(0.9, np.nan, np.nan)}
+        for policy, at in ((AGED, aged), (PACK, packed)):
+            rows.append(Row(policy, {"threshold.rate": rate}, 20, at, METRICS))
+    variations = [{"threshold.rate": 2.0}, {"threshold.rate": 4.0}]
+    return ResultTable([AGED, PACK], variations, PACK, AXES["rounds"], rows)
+
+
+def test_the_same_numbers_in_every_form(table):
+    shown = table.accuracy()
+    for text in (
+        shown.to_text(120), shown.to_markdown(), unescape(re.sub("<[^>]*>", " ", shown.to_html())),
+        shown.to_latex().replace(r"$\pm$", "±"),
+    ):  # fmt: skip
+        assert "80.0 ± 2.0" in text
+        assert "+1.2, p = 0.031" in text
+        assert "90.0" in text
+        assert "nan" not in text
+    assert "p = 0.031" in shown.to_text(80)
+    assert max(map(len, shown.to_text(80).partition("p-values")[0].splitlines())) <= 80
+    assert shown.to_text().count("rate=2:") == 1, "a setting is a heading on a terminal"
+    assert shown.to_markdown().startswith("| rate | policy | round 10 | round 60 |\n|---|---|---:|")
+    assert 'class="gain sure"' in shown.to_html()
+
+
+def test_flat_columns_are_for_the_user(table):
+    frame = table.to_polars()
+    assert frame["threshold.rate"].to_list() == [2.0, 2.0, 4.0, 4.0]
+    assert frame["gain@10"].to_list() == [GAIN.mean, None] * 2
+    assert frame["gain_low@10"].to_list() == [GAIN.low, None] * 2
+    assert frame["age_mean_peak"].to_list() == [None] * 4
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert [float(row["accuracy@10"]) for row in rows] == [0.8, 0.79, 0.8, 0.79]
+    assert json.dumps(table.to_dicts()[1]["p@10"]) == "null"
+    assert table.tests == 2
+    assert "all 2 of them (policies, rounds and settings)" in table.family
+    assert table.by_policy({"threshold.rate": 4.0})["age-based"].gains == {10.0: GAIN}
+
+
+def test_no_text_steers_a_medium():
+    evil = r"\input{x} | 100% <script>" + "\x1b[31m"
+    columns = [Column(evil, kind="policy"), Column("n", "d")]
+    made = Table(evil, columns, [[PolicyName(evil, evil, 0), 3]], evil)
+    assert "\x1b" not in made.to_text()
+    assert "<script>" not in made.to_html()
+    assert r"\input" not in made.to_latex()
+    assert r"100\%" in made.to_latex()
+    assert made.to_markdown().splitlines()[2].count(" | ") == 1
+
+
+@pytest.mark.parametrize(
+    ("p", "pairs", "gain", "verdict"),
+    [
+        (0.01, 20, 0.1, "better"), (0.01, 20, -0.1, "worse"), (0.05, 20, 0.1, "not shown"),
+        (np.nan, 20, np.nan, "not shown"), (0.001, 4, 0.1, "too few seeds"),
+    ],
+)  # fmt: skip
+def test_one_gate_decides_what_is_shown(p, pairs, gain, verdict):
+    contrast = Contrast(gain, gain, gain, p, pairs)
+    assert contrast.verdict == verdict
+    assert contrast.shown == (verdict in ("better", "worse"))
+
+
+def test_a_map_is_told_and_shown(table):
+    squares = {(0, 0, 0): GAIN, (0, 0, 1): Contrast(-0.02, -0.03, -0.01, 0.0002, 20)}
+    drawn = GainMap(
+        ["age-based"], "max-pack", "data", ["a", "b"], "threshold.rate", ["2", "4"], {}, squares,
+        table.axis,
+    )  # fmt: skip
+    assert drawn.summary("age-based", "settings") == (
+        "age-based wins in 1 and loses in 1 of 2 settings"
+    )
+    assert drawn.limit == 0.02
+    assert drawn.table(0).to_markdown().splitlines() == [
+        "| data | rate = 2 | rate = 4 |", "|---|---:|---:|", "| a | +1.2* | -2.0*** |",
+        "| b | – | – |",
+    ]  # fmt: skip
+    assert np.isnan(drawn.gains[0, 1]).all()
