@@ -33,7 +33,7 @@ from agewise.tables.words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
 from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
-from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, ROUNDS, SCENARIOS
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, ROUNDS, SCENARIOS, is_exact
 from benchmarks.documents.results import write_document
 
 Scores = Mapping[PolicyKey, Mapping[int, float]]
@@ -289,7 +289,7 @@ def _groups(scores: Scores) -> dict[PolicyKey, int]:
     Each group takes one family of tests: the best of those left against the others left (paired
     t tests, corrected together (Holm), 5% level). Exact policies take no part.
     """
-    left = [policy for policy in scores if policy.name not in EXACT]
+    left = [policy for policy in scores if not is_exact(policy)]
     left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))
     groups: dict[PolicyKey, int] = {}
     number = 0

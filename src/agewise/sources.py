@@ -17,7 +17,6 @@ from pathlib import Path
 
 from agewise.files import fingerprint
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
-from agewise.policies import text_of_file
 from agewise.radio import MobilityFile, PlacementFile, TraceChannel
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
@@ -143,7 +142,7 @@ def _is_outside(kind: type) -> bool:
 
 def _class_text(kind: type) -> str | None:
     """The source of the module of a class; in a script or a notebook, of the class itself."""
-    if (text := loaded_text(kind) or text_of_file(kind)) is not None:
+    if (text := loaded_text(kind)) is not None:
         return text
     module = sys.modules.get(kind.__module__)
     try:

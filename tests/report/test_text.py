@@ -35,8 +35,8 @@ def names(*policies):
 
 
 def test_policies_have_their_names_and_what_tells_likes_apart():
-    assert names("age-based", "max-pack", "max-pack-exact") == [
-        "age-based", "max-pack", "max-pack-exact"
+    assert names("age-based", "max-pack", "max-pack:packing=exact:work_limit=9") == [
+        "age-based", "max-pack (packing=greedy)", "max-pack (packing=exact:work_limit=9)"
     ]  # fmt: skip
     assert names("max-pack", "max-pack:ties=lowest-index", "age-based") == [
         "max-pack (ties=random)", "max-pack (ties=lowest-index)", "age-based"

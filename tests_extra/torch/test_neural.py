@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from agewise.learn.neural.batched import Batched, can_batch
-from agewise.learn.neural.replica import Replica, pool_faster
 from torch.nn import functional
 
 from agewise import Streams, simulate
@@ -17,7 +15,8 @@ from agewise.data import Mnist
 from agewise.learn import ControlVariates, add_module, set_threads
 from agewise.learn.aggregation import Updates
 from agewise.learn.neural import TorchLearner
-from agewise.learn.neural.training import image_shape
+from agewise.learn.neural.learner import Batched, can_batch
+from agewise.learn.neural.training import Replica, image_shape, pool_faster
 from tests.scenarios import tiny
 from tests_extra.torch import modules
 

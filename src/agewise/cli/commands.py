@@ -275,7 +275,8 @@ def gap_command(
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
 
-    Without --policy: age-based, age-based-plus, max-pack, proportional-fair, round-robin, random.
+    Without --policy: age-based, age-based:packing=auction, max-pack, proportional-fair,
+    round-robin, random.
 
     Example: agewise gap --policy age-based --policy max-pack --vary threshold.rate=2,4
     """

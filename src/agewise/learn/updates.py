@@ -95,22 +95,10 @@ class Updates:
 def update_reports(
     wanted: Collection[Report], start: Params, models: Params
 ) -> dict[Report, NDArray[np.float64]]:
-    """Measure of the updates ``models[i] - start`` what is wanted: norms and dissimilarities.
-
-    The dissimilarity is one minus the cosine between an update and the sum of all of them, and 0
-    where either has no length.
-    """
-    found: dict[Report, NDArray[np.float64]] = {}
-    if "update_norms" in wanted or "dissimilarities" in wanted:
-        squares, inner, together = kernels.compare_updates(models, start)
-        norms = np.sqrt(squares)
-        lengths = norms * np.sqrt(together)
-        cosines = np.divide(inner, lengths, out=np.ones_like(norms), where=lengths > 0)
-        if "update_norms" in wanted:
-            found["update_norms"] = norms
-        if "dissimilarities" in wanted:
-            found["dissimilarities"] = 1.0 - np.clip(cosines, -1.0, 1.0)
-    return found
+    """Measure of the updates ``models[i] - start`` what is wanted: their norms."""
+    if "update_norms" not in wanted:
+        return {}
+    return {"update_norms": np.sqrt(kernels.squared_norms(models, start))}
 
 
 def is_finite(params: Params) -> bool:

@@ -10,13 +10,14 @@ from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundRobin(Policy):
     """Everyone in turn: served from the front of a queue, then back to its end.
 
     A UE that cannot reach the rate on what is left keeps its place in the queue. New UEs, in the
     first round all of them, join at its end, the oldest ages first. With a rate threshold of 0
-    this is the N-round-robin of Yang, Liu, Quek and Poor (2020).
+    this is the N-round-robin of Yang, Liu, Quek and Poor (2020). The queue alone decides, so there
+    is no packing.
     """
 
     name: ClassVar[str] = "round-robin"

@@ -21,7 +21,7 @@ from agewise.tables.words import NOTHING, last_part, percent_text, value_text
 
 GAP_POLICIES = (
     "age-based",
-    "age-based-plus",
+    "age-based:packing=auction",
     "max-pack",
     "proportional-fair",
     "round-robin",
