@@ -9,7 +9,7 @@ import pytest
 import agewise
 from agewise import learn
 from agewise.experiment import RunOptions
-from agewise.report.explained import explained_section
+from agewise.report._explained import explained_section
 from agewise.simulation import samples_of
 from agewise.studies import explanation
 from agewise.studies.explanation import (

@@ -10,7 +10,7 @@ import agewise
 from agewise import statistics
 from agewise.experiment import LearningCurve, RunMetrics
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.claims import Pair, judge
+from agewise.report._claims import Pair, judge
 from agewise.statistics import Estimate
 from agewise.studies import map_scenario, paper
 from agewise.tables import Row

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
-from agewise.report.costs import AxisView, axis_views
+from agewise.report._costs import AxisView, axis_views
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import LIGHT, colour, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables import GainMap
-from agewise.tables.words import STARS_NOTE, and_list, at_text, last_part, starred
+from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
 
 #: How much of the width of a picture the name of a policy may take.
 _NAME_WIDE = 0.3

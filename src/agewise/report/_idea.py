@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from agewise.age import Form
-from agewise.report.numbers import Numbers
+from agewise.report._numbers import Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Filled, Ranking, Setting
 from agewise.report.style import MOST_PIXELS, colour, ink, legend_above, on_page

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.age import Form, f_alpha
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.experiment.summary import mean_points
+from agewise.experiment._summary import mean_points
 from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey
-from agewise.report import numbers
-from agewise.report.numbers import Numbers, RoundMeans, Variation
+from agewise.report import _numbers
+from agewise.report._numbers import Numbers, RoundMeans, Variation
+from agewise.report._verdict import compared
 from agewise.report.pictures import Need
-from agewise.report.verdict import compared
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row
-from agewise.tables.words import short_names
+from agewise.tables._words import short_names
 
 #: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
@@ -213,7 +213,7 @@ class Setting:
 
     def distances_m(self, name: str) -> Numbers | None:
         """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
-        return numbers.distances_m(self.history(name))
+        return _numbers.distances_m(self.history(name))
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
@@ -299,7 +299,7 @@ class Setting:
         rows = []
         for seed in self.common_seeds(*self.pair):
             first, second = (self.runs[name][seed] for name in self.pair)
-            where, held = numbers.distances_m(first), first.info.label_counts
+            where, held = _numbers.distances_m(first), first.info.label_counts
             known = ~np.isnan(first.class_accuracy).all(axis=1)
             if where is None or held is None or not known.any():
                 return None
@@ -317,7 +317,7 @@ class Setting:
         """
         history = self.history(self.rival)
         owner, gain, power = history.owner, history.gain, history.power
-        places = numbers.round_distances_m(history)
+        places = _numbers.round_distances_m(history)
         best: tuple[float, int, list[Filled]] | None = None
         for t, scheduled in enumerate(history.scheduled):
             where = None if places is None else places[t % len(places)]

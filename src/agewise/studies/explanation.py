@@ -29,7 +29,7 @@ from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, 
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.tables.words import and_list, limits_text, p_text, points_text
+from agewise.tables._words import and_list, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]

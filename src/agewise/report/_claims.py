@@ -12,7 +12,7 @@ from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
 from agewise.statistics import AXES, Axis, Contrast, contrast
 from agewise.tables import Row
-from agewise.tables.words import at_text, not_shown, p_text, points_text, too_few
+from agewise.tables._words import at_text, not_shown, p_text, points_text, too_few
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40

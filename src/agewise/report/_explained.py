@@ -12,7 +12,7 @@ from agewise.report.style import new_figure, page_style
 from agewise.report.svg import inline_svg
 from agewise.statistics import Estimate
 from agewise.tables import Column, Line, Table
-from agewise.tables.words import estimate_text, p_text
+from agewise.tables._words import estimate_text, p_text
 
 _NOTE = (
     "What both policies hear, compared on the same models; intervals are 95%, and p-values are "
