@@ -123,7 +123,7 @@ def test_pictures_show_what_the_runs_did(page, compared):
     gain = compared.accuracy("age-based") - compared.accuracy("max-pack(ties=random)")
     _, y, unit = drawn["s0-gain"][1]["mean"]
     np.testing.assert_allclose(y, 100 * gain.mean(axis=0), atol=0.06 * unit)
-    curves = numbers.curves(compared, {})
+    curves = Setting(compared, {}).round_means
     peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
     np.testing.assert_allclose(curves["round-robin"].age_largest, np.mean(peaks, axis=0))
     share = [compared.history("round-robin", s).participation / 8 for s in range(3)]
@@ -299,7 +299,7 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     gain = traced.history("max-pack", seed["seed"]).eligible.gain.mean(axis=1)
     assert np.argsort(seed["rank"]).tolist() == np.argsort(-gain).tolist()
     assert seed["ranked"] == 5
-    assert numbers.curves(traced, {})["age-based"].served is None
+    assert Setting(traced, {}).round_means["age-based"].served is None
 
 
 def test_too_much_is_not_replayed(compared, monkeypatch, tmp_path):
@@ -353,12 +353,12 @@ def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
     heard = np.zeros(every.shape, bool)
     for t, ues in enumerate(history.received):
         heard[t, ues] = True
-    radius_m = numbers.cell_radius_m(moving.scenario)
+    radius_m = moving.scenario.channel.reach_m
     ring = np.minimum(every / radius_m * numbers.RINGS, numbers.RINGS - 1).astype(int)
     both = [(ring == r, heard) for r in range(numbers.RINGS)]
     expected = [(here & was).sum() / here.sum() if here.any() else np.nan for here, was in both]
     only = replace(moving, seeds=[0], entries=[e for e in moving.entries if e.seed == 0])
-    found = numbers.curves(only, {})["max-pack"].served
+    found = Setting(only, {}).round_means["max-pack"].served
     np.testing.assert_allclose(found, expected)
 
 

@@ -6,10 +6,10 @@ import shlex
 import sys
 
 import numpy as np
-from agewise.report.text import command_text
 
 import agewise
 from agewise.cli import main
+from agewise.tables.words import command_text
 from tests.scenarios import tiny
 
 

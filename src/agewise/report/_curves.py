@@ -1,5 +1,6 @@
 """Pictures over rounds, costs, distance and UEs: a line or bar for each policy."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -8,9 +9,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from agewise import statistics
-from agewise.report import numbers
 from agewise.report.claims import EARLY
-from agewise.report.numbers import Numbers
+from agewise.report.numbers import RINGS, Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import colour, dash, ink, legend_above, marker, on_page
@@ -114,7 +114,7 @@ def draw_ages(setting: Setting, names: Sequence[str], figure: Figure | SubFigure
     axes = figure.subplots(3, 1, sharex=True)
     labels = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
     for axis, (kind, label) in zip(axes, labels.items(), strict=True):
-        values = {name: getattr(setting.curves[name], kind) for name in names}
+        values = {name: getattr(setting.round_means[name], kind) for name in names}
         _draw_rounds(axis, setting, values, f"{label} (rounds)")
         axis.get_legend().remove()
         axis.label_outer()
@@ -124,7 +124,7 @@ def draw_ages(setting: Setting, names: Sequence[str], figure: Figure | SubFigure
 
 def draw_unheard(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
     """Draw how many UEs had sent no update by the end of each round."""
-    values = {name: setting.ues - setting.curves[name].reached for name in names}
+    values = {name: setting.ues - setting.round_means[name].reached for name in names}
     _draw_rounds(figure.subplots(), setting, values, "UEs never heard from")
     said = ", ".join(f"{setting.display_name(name)} {x[-1]:.0f}" for name, x in values.items())
     return Shown(
@@ -138,7 +138,7 @@ def draw_diversity(
     setting: Setting, names: Sequence[str], figure: Figure | SubFigure
 ) -> Shown | None:
     """Draw the gradient diversity of the updates of each round."""
-    values = {name: setting.curves[name].diversity for name in names}
+    values = {name: setting.round_means[name].diversity for name in names}
     _draw_rounds(figure.subplots(), setting, values, "gradient diversity")
     if all(np.isnan(each).all() for each in values.values()):
         return None
@@ -152,8 +152,11 @@ def draw_diversity(
 
 def draw_distance(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
     """Draw the share of rounds in which UEs are heard, in rings around the access point."""
-    centres_m = np.asarray(numbers.ring_centres_m(setting.scenario))
-    lines = {name: (centres_m, 100 * np.asarray(setting.curves[name].served)) for name in names}
+    edge_m = setting.scenario.channel.reach_m or math.nan
+    centres_m = (np.arange(RINGS) + 0.5) * edge_m / RINGS
+    lines = {
+        name: (centres_m, 100 * np.asarray(setting.round_means[name].served)) for name in names
+    }
     labels = "distance from the AP (m)", "rounds heard (%)"
     _draw_lines(figure.subplots(), setting, lines, *labels, markers=True)
     edges = [(name, y[~np.isnan(y)]) for name, (_, y) in lines.items()]
@@ -170,7 +173,7 @@ def draw_reached(
 ) -> Shown | None:
     """Draw the accuracy over the number of distinct UEs that were heard from."""
     lines = {
-        name: (setting.curves[name].reached, np.asarray(setting.curves[name].accuracy.mean))
+        name: (setting.round_means[name].reached, setting.round_means[name].accuracy)
         for name in names
     }
     labels = "distinct UEs heard from", "test accuracy"
@@ -188,12 +191,12 @@ def draw_reached(
 def draw_labels(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
     """Draw a bar for each UE: its samples, by class."""
     del names
-    axis, held = figure.subplots(), numbers.labels(setting.result, setting.variation)
-    if held is None:
+    if setting.labels is None:
         return None
-    floor = np.zeros(len(held.counts))
-    for label, name in enumerate(held.class_names):
-        count = held.counts[:, label]
+    axis, (counts, class_names) = figure.subplots(), setting.labels
+    floor = np.zeros(len(counts))
+    for label, name in enumerate(class_names):
+        count = counts[:, label]
         axis.bar(
             np.arange(len(count)), count, bottom=floor, width=1.0, label=name,
             color=f"C{label % 10}", alpha=1.0 if label < 10 else 0.6, linewidth=0,
@@ -203,7 +206,7 @@ def draw_labels(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     axis.set_xlabel("UE")
     axis.set_ylabel("samples")
     axis.legend(
-        title="class", ncols=2 if len(held.class_names) > 5 else 1, loc="center left",
+        title="class", ncols=2 if len(class_names) > 5 else 1, loc="center left",
         frameon=False, bbox_to_anchor=(1.0, 0.5), fontsize="small", title_fontsize="small",
     )  # fmt: skip
     return Shown("Classes that the phones hold", "Samples of each phone by class.", 2.2)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from agewise.records import History
-from agewise.report import numbers
 from agewise.report.numbers import Numbers
 from agewise.report.setting import Setting
 
@@ -68,7 +67,7 @@ def _seed(setting: Setting, seed: int) -> dict[str, Any]:
     history = next(iter(runs.values()))
     return (
         {"seed": seed}
-        | (_places(history, numbers.cell_radius_m(setting.scenario)) or _ranks(history))
+        | (_places(history, setting.scenario.channel.reach_m) or _ranks(history))
         | {"runs": [{"policy": setting.indices[name]} | _run(each) for name, each in runs.items()]}
     )
 

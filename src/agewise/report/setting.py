@@ -14,7 +14,7 @@ from agewise.experiment.summary import mean_points
 from agewise.policies import AgeBased
 from agewise.records import History, PolicyKey
 from agewise.report import numbers
-from agewise.report.numbers import Curves, Numbers, Variation
+from agewise.report.numbers import Numbers, RoundMeans, Variation
 from agewise.report.pictures import Need
 from agewise.report.verdict import compared
 from agewise.scenario import Scenario
@@ -117,10 +117,10 @@ class Setting:
         return name if alike else keys[name].name
 
     @functools.cached_property
-    def curves(self) -> dict[str, Curves]:
-        """The curves of every policy."""
-        every = numbers.curves(self.result, self.variation)
-        return {name: every[name] for name in self.runs}
+    def round_means(self) -> dict[str, RoundMeans]:
+        """The means of every policy round by round."""
+        radius_m = self.scenario.channel.reach_m
+        return {n: RoundMeans.of(list(runs.values()), radius_m) for n, runs in self.runs.items()}
 
     @functools.cached_property
     def metrics(self) -> dict[str, RunMetrics]:
@@ -263,17 +263,29 @@ class Setting:
             case Need.PLACES:
                 return all(self.last_positions_m(name) is not None for name in self.pair)
             case Need.RINGS:
-                return all(each.served is not None for each in self.curves.values())
+                return all(each.served is not None for each in self.round_means.values())
             case Need.CLASSES:
                 return self.class_gains is not None
             case Need.LABELS:
-                return numbers.labels(self.result, self.variation) is not None
+                return self.labels is not None
             case Need.WATER:
                 return self.filled is not None
             case Need.OFFER:
                 return any(self.ranking(name) is not None for name in self.pair)
             case Need.SWEEP:
                 return self.map is not None
+
+    @functools.cached_property
+    def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
+        """``[ue, class]`` of the samples with the lowest seed, and the names of the classes.
+
+        Policies of one seed meet the same samples, so that any of them will do.
+        """
+        found = [run.info for runs in self.runs.values() for run in runs.values()]
+        for info in sorted(found, key=lambda info: info.seed):
+            if info.label_counts is not None:
+                return info.label_counts, info.class_names
+        return None
 
     def last_ages(self, name: str) -> NDArray[np.int64]:
         """The ages after the last round, of the UEs of all seeds."""
