@@ -1,20 +1,18 @@
 from . import claims, explained, verdict
-from ._gains import explanation_chart, gain_map
+from ._gains import gain_map
 from .figures import draw_figure
 from .page import write_page
-from .pictures import PICTURES, Need, Picture
+from .pictures import PICTURES, Picture
 from .style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 
 __all__ = [
     "COLUMN_IN",
     "PAGE_IN",
     "PICTURES",
-    "Need",
     "Picture",
     "claims",
     "draw_figure",
     "explained",
-    "explanation_chart",
     "gain_map",
     "new_figure",
     "paper_style",
