@@ -1,16 +1,16 @@
 """A policy of your own in a few lines, compared with the paper's on the same random numbers.
 
-It serves the UEs by the product of age and best gain, as a weight for the packing.
+It values a UE by the product of its age and a power of its best gain.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 import agewise
-from agewise import Allocation, Policy, RoundView
-from agewise.spectrum import pack
+from agewise import Policy, RoundView
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,9 @@ class AgeTimesGain(Policy):
     name: ClassVar[str] = "age-times-gain"
     power: float = 0.5
 
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack by age times a power of the best gain; ties by chance."""
-        weights = view.ages * view.uplink.best_gains**self.power
-        return pack(view.uplink, weights, rng.permutation(view.ue_count))
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
+        """Multiply the age by a power of the best gain."""
+        return view.ages * view.uplink.best_gains**self.power
 
 
 scenario = agewise.Scenario.preset("paper").with_(

@@ -75,7 +75,12 @@ def test_json_is_what_python_says(files):
     assert said["power"] == pytest.approx(made.power.tolist())
     assert said["scheduled"] == made.scheduled.tolist()
     assert said["rate"] == pytest.approx(made.rate.tolist())
-    assert said["parameters"] == {"alpha": 0.3, "ties": "random", "form": "paper"}
+    assert said["parameters"] == {
+        "alpha": 0.3,
+        "form": "paper",
+        "packing": "greedy",
+        "ties": "random",
+    }
     assert said["policy"] == "age-based"
 
 
@@ -177,7 +182,7 @@ def test_compare_show_and_sweep(scenario_file):
     result = agewise.Result.open(folder / "mine")
     assert said["finished"] == said["expected"] == 4
     assert said["rows"] == json.loads(json.dumps(result.table().to_dicts()))
-    assert said["baseline"] == "max-pack(ties=random)"
+    assert said["baseline"] == "max-pack(packing=greedy, ties=random)"
     page = agewise.write_page(folder / "mine", folder / "page.html").read_bytes()
     assert page == (folder / "mine" / "report.html").read_bytes(), "the same page, same bytes"
     shown = agewise_command("show", "mine", cwd=folder)
@@ -347,7 +352,7 @@ def test_traffic_says_what_python_says(scenario_file):
         (("gap", "--policy", "agebased"), "unknown policy 'agebased'; did you mean age-based"),
         (("traffic", "--arrivals", "2"), "arrivals must be "),
         (("traffic", "--policy", "oort"), "reads losses, which only learning gives"),
-        (("run", "--policy", "cell-interior:interior_share=1.5"), "must be in (0, 1"),
+        (("run", "--policy", "alternating:interior_share=1.5"), "must be in (0, 1"),
         (("run", "--policy", "power-of-choice:candidate_share=2.5"), "must be in (0, 1]"),
     ],
 )  # fmt: skip
@@ -511,7 +516,7 @@ def test_the_optimum_is_a_part_of_the_time_that_is_expected():
     assert solved - plain == pytest.approx(5 * 0.2)
     limited = expected_seconds(agewise.studies.with_optimum(paper, 10, 1000))
     assert limited - plain == pytest.approx(5 * 0.001)
-    optimal = agewise.policies.make_policy("optimal")
+    optimal = agewise.policies.make_policy("age-based:packing=exact")
     assert expected_seconds(paper, optimal) - plain == pytest.approx(50 * 0.2)
 
 
@@ -537,7 +542,7 @@ def test_what_shells_offer_is_what_there_is():
         ("comp", ["compare"]),
         ("compare --dry", ["--dry-run"]),
         ("compare weak", ["weak-edge"]),
-        ("compare paper -p max", ["max-pack", "max-pack-exact", "max-weight"]),
+        ("compare paper -p max", ["max-pack", "max-weight"]),
         ("gap --log t", ["tensorboard", "trackio"]),
         ("figure runs/x tr", ["trade-off"]),
         ("show runs/x --over j", ["joules"]),
@@ -614,7 +619,7 @@ def test_tables_fit_80_columns_and_cut_no_word(tmp_path):
     assert "(ties=lowest-index)" in who
     assert "diversity" in who
     assert "Baseline: max-pack (ties=random)." in said
-    assert "Parameters: alpha=0.5, form=paper." in said
+    assert "form=paper; age-based: packing=greedy; max-pack: packing=greedy; random:" in said
     last = result.table().to_polars().sort("accuracy@41", descending=True)["policy"].to_list()
     table = what.partition("p-values:")[0].partition("─")[2]
     listed = [line.split()[0] for line in table.splitlines() if line[1:2].isalpha()]

@@ -84,7 +84,7 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
     assert counts.sum() > 0
 
 
-@pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "optimal"])
+@pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "age-based:packing=exact"])
 def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
     """An upload at the threshold takes a slot: who computes longer than until then is left out."""
     timing = HURRIED | {"offer": "in-time", "deadline_slots": 1.6}
@@ -104,7 +104,7 @@ def test_the_optimum_is_that_of_those_who_were_offered():
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
     scenario = tiny(timing=HURRIED | {"offer": "in-time"}, **{"run.optimum": sampled})
     everyone = scenario.with_(**{"timing.offer": "everyone"})
-    offered = simulate(scenario, "optimal", 2)
+    offered = simulate(scenario, "age-based:packing=exact", 2)
     np.testing.assert_allclose(offered.numbers("weight"), offered.numbers("optimum"))
     # Ages of those left out grow for ever, and would be the larger part of any optimum.
     assert (
@@ -352,7 +352,7 @@ def test_empty_batteries_leave():
     assert {ue for ues in history.emptied for ue in ues.tolist()} == gone
 
 
-@pytest.mark.parametrize("policy", ["random", "max-pack", "optimal"])
+@pytest.mark.parametrize("policy", ["random", "max-pack", "age-based:packing=exact"])
 def test_when_all_are_empty_nobody_is_scheduled(policy):
     battery = {"kind": "budget", "energy_j": 0.1, "sigma": 0.0}
     for rate in (0.0, 4.0):

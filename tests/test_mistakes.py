@@ -373,8 +373,8 @@ def test_names_that_are_not_fields(name, hint):
 
 @pytest.mark.parametrize(
     "policy",
-    ["optimal:work_limit=1e308", "max-pack-exact:work_limit=1e308",
-     "proportional-fair:memory_rounds=1e300", "cell-interior:inclusive_every=1e300"],
+    ["age-based:packing=exact:work_limit=1e308", "max-pack:packing=exact:work_limit=1e308",
+     "proportional-fair:memory_rounds=1e300", "alternating:inclusive_every=1e300"],
 )  # fmt: skip
 def test_parameters_that_are_too_large(policy):
     assert "must be a whole number from" in message(make_policy, policy)
@@ -423,7 +423,7 @@ def test_a_policy_that_is_no_dataclass():
         lambda: str(Plain(0.5)),
     ):
         assert "the policy Plain is not a dataclass: put @dataclass(frozen=True)" in message(call)
-    assert str(Decorated()) == "decorated(ties=random)"
+    assert str(Decorated()) == "decorated(packing=greedy, ties=random)"
 
 
 # What is too large

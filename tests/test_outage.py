@@ -11,11 +11,11 @@ from agewise.age import next_ages
 from agewise.cli import app
 from agewise.engines import Inline
 from agewise.policies import AgeBased, MaxWeight, Whittle, make_policy
-from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
+from agewise.policies._estimates import chances_of_success
 from agewise.radio import Block
 from agewise.records import OUTCOMES, History
 from agewise.scheduling import AccessPoint, RoundView, State
-from agewise.spectrum import Uplink, pack, solve
+from agewise.spectrum import Uplink, solve
 from tests.scenarios import tiny
 
 DELAYED = {"kind": "delayed", "delay_s": 0.005, "carrier_hz": 3e9, "speed_m_s": 1.0}
@@ -151,7 +151,7 @@ def test_policies_and_the_optimum_see_the_margin():
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
     frame = simulate(
         LOSSY.with_(**{"threshold.margin": 1.0, "run.optimum": sampled, "run.rounds": 6}),
-        "optimal", 1,
+        "age-based:packing=exact", 1,
     ).frame  # fmt: skip
     np.testing.assert_allclose(frame["weight"], frame["optimum"])
 
@@ -181,15 +181,14 @@ def test_traffic_loses_uploads_too():
 
 def test_chances_of_success_fall_with_outages():
     """After n uploads of which none arrived, (0 + 1) / (n + 1) of what is in reach."""
-    state = {name: np.full(2, fill) for name, fill in SUCCESS.items()}
+    state = {name: np.full(2, fill) for name, fill in Whittle.state_per_ue.items()}
     ages, uplink = np.zeros(2, np.int64), Fickle().block(0).seen
     for t in range(4):
         view = RoundView.simple(Uplink(uplink, 1.0, 3.0), ages, State(state, {}))
         chances = chances_of_success(view)
         in_reach = (t + 2.0) / (t + 3.0)
         np.testing.assert_allclose(chances, in_reach * np.array([1 / (t + 1), 1.0]))
-        plan = pack(Uplink(np.full((2, 2), 100.0), 1.0, 3.0), np.ones(2), np.arange(2))
-        state = note_scheduled(view, plan) and view.state.per_ue
+        state = view.state.per_ue | {"scheduled": np.ones(2)}
         ages = next_ages(ages, np.array([1]))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import agewise
 from agewise.files import NO_CHECKSUM, seal, write_whole
-from agewise.policies import AgeBased
+from agewise.policies import AgeBased, MaxPack
 from agewise.records import (
     Delivery,
     Eligible,
@@ -37,7 +37,7 @@ def test_parquet_there_and_back(history, tmp_path):
     read = History.load(path)
     assert read.frame.equals(history.frame)
     assert read.info.scenario == history.info.scenario
-    assert read.info.policy == PolicyKey("max-pack", {"ties": "random"})
+    assert read.info.policy == MaxPack().key
     assert (read.info.seed, read.info.version) == (1, agewise.__version__)
     np.testing.assert_array_equal(read.info.positions_m, history.info.positions_m)
     np.testing.assert_array_equal(read.info.label_counts, history.info.label_counts)
@@ -49,8 +49,13 @@ def test_parquet_there_and_back(history, tmp_path):
 
 def test_a_history_says_in_a_line_what_it_is(history):
     accuracy = f"accuracy {history.accuracy[-1]:.1%}"
-    assert repr(history) == f"<History max-pack(ties=random), seed 1: 4 rounds, 12 UEs, {accuracy}>"
-    assert repr(history.info).startswith("<RunInfo max-pack(ties=random), seed 1, Agewise ")
+    assert (
+        repr(history)
+        == f"<History max-pack(packing=greedy, ties=random), seed 1: 4 rounds, 12 UEs, {accuracy}>"
+    )
+    assert repr(history.info).startswith(
+        "<RunInfo max-pack(packing=greedy, ties=random), seed 1, Agewise "
+    )
 
 
 def test_pandas(history):
@@ -185,8 +190,14 @@ def test_records_there_and_back():
 
 def test_the_identity_of_a_policy_is_data():
     key = AgeBased(alpha=0.25).key
-    assert key == PolicyKey("age-based", {"form": "paper", "ties": "random", "alpha": 0.25})
-    assert str(key) == str(AgeBased(alpha=0.25)) == "age-based(alpha=0.25, ties=random, form=paper)"
+    assert key == PolicyKey(
+        "age-based", {"form": "paper", "ties": "random", "alpha": 0.25, "packing": "greedy"}
+    )
+    assert (
+        str(key)
+        == str(AgeBased(alpha=0.25))
+        == "age-based(alpha=0.25, form=paper, packing=greedy, ties=random)"
+    )
     assert str(PolicyKey("random", {})) == "random"
     assert len({key, AgeBased(alpha=0.25).key, AgeBased(alpha=0.5).key}) == 2
     assert hash(PolicyKey("a", {"b": 1})) == hash(PolicyKey("a", {"b": 1.0}))

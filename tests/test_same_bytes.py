@@ -30,14 +30,15 @@ CASES = [
     ("age-based:alpha=1", {"learn.model.loss": "logistic", "run.objective_every": 1,
                            "learn.penalty": {"kind": "l2", "weight": 0.01}}),
     ("age-based:alpha=2,form=continuous", {"learn.model.loss": "multinomial", **PAYLOAD}),
-    ("age-based-plus:alpha=0.7", SLOTS),
+    ("age-based:packing=auction,alpha=0.7", SLOTS),
     ("oort:penalty=1.3", SLOTS),
     ("power-of-choice", {"data.sizes": {"kind": "log-normal", "sigma": 0.8}}),
     ("importance-channel", {"data.partition": {"kind": "dirichlet", "concentration": 0.3}}),
-    ("optimal", {"learn.model": {"kind": "k-means", "clusters": 10, "initial_deviation": 0.01}}),
+    ("age-based:packing=exact", {"learn.model": {"kind": "k-means", "clusters": 10,
+                                                 "initial_deviation": 0.01}}),
     ("markov", {"channel.fading": {"kind": "none"}, "run.age_alpha": 0.4}),
 ]
-UES = {"optimal": 12}
+UES = {"age-based:packing=exact": 12}
 digests = {}
 for policy, changes in CASES:
     scenario = tiny(**{"run.rounds": 6, "cell.ues": UES.get(policy, 300)}, **changes)

@@ -22,7 +22,6 @@ POLICIES = '''
 from dataclasses import dataclass
 
 import agewise
-from agewise.spectrum import pack
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class OldAndLarge(agewise.Policy):
 
     name = "old-and-large"
 
-    def schedule(self, view, rng):
-        return pack(view.uplink, view.ages)
+    def utility(self, view, rng):
+        return view.ages
 
 
 @dataclass(frozen=True)

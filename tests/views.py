@@ -12,7 +12,7 @@ def fresh_state(ues, **per_ue):
     """The state of all policies before their first round, with these arrays in place of theirs."""
     state = State({}, {})
     for name in policies.names():
-        policy = policies.policy_class(name)
+        policy = policies.find_class(name)
         for key, fill in policy.state_per_ue.items():
             state.per_ue[key] = np.full(ues, float(fill))
         state.scalars |= policy.state_scalars

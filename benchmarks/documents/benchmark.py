@@ -28,12 +28,12 @@ from agewise.experiment import (
 from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
 from agewise.statistics import Contrast, Estimate, TimeToTarget
-from agewise.studies.optimality import losses_of
-from agewise.tables.words import short_names
+from agewise.studies.optimality import Losses
+from agewise.tables._words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
 from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
-from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, ROUNDS, SCENARIOS
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, ROUNDS, SCENARIOS, is_exact
 from benchmarks.documents.results import write_document
 
 Scores = Mapping[PolicyKey, Mapping[int, float]]
@@ -263,7 +263,7 @@ def _histories(
 
 
 def _loss(histories: Mapping[int, History]) -> OptimumLoss:
-    losses = [losses_of(run) for run in histories.values()]
+    losses = [Losses.of(run) for run in histories.values()]
     known = [one.per_round for one in losses if not np.isnan(one.per_round)]
     unproven = sum(one.rounds.size - one.proven for one in losses)
     return OptimumLoss(float(np.mean(known)) if known else float("nan"), unproven, len(losses))
@@ -289,7 +289,7 @@ def _groups(scores: Scores) -> dict[PolicyKey, int]:
     Each group takes one family of tests: the best of those left against the others left (paired
     t tests, corrected together (Holm), 5% level). Exact policies take no part.
     """
-    left = [policy for policy in scores if policy.name not in EXACT]
+    left = [policy for policy in scores if not is_exact(policy)]
     left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))
     groups: dict[PolicyKey, int] = {}
     number = 0

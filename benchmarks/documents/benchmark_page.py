@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agewise.statistics import Estimate
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     NOTHING,
     STARS_NOTE,
     and_list,
@@ -23,9 +23,9 @@ from agewise.version import __version__
 from benchmarks.documents.benchmark_scenarios import (
     CHECKPOINTS,
     EVALUATE_EVERY,
-    EXACT,
     SCENARIOS,
     VERSION,
+    is_exact,
 )
 from benchmarks.documents.results import write_document
 
@@ -137,7 +137,7 @@ def _seeds(benchmark: "Benchmark", *, fewest: bool = False) -> str:
 
 
 def _fewer(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
-    exact = [names[policy] for policy in benchmark.policies if policy.name in EXACT]
+    exact = [names[policy] for policy in benchmark.policies if is_exact(policy)]
     if not exact:
         return ""
     few = _seeds(benchmark, fewest=True)

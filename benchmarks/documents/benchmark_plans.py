@@ -10,10 +10,10 @@ from agewise.scheduling import Policy
 from agewise.studies.optimality import with_optimum
 from benchmarks.documents.aggregations import aggregation_folder, aggregation_plan
 from benchmarks.documents.benchmark_scenarios import (
-    EXACT,
     EXACT_SEEDS,
     SCENARIOS,
     benchmark_policies,
+    is_exact,
 )
 
 #: Of the optimum in a benchmark: enough for nearly all rounds, and bounded for the others.
@@ -52,7 +52,7 @@ class BenchmarkPlan:
             )
         first = SCENARIOS[chosen[0]].scenario
         asked = Plan.of(first, policies or benchmark_policies(), seeds, baseline=baseline)
-        fast = [policy for policy in asked.policies if policy.name not in EXACT]
+        fast = [policy for policy in asked.policies if not is_exact(policy.key)]
         few = asked.seeds[:EXACT_SEEDS]
         own = {name: SCENARIOS[name].scenario for name in chosen}
         return cls(

@@ -18,7 +18,7 @@ from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
 from agewise.scenario import Scenario
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     and_list,
     contrast_text,
     counted,
@@ -30,7 +30,8 @@ from agewise.tables.words import (
 from benchmarks.documents.results import write_document
 
 POLICIES: Final = (
-    "age-based", "max-pack", "age-based-plus", "proportional-fair", "round-robin", "random",
+    "age-based", "max-pack", "age-based:packing=auction", "proportional-fair", "round-robin",
+    "random",
 )  # fmt: skip
 ABS, MAX_PACK = POLICIES[:2]
 #: Extended Vehicular A (3GPP TS 36.104): neighbouring subchannels of 180 kHz correlate by 0.93.

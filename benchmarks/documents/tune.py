@@ -18,24 +18,23 @@ from agewise import statistics
 from agewise.experiment import LearningCurve, Plan, execute, product
 from agewise.policies import Policy, make_policy, names
 from agewise.records import PolicyKey
-from agewise.tables.words import (
+from agewise.tables._words import (
     and_list,
     estimate_text,
     limits_text,
     points_text,
     variation_text,
 )
-from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, EXACT, SCENARIOS, VERSION
+from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, SCENARIOS, VERSION
 from benchmarks.documents.results import write_document
 
 SEEDS = range(1000, 1010)
 FOLDER, PAGE = Path("runs/tune"), Path("docs/tuning.md")
 GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "age-based": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
-    "age-based-plus": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
-    "age-dissimilarity": {"alpha": (0.0, 0.5, 1.0), "beta": (0.5, 1.0, 2.0)},
+    "age-based:packing=auction": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "alternating": {"interior_share": (0.25, 0.5, 0.75), "inclusive_every": (2, 3)},
     "best-channel-norm": {"candidate_share": (0.25, 0.5, 0.75)},
-    "cell-interior": {"interior_share": (0.25, 0.5, 0.75), "inclusive_every": (2, 3)},
     "fed-cs": {"request_share": (0.1, 0.25, 0.5, 1.0)},
     "importance-channel": {
         "rho": (0.5, 0.9),
@@ -50,7 +49,7 @@ GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "whittle": {"channel": ("unseen", "seen")},
 }
 #: Policies without a parameter that changes whom they prefer.
-NOTHING = ("best-channel", "best-norm", "max-pack", "max-pack-exact", "random", "round-robin")
+NOTHING = ("best-channel", "best-norm", "max-pack", "random", "round-robin")
 
 _INTRODUCTION = """\
 # Tuning
@@ -65,9 +64,10 @@ The benchmark runs the form with the highest score if its interval over the defa
 else the default. The intervals are not corrected for the size of a grid: a rival gets the benefit \
 of the doubt.
 
-Nothing to tune: {nothing}. `optimal` takes the alpha of `age-based`, because its rounds take too \
-long for a grid. Oort's `penalty` and `pace` are left out: they act on UEs slower than the \
-deadline, which the access point does not offer.
+Nothing to tune: {nothing}. Policies that are packed exactly \
+take the parameters of the greedy ones, because their rounds take too long for a grid. Oort's \
+`penalty` and `pace` are left out: they act on UEs slower than the deadline, which the access \
+point does not offer.
 """
 
 
@@ -87,12 +87,12 @@ def grid(name: str) -> dict[PolicyKey, tuple[Policy, Mapping[str, Any]]]:
     return {policy.key: (policy, varied) for policy, varied in forms}
 
 
-def chosen(tried: Sequence[Tried]) -> Tried:
+def chosen(name: str, tried: Sequence[Tried]) -> Tried:
     """The best form if it is better than the default beyond its interval, else the default."""
     best = max(tried, key=lambda one: float(one.scores.mean()))
     if best.gain.low > 0:
         return best
-    default = make_policy(best.policy.name).key
+    default = make_policy(name).key
     return next(one for one in tried if one.policy.key == default)
 
 
@@ -120,7 +120,7 @@ def tried_forms(name: str, scores: Mapping[PolicyKey, NDArray[np.float64]]) -> l
 
 def section(name: str, tried: Sequence[Tried]) -> str:
     """The grid of one policy as a table; the form that the benchmark runs is marked."""
-    taken, default = chosen(tried), make_policy(name).key
+    taken, default = chosen(name, tried), make_policy(name).key
     lines = [f"## {name}\n", "| form | score % | over default, points | |", "|---|---:|---:|---|"]
     for one in sorted(tried, key=lambda one: -float(one.scores.mean())):
         gain = f"{points_text(one.gain.mean)} ({limits_text(one.gain)})"
@@ -138,15 +138,16 @@ def tuned(sections: Mapping[str, Sequence[Tried]]) -> dict[str, str]:
     """The forms other than the default that the benchmark is to run, as they are written."""
     found = {}
     for name, tried in sections.items():
-        one = chosen(tried)
+        one = chosen(name, tried)
         if one.policy.key != make_policy(name).key:
-            found[name] = f"{name}:{','.join(f'{k}={v}' for k, v in one.varied.items())}"
+            varied = ",".join(f"{k}={v}" for k, v in one.varied.items())
+            found[name] = f"{name}{',' if ':' in name else ':'}{varied}"
     return found
 
 
 def main() -> None:
     """Run what is missing, write the page and print what belongs into ``TUNED``."""
-    missing = set(names()) - {*GRIDS, *NOTHING, *EXACT}
+    missing = set(names()) - {*GRIDS, *NOTHING}
     if missing:
         raise SystemExit(
             f"no grid for {and_list(sorted(missing))}: add one to GRIDS, or to NOTHING"

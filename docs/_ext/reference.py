@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 import agewise
 from agewise.part import Options, Part, kind_of, parts_of
-from agewise.policies import describe, names, policy_class
+from agewise.policies import describe, find_class, names
 from agewise.report.pictures import PICTURES
 from agewise.scenario import Scenario
 
@@ -41,7 +41,7 @@ def policy_reference() -> str:
 
 
 def _policy(name: str) -> str:
-    found, policy = describe(name), policy_class(name)
+    found, policy = describe(name), find_class(name)
     parts = [f"## {name}", _as_markdown(found.summary), _as_markdown(found.text)]
     if found.parameters:
         rows = [

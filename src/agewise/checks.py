@@ -3,6 +3,8 @@
 import math
 import numbers
 import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def real_number(name: str, value: object) -> float:
@@ -26,6 +28,61 @@ def whole_number(name: str, value: object, least: int = 0, most: int | None = No
             return int(value)
         raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value:g}")
     raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+
+def whole_parameter(name: str, value: float, least: int = 0, most: int = 2**31 - 1) -> int:
+    """A whole number from ``least`` to ``most``, also where it was written as 2.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return whole_number(name, value, least, most)
+
+
+def number_within(
+    name: str, value: float, least: float, most: float = math.inf, *, above: bool = False
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite number from ``least`` to ``most``.
+
+    It must be ``above`` the least where that is said.
+    """
+    number = real_number(name, value)
+    if number < least or number > most or (above and number == least):
+        ends = f"{'(' if above else '['}{least:g}, {f'{most:g}]' if most < math.inf else 'inf)'}"
+        raise ValueError(f"{name} must be in {ends}, not {value:g}")
+
+
+def one_of(name: str, value: str, choices: Iterable[str]) -> None:
+    """Raise ``ValueError`` unless the value is one of the choices."""
+    known = tuple(choices)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+
+
+def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+    """Read ``alpha=0.5,ties=random``, parameters of the ``owner``; numbers become numbers.
+
+    ``ValueError`` names what is not known, given twice or has no value.
+    """
+    parameters: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise ValueError(f"{owner}: write parameters as name=value, not {part!r}")
+        if name in parameters:
+            raise ValueError(f"{owner}: the parameter {name!r} is given twice")
+        try:
+            parameters[name] = float(value)
+        except ValueError:
+            parameters[name] = value
+    require_known(owner, parameters, known)
+    return parameters
+
+
+def require_known(owner: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise ``ValueError`` for a parameter that the ``owner`` does not have."""
+    for name in given:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
+            raise ValueError(f"{owner} has no parameter {name!r}; {takes}")
 
 
 def visible(text: str, *, lines: bool = False) -> str:

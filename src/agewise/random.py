@@ -24,7 +24,6 @@ _MODEL: Final = 5
 _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
-_TIES: Final = 9
 _KNOWLEDGE: Final = 20
 _RICIAN: Final = 21
 _COMPRESSION: Final = 30
@@ -136,15 +135,6 @@ class Streams:
     def arrivals(self) -> np.uint64:
         """The key of when UEs have something new to send; mixed with the slot and the UE."""
         return self._key(_ARRIVALS)
-
-    @functools.cached_property
-    def ties(self) -> np.uint64:
-        """The key of who goes first among equals where millions of slots are scheduled.
-
-        It takes the place of `policy` there: a generator for each slot would cost more than
-        its schedule.
-        """
-        return self._key(_TIES)
 
     def own(self, name: str, t: int = 0) -> np.random.Generator:
         """Return the generator of a part of the user's own in round ``t``, by a name of its own."""

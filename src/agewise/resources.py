@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from agewise import data, learn
 from agewise.memory import bytes_text, require_memory
-from agewise.policies import Optimal
 from agewise.scenario import (
     KMeans,
     Learn,
@@ -17,6 +16,7 @@ from agewise.scenario import (
     require_scenario,
 )
 from agewise.scheduling import Policy
+from agewise.spectrum import Exact
 
 #: Models that a round has in memory besides those of the UEs: before and after, and work space.
 _MODELS_BESIDE = 6
@@ -99,7 +99,7 @@ def expected_seconds(scenario: Scenario, policy: Policy | None = None) -> float:
     # To lay the data on the UEs, and to evaluate, which is cheaper by sample than to learn.
     seconds += 0.1 + run.rounds / run.evaluate_every * 2000 * sample_s
     solve_s = 1e-4 * cell.ues * cell.subchannels  # 0.2 s for the paper's cell
-    if isinstance(policy, Optimal):
+    if policy is not None and isinstance(policy.packing, Exact):
         seconds += run.rounds * solve_s
     if isinstance(run.optimum, SampledOptimum):  # whose search takes a million steps a second
         seconds += run.rounds / run.optimum.every * min(solve_s, 1e-6 * run.optimum.work_limit)

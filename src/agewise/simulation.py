@@ -21,7 +21,6 @@ from agewise.scenario import Data, Learn, SampledOptimum, Scenario, Torch, requi
 from agewise.scheduling import AccessPoint, Feedback, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
-from agewise.spectrum.reach import needs
 from agewise.version import __version__
 
 
@@ -194,7 +193,7 @@ def eligible_of(uplink: Uplink, t: int) -> Eligible:
 
     The needs of all UEs, and their gains if these are not too many.
     """
-    need, _ = needs(uplink, np.arange(uplink.subchannel_count))
+    need, _ = uplink.needs()
     gains = uplink.gains
     return Eligible(t, need, gains.astype(np.float32) if gains.size <= MOST_GAINS else None)
 
@@ -207,7 +206,7 @@ def _probe(
     fresh, known = federation.probe(state, asked, access_point.t), access_point.feedback
     losses, norms = known.losses.copy(), known.update_norms.copy()
     losses[asked], norms[asked] = fresh
-    access_point.describe(feedback=Feedback(losses, norms, known.dissimilarities))
+    access_point.describe(feedback=Feedback(losses, norms))
     return asked
 
 

@@ -19,7 +19,6 @@ from agewise.data import files_of, names_of
 from agewise.files import fingerprint
 from agewise.learn import added_maker, source_file
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
-from agewise.policies import text_of_file
 from agewise.radio import MobilityFile, PlacementFile, TraceChannel
 from agewise.scenario import (
     DeviceProfiles,
@@ -156,7 +155,7 @@ def _is_outside(kind: type) -> bool:
 
 def _class_text(kind: type) -> str | None:
     """The source of the module of a class; in a script or a notebook, of the class itself."""
-    if (text := loaded_text(kind) or text_of_file(kind)) is not None:
+    if (text := loaded_text(kind)) is not None:
         return text
     module = sys.modules.get(kind.__module__)
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy  # whose parts are imported when first used
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
@@ -237,8 +238,6 @@ def contrast(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> C
     >>> contrast([0.9, 0.8], [0.9, 0.8])
     Contrast(mean=0.0, low=0.0, high=0.0, p=1.0, pairs=2, family=1)
     """
-    from scipy import stats
-
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.ndim != 1 or one.shape != other.shape:
         raise ValueError(f"a pair takes one number of each per seed: {one.shape}, {other.shape}")
@@ -251,7 +250,7 @@ def contrast(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> C
     if error == 0:  # no spread: t is infinite, or 0/0 where the two never differ
         p = 1.0 if mean == 0 else 0.0
     else:
-        p = float(2 * stats.t.sf(abs(mean / error), pairs - 1))
+        p = float(2 * scipy.special.stdtr(pairs - 1, -abs(mean / error)))
     return Contrast(mean, mean - half, mean + half, p, pairs)
 
 
@@ -313,8 +312,6 @@ def time_to_target(
     >>> slow.times, slow.median, slow.horizon
     (array([ 2.,  3., nan]), 3.0, 3.0)
     """
-    from scipy import stats
-
     _check_confidence(confidence)
     values = np.asarray(accuracy, dtype=np.float64)
     if values.ndim != 2 or values.size == 0 or np.isnan(values).all(axis=1).any():
@@ -327,7 +324,7 @@ def time_to_target(
     if horizon is not None:
         reached &= times <= real_number("horizon", horizon)
         times = np.minimum(times, horizon)
-    curve = stats.ecdf(stats.CensoredData(times[reached], right=times[~reached])).sf
+    curve = scipy.stats.ecdf(scipy.stats.CensoredData(times[reached], right=times[~reached])).sf
     # Past the last time the curve is not known, unless no run was left.
     known = float(times.max()) if curve.probabilities[-1] > 0 else math.inf
     if horizon is None:
@@ -417,8 +414,6 @@ def _mean_error_half(
     array: NDArray[np.float64], confidence: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The mean over axis 0, its standard error and half the width of its interval."""
-    from scipy import stats
-
     _check_confidence(confidence)
     count = len(array)
     finite = np.where(np.isfinite(array), array, math.nan)
@@ -427,7 +422,7 @@ def _mean_error_half(
     if count == 1:
         return mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     error = np.asarray(shifted.std(axis=0, ddof=1) / math.sqrt(count))
-    return mean, error, np.asarray(stats.t.ppf((1 + confidence) / 2, count - 1) * error)
+    return mean, error, np.asarray(scipy.special.stdtrit(count - 1, (1 + confidence) / 2) * error)
 
 
 def _costs(

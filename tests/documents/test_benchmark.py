@@ -7,7 +7,7 @@ import pytest
 
 import agewise
 from agewise import PolicyKey, Scenario, statistics
-from agewise.policies import AgeBased, MaxPack, MaxPackExact, Random, make_policy, names
+from agewise.policies import AgeBased, MaxPack, Random, make_policy, names
 from agewise.scenario import SampledOptimum, SlotTiming
 from benchmarks.documents import (
     aggregations,
@@ -134,7 +134,9 @@ def scored(**levels):
     measures = {}
     for place in range(len(next(iter(levels.values())))):
         measures[f"s{place}"] = {
-            PolicyKey(name, {}): measured(level[place] + noise[i])
+            PolicyKey(name, {"packing": "exact"} if name == "optimal" else {}): measured(
+                level[place] + noise[i]
+            )
             for i, (name, level) in enumerate(levels.items())
         }
     return ranking.Benchmark({}, measures, {}, None)
@@ -177,7 +179,7 @@ def test_tuned_forms_are_valid_and_are_run():
 
 
 def test_every_policy_has_a_grid_with_its_default():
-    assert {*tune.GRIDS, *tune.NOTHING, "optimal"} == set(names())
+    assert {*tune.GRIDS, *tune.NOTHING} == {*names(), "age-based:packing=auction"}
     assert not set(tune.SEEDS) & set(range(1000))
     for name in tune.GRIDS:
         assert make_policy(name).key in tune.grid(name)
@@ -190,7 +192,7 @@ def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
     scores[make_policy("markov").key] = default
     half, more = (make_policy("markov", load=load).key for load in (0.5, 1.5))
     scores[half] = default + 0.001 + 0.01 * rng.normal(size=10)
-    assert tune.chosen(tune.tried_forms("markov", scores)).policy == make_policy("markov")
+    assert tune.chosen("markov", tune.tried_forms("markov", scores)).policy == make_policy("markov")
     scores[more] = default + 0.02 + 0.001 * rng.normal(size=10)
     tried = tune.tried_forms("markov", scores)
     assert tune.tuned({"markov": tried}) == {"markov": "markov:load=1.5"}
@@ -270,18 +272,20 @@ def test_the_page(made, tmp_path):
 
 def test_exact_policies_have_few_seeds_and_say_so(made, tmp_path):
     out = made.results["plain"].path.parent
-    policies = ["random", "max-pack", "max-pack-exact"]
+    policies = ["random", "max-pack", "max-pack:packing=exact"]
     options = {"out": out, "engine": "inline", "quiet": True, "write": tmp_path / "page.md"}
     six = benchmark(policies, ["plain"], seeds=6, **options)
     counts = [len(one.seeds) for one in six.measures["plain"].values()]
     assert counts == [6, 6, 5]
-    last = six.table("plain")[-1]
-    assert (last.policy, last.group) == (MaxPackExact().key, None)
-    first, second = (six.measures["plain"][p.key].by_seed for p in (MaxPackExact(), MaxPack()))
+    last, exact = six.table("plain")[-1], make_policy("max-pack:packing=exact")
+    assert (last.policy, last.group) == (exact.key, None)
+    first, second = (six.measures["plain"][p.key].by_seed for p in (exact, MaxPack()))
     gains = [first[seed] - second[seed] for seed in range(5)]
     assert last.score.gain.mean == pytest.approx(np.mean(gains))
     text = (tmp_path / "page.md").read_text("utf-8")
-    assert "6 seeds; max-pack-exact, which solves every round exactly, has 5 seeds" in text
+    assert (
+        "6 seeds; max-pack (packing=exact), which solves every round exactly, has 5 seeds" in text
+    )
 
 
 def test_the_command_writes_the_page_and_says_how_long(made, tmp_path, capsys):

@@ -17,7 +17,7 @@ from agewise import InfeasibleAllocation
 from agewise.engines import Inline, Local, Ray, local, make_engine
 from agewise.learn import Diverged
 from agewise.policies import Policy
-from agewise.spectrum import pack
+from agewise.spectrum import Greedy
 from tests.engines.policies import DeadlyFor, InfeasibleFor
 from tests.experiment.watch import ROOT, children, end, files, runs, start, times, until
 from tests.scenarios import DIVERGING, tiny
@@ -35,7 +35,7 @@ class Backwards(Policy):
 
     def schedule(self, view, rng):
         rank = np.arange(view.ue_count)[::-1].copy()
-        return pack(view.uplink, np.ones(view.ue_count), rank)
+        return Greedy().pack(view.uplink, np.ones(view.ue_count), rank)
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ def test_a_policy_of_a_script_without_a_guard(tmp_path):
             from dataclasses import dataclass
             import numpy as np
             import agewise
-            from agewise.spectrum import pack
             from tests.scenarios import DIVERGING, tiny
 
             @dataclass(frozen=True)
             class LowestIndex(agewise.Policy):
                 name = "lowest-index"
-                def schedule(self, view, rng):
-                    return pack(view.uplink, np.ones(view.ue_count), np.arange(view.ue_count))
+                ties: str = "lowest-index"
+                def utility(self, view, rng):
+                    return np.ones(view.ue_count)
 
             print("main part")
             policies = [LowestIndex(), "max-pack:ties=lowest-index"]

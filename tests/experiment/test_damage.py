@@ -8,6 +8,7 @@ import pytest
 
 import agewise
 from agewise.experiment import FolderError, Result
+from agewise.policies import AgeBased, MaxPack
 from tests.experiment.watch import Counting, everything, files, leftovers, rewrite, runs
 from tests.scenarios import tiny
 
@@ -114,7 +115,7 @@ def test_swapped_runs(out, whole):
 def test_a_run_copied_over_another(out, whole):
     first, *_, last = sorted(runs(out))
     shutil.copy(out / "runs" / first, out / "runs" / last)
-    said = f"{last}: holds a run of the policy age-based(alpha=0.5, ties=random, form=paper), not "
+    said = f"{last}: holds a run of the policy {AgeBased()}, not "
     found_and_repaired(out, whole, [said], [("max-pack", 2)])
 
 
@@ -123,7 +124,7 @@ def test_a_run_of_the_same_policy_with_other_parameters(out, whole, tmp_path):
     agewise.run(SCENARIO, "max-pack:ties=lowest-index", 1, other, engine="inline", quiet=True)
     name = sorted(runs(out))[3]
     (out / "runs" / name).write_bytes(*runs(other).values())
-    said = "holds a run of the policy max-pack(ties=lowest-index), not max-pack(ties=random)"
+    said = f"holds a run of the policy {MaxPack(ties='lowest-index')}, not {MaxPack()}"
     found_and_repaired(out, whole, [said], [("max-pack", 0)])
 
 

@@ -12,7 +12,7 @@ from agewise.engines import Local
 from agewise.experiment import AllFailed, Result
 from agewise.learn import Diverged
 from agewise.policies import MaxPack, Policy
-from agewise.report.verdict import missing
+from agewise.report._verdict import missing
 from tests.engines.policies import InfeasibleFor, is_round
 from tests.experiment.watch import Counting, files, leftovers, runs
 from tests.scenarios import tiny
@@ -56,12 +56,13 @@ def test_a_diverging_run_does_not_stop_a_sweep(engine, tmp_path):
         (0.01, 0), (0.01, 1)
     ]  # fmt: skip
     assert [(f.variation, str(f.policy), f.seed) for f in result.failed] == [
-        ({"learn.step_size": 50.0}, "max-pack(ties=random)", seed) for seed in (0, 1)
+        ({"learn.step_size": 50.0}, "max-pack(packing=greedy, ties=random)", seed)
+        for seed in (0, 1)
     ]
     assert all("the model diverged in round" in each.reason for each in result.failed)
     assert result.damaged == []
     log = (out / "log.txt").read_text()
-    assert "failed: max-pack(ties=random), seed 1, learn.step_size=50.0: the model diverged" in log
+    assert f"failed: {MaxPack()}, seed 1, learn.step_size=50.0: the model diverged" in log
     assert "Traceback" not in log
     assert log.endswith("2 of 4 runs failed, the others are there\n")
     said = missing(result)
@@ -87,12 +88,10 @@ def test_failed_runs_are_tried_again_and_then_forgotten(tmp_path):
     assert computed == [("buggy", 1)]
     schedule = Buggy.schedule
     try:
-        Buggy.schedule = MaxPack.schedule
-        Buggy.ties = "random"
+        Buggy.schedule = lambda _, view, rng: MaxPack().schedule(view, rng)
         assert compare(policies).failed == []
     finally:
         Buggy.schedule = schedule
-        del Buggy.ties
     assert len(files(out)) == 8
     name = min(runs(out))
     left = out / "runs" / name.replace(".parquet", ".failed.json")
@@ -179,7 +178,7 @@ def test_the_command_says_so_by_its_exit_code(tmp_path, monkeypatch, capsys):
     code, shown, _ = command("sweep", *words, *engine, *vary)
     assert code == 1
     assert "1 of 2 runs failed; the same command tries them again:" in shown
-    assert "failed: max-pack(ties=random), seed 0, learn.step_size=50" in shown
+    assert "failed: max-pack(packing=greedy, ties=random), seed 0, learn.step_size=50" in shown
     assert "Page: out/report.html" in shown
     code, shown, _ = command("sweep", *words, *engine, *vary, "--json")
     assert code == 1

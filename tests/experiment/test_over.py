@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 import agewise
 from agewise import Result, statistics
-from agewise.cli import app, printing
+from agewise.cli import _printing as printing
+from agewise.cli import app
 from agewise.engines import Inline
-from agewise.experiment.summary import cost_points
+from agewise.experiment._summary import cost_points
 from agewise.statistics import AXES, accuracy_at
 from agewise.tables import Column, Table
 from tests.scenarios import tiny

@@ -11,7 +11,6 @@ import agewise
 from agewise.experiment import progress as module
 from agewise.experiment.progress import Progress, RoundCounts, counter, progress
 from agewise.policies import Policy
-from agewise.spectrum import pack
 from tests.scenarios import tiny
 
 
@@ -21,10 +20,10 @@ class Pausing(Policy):
 
     name = "pausing"
 
-    def schedule(self, view, rng):
+    def utility(self, view, rng):
         if view.t == 5:
             time.sleep(1.0)
-        return pack(view.uplink, np.ones(view.ue_count), np.arange(view.ue_count))
+        return np.ones(view.ue_count)
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import agewise
-from agewise.spectrum import pack
 
 
 def weight(view, power):
@@ -39,8 +38,8 @@ class Mine(agewise.Policy):
         if not 0 < self.power <= 3:
             raise ValueError(f"power must be in (0, 3], not {self.power}")
 
-    def schedule(self, view, rng):
-        return pack(view.uplink, weight(view, self.power))
+    def utility(self, view, rng):
+        return weight(view, self.power)
 '''
 
 
@@ -54,7 +53,10 @@ def mine(tmp_path):
                                                (":power=2", 2)])  # fmt: skip
 def test_a_class_in_a_file_is_a_policy(mine, ending, power):
     policy = make_policy(f"{mine}{ending}")
-    assert (policy.name, policy.parameters) == ("mine", {"power": power})
+    assert (policy.name, policy.parameters) == (
+        "mine",
+        {"power": power, "packing": "greedy", "ties": "random"},
+    )
     assert type(policy) is type(make_policy(f"{mine}:Mine")), "loaded once"
 
 
@@ -70,11 +72,11 @@ def test_its_source_is_the_file(mine):
     ("content", "asked", "sentence"),
     [
         (None, "", "cannot be read: No such file"),
-        ("x = 1", "", "no subclass of agewise.Policy"),
-        ("1 +", "", "cannot be run: SyntaxError"),
-        ("import nowhere_at_all", "", "cannot be run: ModuleNotFoundError"),
-        (MINE, ":Yours", "no policy Yours, only Mine"),
-        (MINE, ":Mine:pover=1", "no parameter 'pover'; it takes power"),
+        ("x = 1", "", "no subclass of agewise's Policy"),
+        ("1 +", "", "cannot be run: line 1: SyntaxError"),
+        ("import nowhere_at_all", "", "cannot be run: wrong.py:1: ModuleNotFoundError"),
+        (MINE, ":Yours", "no subclass of agewise's Policy called Yours, only Mine"),
+        (MINE, ":Mine:pover=1", "no parameter 'pover'; it takes power, packing, ties"),
         (MINE, ":Mine:power=9", "power must be in"),
         (MINE.replace('"mine"', '"age-based"'), "", "that of a policy of agewise"),
         (MINE.replace("@dataclass(frozen=True)", ""), "", "put @dataclass"),
@@ -86,7 +88,7 @@ def test_mistakes_are_one_sentence(tmp_path, content, asked, sentence):
     file = tmp_path / "wrong.py"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(ValueError, match="policy|power") as error:
+    with pytest.raises(ValueError, match="wrong.py|power") as error:
         make_policy(f"{file}{asked}")
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
@@ -101,7 +103,7 @@ def test_it_runs_on_the_command_line_in_other_processes(mine):
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, cwd=mine.parent, check=False)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["baseline"] == "mine(power=1.0)"
+    assert json.loads(run.stdout)["baseline"] == "mine(power=1.0, packing=greedy, ties=random)"
     result = agewise.Result.open(mine.parent / "out")
     assert len(result.entries) == 4
     assert [key.name for key in result.policies] == ["mine", "mine"]

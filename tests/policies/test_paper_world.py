@@ -7,10 +7,10 @@ import pytest
 
 from agewise import Streams, Uplink
 from agewise.policies import (
+    Alternating,
     BestChannel,
     BestChannelNorm,
     BestNorm,
-    CellInterior,
     FedCS,
     ProportionalFair,
     Random,
@@ -200,7 +200,7 @@ def test_fed_cs_leaves_equal_times_to_chance():
 @pytest.mark.parametrize(("share", "inside"), [(0.2, 4), (0.5, 10), (0.01, 1)])
 @pytest.mark.parametrize("every", [2, 3])
 def test_interior_rounds_serve_the_interior_alone(share, inside, every):
-    policy = CellInterior(interior_share=share, inclusive_every=every)
+    policy = Alternating(interior_share=share, inclusive_every=every)
     total, outside = np.zeros(20), 0
     for t, (gains, allocation) in enumerate(rounds(policy, 20, 6, 0.0, 24), start=1):
         total += gains.mean(axis=1)
@@ -215,7 +215,9 @@ def test_interior_rounds_serve_the_interior_alone(share, inside, every):
     assert outside > 0
 
 
-@pytest.mark.parametrize("policy", [CellInterior(inclusive_every=1), CellInterior(1.0)])
+@pytest.mark.parametrize(
+    "policy", [Alternating(inclusive_every=1), Alternating(interior_share=1.0)]
+)
 def test_rounds_for_everyone_are_random(policy):
     for (_, one), (_, other) in zip(
         rounds(policy, 20, 6, 2.0, 10), rounds(Random(), 20, 6, 2.0, 10), strict=True
@@ -286,11 +288,11 @@ def test_random_draws_one_number_per_ue():
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("cell-interior:interior_share=1.5", r"interior_share must be in \(0, 1\], not 1.5"),
-        ("cell-interior:interior_share=0", r"interior_share must be in \(0, 1\], not 0"),
-        ("cell-interior:interior_share=half", "interior_share must be a finite number"),
-        ("cell-interior:inclusive_every=2.5", "inclusive_every must be a whole number of at least"),
-        ("cell-interior:inclusive_every=0", "inclusive_every must be a whole number of at least 1"),
+        ("alternating:interior_share=1.5", r"interior_share must be in \(0, 1\], not 1.5"),
+        ("alternating:interior_share=0", r"interior_share must be in \(0, 1\], not 0"),
+        ("alternating:interior_share=half", "interior_share must be a finite number"),
+        ("alternating:inclusive_every=2.5", "inclusive_every must be a whole number of at least"),
+        ("alternating:inclusive_every=0", "inclusive_every must be a whole number of at least 1"),
         ("best-channel-norm:candidate_share=-1", r"candidate_share must be in \(0, 1\], not -1"),
         ("best-channel-norm:candidate_share=nan", "candidate_share must be a finite number"),
         ("proportional-fair:memory_rounds=0", "memory_rounds must be a whole number of at least 1"),
@@ -309,7 +311,7 @@ def test_parameters_out_of_range(written, message):
 
 
 def test_whole_numbers_may_be_written_as_floats():
-    assert make_policy("cell-interior:inclusive_every=3.0") == CellInterior(inclusive_every=3)
+    assert make_policy("alternating:inclusive_every=3.0") == Alternating(inclusive_every=3)
     assert str(make_policy("proportional-fair:memory_rounds=20")) == (
-        "proportional-fair(of=gain, memory_rounds=20, ties=random)"
+        "proportional-fair(of=gain, memory_rounds=20, packing=in-order, ties=random)"
     )

@@ -16,7 +16,6 @@ def other_package(tmp_path, monkeypatch):
             '''
             from dataclasses import dataclass
             from agewise.policies import Policy
-            from agewise.spectrum import pack
 
             @dataclass(frozen=True)
             class Nearest(Policy):
@@ -24,8 +23,8 @@ def other_package(tmp_path, monkeypatch):
                 name = "nearest"
                 bias: float = 0.0
 
-                def schedule(self, view, rng):
-                    return pack(view.uplink, view.uplink.gains.mean(axis=1) + self.bias)
+                def utility(self, view, rng):
+                    return view.uplink.gains.mean(axis=1) + self.bias
 
             class NotOne:
                 pass
@@ -64,7 +63,7 @@ def test_names():
 @pytest.mark.usefixtures("other_package")
 def test_another_package_adds_a_policy():
     assert {"nearest", "broken", "not-one"} <= set(policies.names())
-    assert str(make_policy("nearest", bias=2.0)) == "nearest(bias=2.0)"
+    assert str(make_policy("nearest", bias=2.0)) == "nearest(bias=2.0, packing=greedy, ties=random)"
     assert policies.summary("nearest") == "Best average gain first."
     with pytest.raises(ValueError, match=r"'broken'.*cannot be loaded.*elsewhere_missing"):
         make_policy("broken")
@@ -83,8 +82,8 @@ def test_another_package_adds_a_policy():
     [
         ("max-pak", {}, "unknown policy 'max-pak'; did you mean max-pack"),
         ("zzz", {}, "there are age-based, "),
-        ("max-pack", {"alpha": 0.5}, "no parameter 'alpha'; it takes ties"),
-        ("random", {"alpha": 0.5}, "it takes no parameters"),
+        ("max-pack", {"alpha": 0.5}, "no parameter 'alpha'; it takes packing, ties"),
+        ("round-robin", {"alpha": 0.5}, "it takes no parameters"),
         (AgeBased(), {"alpha": 0.5}, "alpha cannot be given beside a policy object"),
         (3, {}, "a name or a Policy object"),
     ],

@@ -96,7 +96,7 @@ def shown_round(page):
 def test_the_replay_opens_on_the_last_round_and_draws_what_was_recorded(visit, compared, files):
     page = visit(files["compared"])
     assert shown_round(page) == "round 8 of 8"
-    names = {"age-based": "age-based", "max-pack(ties=random)": PACK}
+    names = {"age-based": "age-based", "max-pack(packing=greedy, ties=random)": PACK}
     assert page.locator(".panel h3").all_inner_texts() == list(names.values())
     page.locator("#replay-policies").get_by_label("round-robin").check()
     names["round-robin"] = "round-robin"
@@ -139,7 +139,10 @@ def test_buttons_and_keys_move_in_lockstep_with_the_focus_inside(visit, compared
     page.get_by_label("Pause", exact=True).wait_for()
     page.get_by_label("Play", exact=True).wait_for()
     assert shown_round(page) == "round 8 of 8"
-    for policy, name in (("age-based", "age-based"), ("max-pack(ties=random)", PACK)):
+    for policy, name in (
+        ("age-based", "age-based"),
+        ("max-pack(packing=greedy, ties=random)", PACK),
+    ):
         check_drawn(page, compared, policy, name, 7)
 
 

@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment.summary import layout
+from agewise.experiment._summary import layout
 from agewise.policies import AgeBased, make_policy
-from agewise.report import _idea, numbers, replay, write_page
+from agewise.report import _idea, _numbers, replay, write_page
+from agewise.report._verdict import compared as compared_policies
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
-from agewise.report.verdict import compared as compared_policies
-from agewise.tables.words import contrast_text, estimate_text
+from agewise.tables._words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
+
+PACK = "max-pack(packing=greedy, ties=random)"
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,7 @@ def test_pictures_show_what_the_runs_did(page, compared):
     np.testing.assert_allclose(x, np.arange(1, 9), atol=0.03)
     mean = compared.accuracy("age-based").mean(axis=0)
     np.testing.assert_allclose(y, mean, atol=0.06 * unit)  # drawn to a tenth of a point
-    gain = compared.accuracy("age-based") - compared.accuracy("max-pack(ties=random)")
+    gain = compared.accuracy("age-based") - compared.accuracy(PACK)
     _, y, unit = drawn["s0-gain"][1]["mean"]
     np.testing.assert_allclose(y, 100 * gain.mean(axis=0), atol=0.06 * unit)
     curves = Setting(compared, {}).round_means
@@ -139,7 +141,7 @@ def test_findings_are_the_numbers_of_the_runs(page, compared):
     titles = {name: unescape(re.sub("<[^>]*>", "", title)) for name, title in titles.items()}
     setting = Setting(compared, {})
     last = {name: 100 * compared.accuracy(key)[:, -1].mean() for name, key in
-            (("age-based", "age-based"), ("max-pack", "max-pack(ties=random)"))}  # fmt: skip
+            (("age-based", "age-based"), ("max-pack", PACK))}  # fmt: skip
     said = ", ".join(f"{name} {value:.1f}%" for name, value in last.items())
     assert titles["accuracy"] == f"After 8 rounds: {said}"
     assert "too few seeds for a verdict" in titles["gain"]
@@ -157,7 +159,7 @@ def test_the_seed_to_look_at_has_the_median_gain(compared):
     setting = Setting(compared, {})
     gains = {
         seed: compared.history("age-based", seed).accuracy[-1]
-        - compared.history("max-pack(ties=random)", seed).accuracy[-1]
+        - compared.history(PACK, seed).accuracy[-1]
         for seed in range(3)
     }
     assert gains[setting.seed] == sorted(gains.values())[1]
@@ -349,13 +351,13 @@ def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
 def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
     history = moving.history("max-pack", 0)
     every = np.hypot(history.positions_m[..., 0], history.positions_m[..., 1])
-    np.testing.assert_allclose(numbers.distances_m(history), every.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(_numbers.distances_m(history), every.mean(axis=0), rtol=1e-6)
     heard = np.zeros(every.shape, bool)
     for t, ues in enumerate(history.received):
         heard[t, ues] = True
     radius_m = moving.scenario.channel.reach_m
-    ring = np.minimum(every / radius_m * numbers.RINGS, numbers.RINGS - 1).astype(int)
-    both = [(ring == r, heard) for r in range(numbers.RINGS)]
+    ring = np.minimum(every / radius_m * _numbers.RINGS, _numbers.RINGS - 1).astype(int)
+    both = [(ring == r, heard) for r in range(_numbers.RINGS)]
     expected = [(here & was).sum() / here.sum() if here.any() else np.nan for here, was in both]
     only = replace(moving, seeds=[0], entries=[e for e in moving.entries if e.seed == 0])
     found = Setting(only, {}).round_means["max-pack"].served
@@ -366,7 +368,7 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
     setting = Setting(compared, {})
     for name, policy in (
         ("age-based", "age-based"),
-        ("max-pack (ties=random)", "max-pack(ties=random)"),
+        ("max-pack (ties=random)", PACK),
     ):
         history = compared.history(policy, setting.seed)
         offer, ranking = history.eligible, _idea.rank(setting, name)
@@ -384,16 +386,16 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
 
 
 def test_the_rival_is_the_most_usual_age_based_one(compared):
-    odd, usual, plus = (
+    odd, usual, other = (
         make_policy(name).key
-        for name in ("age-based:alpha=1", "age-based:ties=lowest-index", "age-based-plus")
+        for name in ("age-based:alpha=1,packing=exact", "age-based:ties=lowest-index", "whittle")
     )
-    pack, exact = make_policy("max-pack").key, make_policy("max-pack-exact").key
+    pack, exact = make_policy("max-pack").key, make_policy("max-pack:packing=exact").key
     for policies, baseline, rival in (
-        ([pack, plus, odd, usual], pack, odd),
+        ([pack, other, odd, usual], pack, usual),
         ([exact, pack, AgeBased().key, odd], exact, AgeBased().key),
-        ([exact, plus, pack], pack, exact),
-        ([AgeBased().key, plus], AgeBased().key, plus),
+        ([exact, other, pack], pack, exact),
+        ([AgeBased().key, other], AgeBased().key, other),
     ):
         result = replace(compared, policies=policies, baseline=baseline)
         assert compared_policies(result) == [rival, baseline]

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from agewise import Uplink
-from agewise.spectrum import auction, pack
+from agewise.spectrum import Auction, Greedy
 from agewise.spectrum.exact import solve
 from tests.cells import draw_gains
+from tests.spectrum.test_pack import OneExponent
+
+pack, auction = Greedy().pack, Auction().pack
 
 
 def instances(count, ues=40, subchannels=12, **regime):
@@ -74,8 +77,8 @@ def test_it_loses_less_than_greedy_packing(edge_snr_db, threshold, share):
 def test_more_prices_and_exponents_never_lose():
     for uplink, weights, rank in instances(20, edge_snr_db=-5.0):
         one, more, most = (
-            worth(auction(uplink, weights, rank, exponents=e, price_rounds=n), weights)
-            for e, n in (((1.0,), 0), ((0.75, 1.0), 0), ((0.75, 1.0), 5))
+            worth(kind(price_rounds=n).pack(uplink, weights, rank), weights)
+            for kind, n in ((OneExponent, 0), (Auction, 0), (Auction, 5))
         )
         assert one <= more <= most
 
@@ -104,24 +107,11 @@ def test_numbering_does_not_matter_among_equal_weights():
         assert np.append(ues, -1)[moved.owner].tolist() == original.owner.tolist()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"exponents": []}, "one or more finite numbers"),
-        ({"exponents": [np.nan]}, "one or more finite numbers"),
-        ({"price_rounds": -1}, "price_rounds must be a whole number of at least 0, not -1"),
-    ],
-)
-def test_bad_options(options, said):
-    with pytest.raises(ValueError, match=said):
-        auction(Uplink(np.ones((2, 2)), 1.0, 1.0), [1.0, 1.0], **options)
-
-
 def test_nothing_to_weigh_and_nothing_there():
     for uplink, weights, rank in instances(3):
         assert auction(uplink, 0.0 * weights, rank).scheduled.any()
     assert auction(Uplink(np.zeros((0, 3)), 1.0, 1.0), []).owner.tolist() == [-1] * 3
     assert auction(Uplink(np.zeros((3, 0)), 1.0, 1.0), [1, 2, 3]).owner.tolist() == []
     assert auction(Uplink(np.zeros((3, 2)), 1.0, 1.0), [1, 2, 3]).owner.tolist() == [-1, -1]
-    with pytest.raises(ValueError, match="weight of UE 1 is -1"):
+    with pytest.raises(ValueError, match="that of UE 1 is -1"):
         auction(Uplink(np.ones((2, 2)), 1.0, 1.0), [1.0, -1.0])

@@ -11,9 +11,9 @@ from scipy.optimize import linear_sum_assignment
 
 from agewise.core.subchannel_sets import Quota, sets_within
 from agewise.core.waterfill import RATE_ROUNDING, Link, least_snrs, target_nats
-from agewise.spectrum import Uplink, pack, solve
-from agewise.spectrum.exact.certificate import ExactSearch
-from agewise.spectrum.exact.problem import Columns
+from agewise.spectrum import Greedy, Uplink, solve
+from agewise.spectrum._columns import Columns
+from agewise.spectrum._search import ExactSearch
 from tests import reference
 from tests.cells import cells, draw_gains
 
@@ -51,7 +51,7 @@ def test_exhaustive_search_agrees_on_paper_like_cells(edge_snr_db, threshold):
 def test_the_greedy_packing_can_be_half_the_optimum():
     """UE 0 takes the only subchannel that UE 1 could use, though another would have done."""
     uplink = Uplink(np.array([[4.0, 3.0], [3.0, 0.0]]), 1.0, 1.0)
-    assert pack(uplink, [1.0, 1.0]).owner.tolist() == [0, -1]
+    assert Greedy().pack(uplink, [1.0, 1.0]).owner.tolist() == [0, -1]
     assert solve(uplink, [1.0, 1.0]).allocation.owner.tolist() == [1, 0]
 
 
@@ -218,7 +218,7 @@ def test_cells_of_the_papers_size_are_proven(edge_snr_db, threshold):
         best = solve(uplink, weights)
         best.allocation.validate(uplink.gains)
         assert best.proven
-        assert best.value >= weights[pack(uplink, weights).scheduled].sum() - 1e-9
+        assert best.value >= weights[Greedy().pack(uplink, weights).scheduled].sum() - 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +247,7 @@ def test_at_a_limit_value_and_bound_still_enclose_the_optimum(solved, limit):
         stopped.allocation.validate(uplink.gains)
         assert stopped.value <= optimum * (1 + 1e-9)
         assert optimum <= stopped.bound * (1 + 1e-9)
-        assert stopped.value >= weights[pack(uplink, weights).scheduled].sum() - 1e-9
+        assert stopped.value >= weights[Greedy().pack(uplink, weights).scheduled].sum() - 1e-9
         assert 0 <= stopped.gap <= 1
         if stopped.proven:
             assert stopped.value == pytest.approx(optimum)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from agewise.core.proof import best_gains, first_invalid, first_repeated
+from agewise.core.proof import best_gains, check_utilities, first_repeated
 from agewise.core.waterfill import waterfill_owners
 from agewise.spectrum import waterfill
 from tests.cells import cells, draw_gains
@@ -40,9 +40,11 @@ def test_bad_gains_are_seen_wherever_they_stand(bad):
 
 
 def test_first_bad_entries():
-    assert first_invalid(np.array([0.0, 1e308, 5e-324])) == -1
-    for bad in (-1e-300, np.inf, np.nan):
-        assert first_invalid(np.array([1.0, bad, np.nan])) == 1
+    assert check_utilities(np.array([0.0, 1e308, 5e-324, -0.0])) == (-1, True)
+    assert check_utilities(np.array([0.0, np.inf, -np.inf])) == (-1, False)
+    for bad in (-1e-300, np.nan):
+        assert check_utilities(np.array([1.0, bad, np.nan])) == (1, True)
+        assert check_utilities(np.array([np.inf, bad, np.nan])) == (1, False)
     assert first_repeated(np.array([2, 0, 1]), 3) == -1
     assert first_repeated(np.array([2, 0, 2]), 3) == 2
     assert first_repeated(np.array([2, 3]), 3) == first_repeated(np.array([2, -1]), 3) == 1

@@ -2,15 +2,23 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from agewise.spectrum import Uplink, auction, fill, pack
+from agewise.spectrum import Auction, Greedy, Uplink, fill
 from benchmarks.eager import pack_eagerly
 from tests import reference
 from tests.cells import cells, draw_gains
+
+pack = Greedy().pack
+
+
+@dataclass(frozen=True)
+class OneExponent(Auction):
+    exponents = (1.0,)
 
 
 def assert_same_decisions(gains, weights, rank, budget, threshold):
@@ -109,8 +117,9 @@ def test_scores_that_differ_by_rounding_alone_are_equal():
             )
             assert packed.scheduled[ues.index(first)]
             assert packed.owner[0] == ues.index(first)
-            priced = auction(Uplink(np.array(rows), 1.0, threshold), [weights[ue] for ue in ues],
-                exponents=(1.0,), price_rounds=0)  # fmt: skip
+            priced = OneExponent(price_rounds=0).pack(
+                Uplink(np.array(rows), 1.0, threshold), [weights[ue] for ue in ues]
+            )
             assert priced.scheduled[ues.index(first)]
 
 
@@ -150,7 +159,6 @@ def test_extra_memory_is_linear():
         ([1.0], "one entry for each of the 2 UEs"),
         ([1.0, -1.0], "UE 1 is -1"),
         ([np.nan, 1.0], "UE 0 is nan"),
-        ([1.0, np.inf], "UE 1 is inf"),
     ],
 )
 def test_bad_weights(weights, message):

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agewise.spectrum import Uplink, fewest_subchannels, waterfill
-from agewise.spectrum.reach import highest_rates, mean_gains, needs
 from tests.cells import cells
 
 
@@ -17,7 +16,7 @@ def test_needs_are_those_of_each_ue(cell, data):
     uplink = Uplink(np.array(gains), budget, threshold)
     every = st.sampled_from(range(uplink.subchannel_count))
     free = np.array(sorted(data.draw(st.sets(every, min_size=1))))
-    need, rates = needs(uplink, free)
+    need, rates = uplink.needs(free)
     for ue in range(uplink.ue_count):
         found = fewest_subchannels(gains[ue], budget, threshold, free)
         assert need[ue] == (0 if found is None else found.size)
@@ -28,11 +27,11 @@ def test_needs_are_those_of_each_ue(cell, data):
 @given(cells())
 def test_highest_rates_are_water_filled(cell):
     gains, _, _, budget, threshold = cell
-    rates = highest_rates(Uplink(np.array(gains), budget, threshold))
+    rates = Uplink(np.array(gains), budget, threshold).highest_rates()
     assert rates.tolist() == pytest.approx([waterfill(row, budget).rate for row in gains])
 
 
 def test_no_subchannels():
     uplink = Uplink(np.empty((3, 0)), 1.0, 0.0)
-    assert highest_rates(uplink).tolist() == mean_gains(uplink).tolist() == [0.0] * 3
-    assert needs(uplink, np.arange(0))[0].tolist() == [0, 0, 0]
+    assert uplink.highest_rates().tolist() == uplink.mean_gains().tolist() == [0.0] * 3
+    assert uplink.needs()[0].tolist() == [0, 0, 0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agewise.spectrum import Uplink, fewest_subchannels, pack, waterfill
+from agewise.spectrum import Greedy, Uplink, fewest_subchannels, waterfill
 from tests.cells import BUDGETS, ODD_GAINS, PLAIN_GAINS, THRESHOLDS
 
 getcontext().prec = 80
@@ -84,7 +84,9 @@ def test_powers_keep_their_digits(exponent, offsets, budget, closeness):
     gains = [10.0**exponent * (1 + offset * 2.0**-closeness) for offset in offsets]
     expected = exact_powers(gains, budget)
     np.testing.assert_allclose(waterfill(gains, budget).power, expected, atol=1e-12 * budget)
-    packed = pack(Uplink(np.array([gains]), budget, 0.999 * waterfill(gains, budget).rate), [1.0])
+    packed = Greedy().pack(
+        Uplink(np.array([gains]), budget, 0.999 * waterfill(gains, budget).rate), [1.0]
+    )
     chosen = [gains[n] for n in packed.subchannels_of(0)]
     np.testing.assert_allclose(
         packed.power[packed.subchannels_of(0)], exact_powers(chosen, budget), atol=1e-12 * budget

@@ -10,10 +10,9 @@ import agewise
 from agewise import statistics
 from agewise.experiment import LearningCurve, RunMetrics
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.claims import Pair, judge
+from agewise.report._claims import Pair, judge
 from agewise.statistics import Estimate
-from agewise.studies import map as map_module
-from agewise.studies import map_scenario
+from agewise.studies import map_scenario, paper
 from agewise.tables import Row
 from benchmarks.documents.results import map_markdown
 from tests.scenarios import tiny
@@ -109,12 +108,12 @@ def test_fewer_seeds_than_the_folder_holds(tmp_path):
 
 
 def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
-    monkeypatch.setattr(map_module, "THRESHOLDS", (2.0, 5.0))
+    monkeypatch.setattr(paper, "_THRESHOLDS", (2.0, 5.0))
     one_class = {"data.partition": "shards", "data.partition.classes_per_ue": 1}
     monkeypatch.setattr(
-        map_module, "LIKENESS", {"all alike": {"data.partition": "iid"}, "1 class": one_class}
+        paper, "_PARTITIONS", {"all alike": {"data.partition": "iid"}, "1 class": one_class}
     )
-    monkeypatch.setattr(map_module, "ALPHAS", (0.0, 1.0))
+    monkeypatch.setattr(paper, "_ALPHAS", (0.0, 1.0))
     drawn = agewise.reproduce_map(
         tiny(**{"run.rounds": 4}), 3, tmp_path / "map", engine="inline", quiet=True
     )
@@ -137,7 +136,7 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
 def test_every_square_of_the_whole_map_is_a_scenario():
     base = map_scenario()
     assert base == agewise.Scenario.preset("paper").with_(**{"run.rounds": 40})
-    kinds = [base.with_(**likeness).data.partition for likeness in map_module.LIKENESS.values()]
+    kinds = [base.with_(**likeness).data.partition for likeness in paper._PARTITIONS.values()]
     assert [kind.kind for kind in kinds] == ["iid", "dirichlet", "shards", "shards"]
     assert kinds[1].concentration == 0.5
     assert [kind.classes_per_ue for kind in kinds[2:]] == [2, 1]
@@ -145,9 +144,9 @@ def test_every_square_of_the_whole_map_is_a_scenario():
 
 def test_map_at_equal_costs(tmp_path, monkeypatch):
     """Over joules a square has the mean gain up to what its cheapest run spent."""
-    monkeypatch.setattr(map_module, "THRESHOLDS", (2.0, 5.0))
-    monkeypatch.setattr(map_module, "LIKENESS", {"all alike": {"data.partition": "iid"}})
-    monkeypatch.setattr(map_module, "ALPHAS", (0.0, 1.0))
+    monkeypatch.setattr(paper, "_THRESHOLDS", (2.0, 5.0))
+    monkeypatch.setattr(paper, "_PARTITIONS", {"all alike": {"data.partition": "iid"}})
+    monkeypatch.setattr(paper, "_ALPHAS", (0.0, 1.0))
     timed = tiny(
         **{
             "run.rounds": 4,
@@ -193,6 +192,6 @@ def _accuracies_by(run, joules):
 def test_the_map_over_seconds_is_of_the_timed_preset():
     timed = map_scenario("seconds")
     assert timed == agewise.Scenario.preset("physical-timed").with_(**{"run.rounds": 40})
-    plan = map_module.map_plan(timed, 1)
+    plan = paper._map_plan(timed, 1)
     rates = [agewise.learn.rate_threshold(timed.with_(**each)) for each in plan.variations[:4]]
     assert rates == pytest.approx([1.0, 2.0, 4.0, 6.0], rel=1e-12)

@@ -81,38 +81,23 @@ def combine(models, factors, whole, start, rest, average):
 
 
 @kernel
-def compare_updates(models, start):
-    """How the updates ``models[i] - start`` compare with their sum; products are added in double.
-
-    Returns the squared length of each, its inner product with the sum of all, and the squared
-    length of that sum.
-    """
+def squared_norms(models, start):
+    """The squared length of each update ``models[i] - start``; squares are added in double."""
     count, size = models.shape
     flat = models.ravel()
-    squares, inner, together = np.zeros(count * LANES), np.zeros(count * LANES), np.zeros(LANES)
+    squares = np.zeros(count * LANES)
     whole = size - size % LANES
     for i in range(0, whole, LANES):
         before = load(start, i)
-        summed = spread(0.0)
-        for k in range(count):
-            summed = summed + (load(flat, k * size + i) - before)
         for k in range(count):
             move = load(flat, k * size + i) - before
             at = k * LANES
             store(squares, at, plus_products(load_sums(squares, at), move, move))
-            store(inner, at, plus_products(load_sums(inner, at), move, summed))
-        store(together, 0, plus_products(load_sums(together, 0), summed, summed))
     for i in range(whole, size):
-        summed = 0.0
-        for k in range(count):
-            summed += np.float64(flat[k * size + i]) - start[i]
         for k in range(count):
             move = np.float64(flat[k * size + i]) - start[i]
             squares[k * LANES] += move * move
-            inner[k * LANES] += move * summed
-        together[0] += summed * summed
-    shape = count, LANES
-    return squares.reshape(shape).sum(axis=1), inner.reshape(shape).sum(axis=1), together.sum()
+    return squares.reshape((count, LANES)).sum(axis=1)
 
 
 #: Entries that are worked on at a time, whole lanes, so that their sums stay in the nearest cache.

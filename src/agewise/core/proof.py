@@ -39,12 +39,19 @@ def best_gains(gains):
 
 
 @kernel
-def first_invalid(values):
-    """The first entry that is negative, infinite or not a number; -1 if there is none."""
-    for i in range(values.size):
+def check_utilities(values):
+    """The first entry that is negative or not a number, -1 if there is none; if all are finite.
+
+    Both infinities are valid: -inf excludes a UE, +inf goes first.
+    """
+    invalid, finite = -1, True
+    for i in range(values.size - 1, -1, -1):
         if not 0.0 <= values[i] < np.inf:
-            return i
-    return -1
+            if abs(values[i]) == np.inf:
+                finite = False
+            else:
+                invalid = i
+    return invalid, finite
 
 
 @kernel

@@ -55,6 +55,15 @@ def unit(word):
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
+@kernel
+def uniforms(key, index, count):
+    """``count`` numbers in [0, 1) of ``key`` mixed with ``index``."""
+    own_key, numbers = subkey(key, index), np.empty(count)
+    for i in range(count):
+        numbers[i] = unit(bits(own_key, i))
+    return numbers
+
+
 # ------------------------------------------------------- NumPy's SeedSequence, for one stream each
 _INIT_A, _MULT_A = np.uint32(0x43B0D7E5), np.uint32(0x931E8875)
 _INIT_B, _MULT_B = np.uint32(0x8B51F9DD), np.uint32(0x58F38DED)

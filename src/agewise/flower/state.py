@@ -103,16 +103,20 @@ class StateFolder:
         if self.folder is None or not (path := self.folder / _STATE).exists():
             return 0, 0
         arrays, values = _read(path)
-        _require_same(path, values.get("identity", {}), identity)
+        found = values.get("identity", {})
+        for name, wanted in identity.items():
+            if found.get(name) != wanted:
+                raise FederationError(
+                    f"{path}: the state of another federation ({name} is {found.get(name)} there "
+                    f"and {wanted} here): give another folder"
+                )
         parts: dict[str, Arrays] = {"federation": {}, "inner": {}, "model": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition("/")
             parts[part][rest] = array
         self.planner.restore(parts["federation"])
         self.inner.restore(parts["inner"])
-        spent, accountants = values.get("privacy", []), self.inner.accountants
-        _require_same(path, {"accountants": len(spent)}, {"accountants": len(accountants)})
-        for accountant, state in zip(accountants, spent, strict=True):
+        for accountant, state in zip(self.inner.accountants, values["privacy"], strict=True):
             accountant.load_state_dict(state)
         for name in _METRICS:
             kept = {int(t): MetricRecord(dict(x)) for t, x in values["metrics"][name].items()}
@@ -133,12 +137,3 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     if not isinstance(values, dict):
         raise FederationError(f"{path}: not a state of a federation")
     return arrays, values
-
-
-def _require_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    for name, wanted in expected.items():
-        if found.get(name) != wanted:
-            raise FederationError(
-                f"{path}: the state of another federation ({name} is {found.get(name)} there and "
-                f"{wanted} here): give another folder"
-            )

@@ -335,6 +335,7 @@ class Scheduled(Strategy):
             "links": str(self.links),
             "seed": self.seed,
             "inner": [type(each).__name__ for each in self._inner.chain],
+            "accountants": len(self._inner.accountants),
             "aggregation": str(self.aggregation),
             "model": [[name, list(array.shape)] for name, array in arrays.items()],
         }

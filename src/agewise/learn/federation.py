@@ -138,8 +138,7 @@ class Federation:
         """What UEs report with these updates, of what is ``wanted``: ``float64[len(ues)]`` each.
 
         The loss is the mean over the UE's samples of what the model costs there that it started
-        from; the dissimilarity is one minus the cosine between its update and the sum of all of
-        them, and 0 where either has no length.
+        from.
         """
         found = update_reports(wanted, updates.start, updates.models)
         if "losses" in wanted:

@@ -1,18 +1,21 @@
 """What policies estimate of a UE from what they have seen so far."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.scheduling import RoundView, State
+from agewise.checks import one_of
+from agewise.scheduling import Policy, RoundView, State
 from agewise.spectrum import Allocation
-from agewise.spectrum.reach import needs
 
 #: The declared state of a policy that keeps a `running_mean`.
 MEAN = {"mean": 0.0, "rounds": 0.0}
-#: The declared state of a policy that asks for `chances_of_success`.
-SUCCESS = MEAN | {"scheduled": 0.0, "sent": 0.0, "arrived": 0.0}
+#: Whether the channel is known before it is chosen who transmits, or only after.
+_Foresight = Literal["unseen", "seen"]
 
 
 def running_mean(
@@ -52,7 +55,7 @@ def chances_of_success(view: RoundView) -> NDArray[np.float64]:
 
     Uploads may be late or lost. A UE that was scheduled in the last round has an age of 0 now if
     its update arrived. The share of updates sent that arrived begins at 1, so that it is 1 as long
-    as nothing is lost. The policy declares the state `SUCCESS` and calls `note_scheduled`.
+    as nothing is lost. The policy is `SuccessBased`, which keeps the state for this.
     """
     state = view.state.per_ue
     state["sent"] = state["sent"] + state["scheduled"]
@@ -61,10 +64,24 @@ def chances_of_success(view: RoundView) -> NDArray[np.float64]:
     return np.asarray(chances_of_reach(view) * arrives)
 
 
-def note_scheduled(view: RoundView, allocation: Allocation) -> Allocation:
-    """Remember who was scheduled, for `chances_of_success` of the next round."""
-    view.state.per_ue["scheduled"] = allocation.scheduled.astype(np.float64)
-    return allocation
+@dataclass(frozen=True, kw_only=True)
+class SuccessBased(Policy):
+    """A policy that asks for `chances_of_success`, unless the channel is ``seen`` beforehand."""
+
+    state_per_ue: ClassVar[Mapping[str, float]] = MEAN | {
+        "scheduled": 0.0, "sent": 0.0, "arrived": 0.0,
+    }  # fmt: skip
+    channel: _Foresight = "unseen"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("channel", self.channel, get_args(_Foresight))
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Pack, and remember who was scheduled: the next round shows whose update arrived."""
+        allocation = super().schedule(view, rng)
+        view.state.per_ue["scheduled"] = allocation.scheduled.astype(np.float64)
+        return allocation
 
 
 def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
@@ -74,7 +91,7 @@ def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
     declares the state `MEAN`. One round in reach and one out of it are added (Laplace's rule of
     succession), so that the first rounds neither give up a UE nor trust it.
     """
-    in_reach = needs(view.uplink, np.arange(view.uplink.subchannel_count))[0] > 0
+    in_reach = view.uplink.needs()[0] > 0
     share = running_mean(view.state, in_reach.astype(np.float64))
     rounds = view.state.per_ue["rounds"]
     return np.asarray((share * rounds + 1.0) / (rounds + 2.0))

@@ -5,15 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from agewise.policies._parameters import Ties, check_share, check_ties, tie_rank
-from agewise.policies.best_norm import expected_norms
-from agewise.scheduling import Policy, Report, RoundView
-from agewise.spectrum import Allocation, fill
-from agewise.spectrum.reach import mean_gains
+from agewise.checks import number_within
+from agewise.policies.best_norm import BestNorm
+from agewise.scheduling import RoundView
+from agewise.spectrum import Allocation
 
 
-@dataclass(frozen=True)
-class BestChannelNorm(Policy):
+@dataclass(frozen=True, kw_only=True)
+class BestChannelNorm(BestNorm):
     """Longest update first among the best channels: BC-BN2 of Amiri, Gündüz, Kulkarni, Poor (2021).
 
     "Convergence of update aware device scheduling for federated learning at the wireless edge"
@@ -26,18 +25,17 @@ class BestChannelNorm(Policy):
     """
 
     name: ClassVar[str] = "best-channel-norm"
-    reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     candidate_share: float = 0.5
-    ties: Ties = "random"
 
     def __post_init__(self) -> None:
-        check_share("candidate_share", self.candidate_share)
-        check_ties(self.ties)
+        super().__post_init__()
+        number_within("candidate_share", self.candidate_share, 0.0, 1.0, above=True)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum with the candidates in falling order of the norms."""
-        rank = tie_rank(self.ties, view.ue_count, rng)
+        """Pack the candidates by their norms."""
+        rank = self.tie_rank(view, rng)
         count = max(1, round(self.candidate_share * view.ue_count))
-        candidates = np.lexsort((rank, -mean_gains(view.uplink)))[:count]
-        norms = expected_norms(view)[candidates]
-        return fill(view.uplink, candidates[np.lexsort((rank[candidates], -norms))])
+        others = np.lexsort((rank, -view.uplink.mean_gains()))[count:]
+        norms = self.utility(view, rng)
+        norms[others] = -np.inf
+        return self.pack(view, norms, rank)

@@ -6,12 +6,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies._parameters import Ties, check_ties, tie_rank
 from agewise.scheduling import Policy, Report, RoundView
-from agewise.spectrum import Allocation, fill
+from agewise.spectrum import InOrder, Packing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BestNorm(Policy):
     """Longest update first: BN2 of Amiri, Gündüz, Kulkarni, Poor (2021).
 
@@ -23,23 +22,14 @@ class BestNorm(Policy):
 
     The paper's BN2-C, by the norm of what is left of an update after compression to what the
     channel carries, is the same here: an update arrives whole, or its UE cannot reach the rate
-    and is passed over. ``ties`` decides between equal norms, such as all in the first round.
+    and is passed over. ``ties`` decides between all UEs in the first round.
     """
 
     name: ClassVar[str] = "best-norm"
     reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
-    ties: Ties = "random"
+    packing: Packing = InOrder()
 
-    def __post_init__(self) -> None:
-        check_ties(self.ties)
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum in falling order of the norms."""
-        rank = tie_rank(self.ties, view.ue_count, rng)
-        return fill(view.uplink, np.lexsort((rank, -expected_norms(view))))
-
-
-def expected_norms(view: RoundView) -> NDArray[np.float64]:
-    """The last norm of each UE, and infinity where none has been heard: everyone gets a chance."""
-    norms = view.feedback.update_norms
-    return np.where(np.isnan(norms), np.inf, norms)
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Take the last norm of each UE; infinity where none was heard, so that it goes first."""
+        norms = view.feedback.update_norms
+        return np.where(np.isnan(norms), np.inf, norms)

@@ -5,14 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from agewise.checks import number_within
 from agewise.cost import upload_slots
-from agewise.policies._parameters import Ties, check_share, check_ties, tie_rank
-from agewise.scheduling import Policy, RoundView
+from agewise.scheduling import Policy, RoundView, Ties
 from agewise.spectrum import Allocation, fill
-from agewise.spectrum.reach import needs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedCS(Policy):
     """Least time added to the round first, up to the deadline (Nishio, Yonetani 2019).
 
@@ -29,7 +28,8 @@ class FedCS(Policy):
     after each pick. Nobody waits for the uplink any more, but since a part of its time says
     nothing about a single upload, a UE whose own ``t_compute + t_upload`` exceeds the deadline is
     not a candidate. Distribution, selection and aggregation take no time here. ``ties`` decides
-    between equal times: all of them are, without a rate threshold and computing times.
+    between equal times: all of them are, without a rate threshold and computing times. What a UE
+    adds depends on who was chosen before it: this policy chooses a set, and so has no packing.
     """
 
     name: ClassVar[str] = "fed-cs"
@@ -37,17 +37,17 @@ class FedCS(Policy):
     ties: Ties = "random"
 
     def __post_init__(self) -> None:
-        check_share("request_share", self.request_share)
-        check_ties(self.ties)
+        super().__post_init__()
+        number_within("request_share", self.request_share, 0.0, 1.0, above=True)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum in the order of least time added."""
-        uplink, rank = view.uplink, tie_rank(self.ties, view.ue_count, rng)
+        uplink, rank = view.uplink, self.tie_rank(view, rng)
         free, elapsed, order = np.arange(uplink.subchannel_count), 0.0, list[int]()
         asked = max(1, round(self.request_share * view.ue_count))
         waiting = np.argsort(np.argsort(rng.random(view.ue_count))) < asked
         while free.size > 0:
-            need, rate = needs(uplink, free)
+            need, rate = uplink.needs(free)
             ues = np.flatnonzero(waiting & (need > 0))
             computing = view.compute_slots[ues]
             uploading = upload_slots(rate[ues], uplink.rate_threshold)

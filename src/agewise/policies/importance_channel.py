@@ -6,18 +6,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.checks import number_within
 from agewise.core.elementary import log1p_each
 from agewise.policies._estimates import unknown_as_largest
-from agewise.policies._parameters import check_positive, check_share, check_within
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
-from agewise.spectrum.reach import needs
 
 #: More draws take longer and tell no more: each is made by itself.
 _MOST_SHARE = 1000.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportanceChannel(Policy):
     """Long updates over good channels likelier, aggregated without bias (Ren, He, Wen et al. 2020).
 
@@ -40,7 +39,8 @@ class ImportanceChannel(Policy):
     dropped it leans to UEs with small needs: fewer draws lean less and are noisier.
     ``floor`` mixes the shares n_k / n into the probabilities: the lengths are old, and without it
     a UE whose last update had no length would never be heard again. It also bounds each factor by
-    1 / floor, so that no update thought unimportant can throw the model far off.
+    1 / floor, so that no update thought unimportant can throw the model far off. The draws choose
+    the set, so there is no packing.
     """
 
     name: ClassVar[str] = "importance-channel"
@@ -50,13 +50,14 @@ class ImportanceChannel(Policy):
     floor: float = 0.1
 
     def __post_init__(self) -> None:
-        check_share("rho", self.rho)
-        check_positive("draw_share", self.draw_share, most=_MOST_SHARE)
-        check_within("floor", self.floor, most=1.0)
+        super().__post_init__()
+        number_within("rho", self.rho, 0.0, 1.0, above=True)
+        number_within("draw_share", self.draw_share, 0.0, _MOST_SHARE, above=True)
+        number_within("floor", self.floor, 0.0, 1.0)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with the drawn UEs, and weigh their updates."""
-        need, _ = needs(view.uplink, np.arange(view.uplink.subchannel_count))
+        need, _ = view.uplink.needs()
         sizes = np.where(need > 0, view.data_sizes, 0)
         if not sizes.any():
             return fill(view.uplink, [])

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies._parameters import check_positive
+from agewise.checks import number_within
 from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
@@ -15,7 +15,7 @@ from agewise.spectrum import Allocation, fill
 _LEAST_LOAD = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Markov(Policy):
     """Each UE sends by a chance that its waiting sets, at even intervals (Javani, Wang 2024).
 
@@ -33,7 +33,8 @@ class Markov(Policy):
     send again and goes first in the next round. With a load above what the spectrum carries,
     intervals grow and this becomes longest-waiting-first. At first nobody has waited, which would
     have all UEs send at once after r rounds for ever: they start as if they had waited for a time
-    drawn from the chain's stationary law.
+    drawn from the chain's stationary law. Chance chooses the set that sends, so there is no
+    packing.
     """
 
     name: ClassVar[str] = "markov"
@@ -42,9 +43,8 @@ class Markov(Policy):
     load: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("load", self.load)
-        if self.load < _LEAST_LOAD:
-            raise ValueError(f"load must be at least {_LEAST_LOAD:g}, not {self.load:g}")
+        super().__post_init__()
+        number_within("load", self.load, _LEAST_LOAD)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with those that send, the longest waiting first."""

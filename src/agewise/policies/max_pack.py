@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agewise.policies._parameters import Ties, check_ties, tie_rank
 from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation, pack
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MaxPack(Policy):
     """As many UEs as fit: fewest subchannels needed first (after Yang, Jiang, Shi, Ding 2018).
 
@@ -18,20 +17,15 @@ class MaxPack(Policy):
     in the air, arrive with an error below a bound, by sparse and low-rank optimisation over the
     beam of several antennas. Adapted, as in the paper of age-based scheduling, which calls this
     MaxPack: only the aim is kept, the largest number of UEs. Updates go over subchannels of their
-    own at a rate threshold, and UEs are packed greedily by Algorithm 2 with equal weights;
-    `max-pack-exact` reaches the largest number.
+    own at a rate threshold, and UEs are packed greedily by Algorithm 2 with equal utilities;
+    ``packing="exact"`` reaches the largest number.
 
-    All weights are equal, so ties are the rule: with ``ties="lowest-index"`` the UEs of low
+    All utilities are equal, so ties are the rule: with ``ties="lowest-index"`` the UEs of low
     index are served again and again where many need one subchannel.
     """
 
     name: ClassVar[str] = "max-pack"
-    ties: Ties = "random"
 
-    def __post_init__(self) -> None:
-        check_ties(self.ties)
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack by equal weights."""
-        weights = np.ones(view.ue_count)
-        return pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Value all UEs alike: the paper's special case of a constant f."""
+        return np.ones(view.ue_count)

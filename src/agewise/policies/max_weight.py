@@ -1,19 +1,17 @@
 """Max-Weight scheduling of ages: the steepest fall of the squared ages."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
-from agewise.policies._parameters import Foresight, Ties, check_choice, check_ties, tie_rank
-from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation, pack
+from agewise.policies._estimates import SuccessBased, chances_of_success
+from agewise.scheduling import RoundView
 
 
-@dataclass(frozen=True)
-class MaxWeight(Policy):
+@dataclass(frozen=True, kw_only=True)
+class MaxWeight(SuccessBased):
     """Steepest expected fall of the squared ages per subchannel (Kadota, Sinha et al. 2018).
 
     "Scheduling policies for minimizing age of information in broadcast wireless networks": of the
@@ -29,18 +27,9 @@ class MaxWeight(Policy):
     """
 
     name: ClassVar[str] = "max-weight"
-    state_per_ue: ClassVar[Mapping[str, float]] = SUCCESS
-    ties: Ties = "random"
-    channel: Foresight = "unseen"
 
-    def __post_init__(self) -> None:
-        check_ties(self.ties)
-        check_choice("channel", self.channel, Foresight)
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack by the expected fall."""
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the expected fall of h²."""
         h = view.ages.astype(np.float64) + 1.0
         chances = chances_of_success(view) if self.channel == "unseen" else 1.0
-        weights = chances * h * (h + 2.0)
-        allocation = pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
-        return note_scheduled(view, allocation)
+        return chances * h * (h + 2.0)

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.checks import number_within
 from agewise.core.elementary import log1p_each, power_each
-from agewise.policies._parameters import check_positive, check_within
 from agewise.scheduling import Policy, Report, RoundView
-from agewise.spectrum import Allocation, fill
+from agewise.spectrum import Allocation, InOrder, Packing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Oort(Policy):
     """Most useful and fastest UEs, with places for untried ones (Lai, Zhu, Madhyastha et al. 2021).
 
@@ -44,36 +44,45 @@ class Oort(Policy):
     cutoff: float = 0.95
     penalty: float = 2.0
     pace: float = 1.0
+    packing: Packing = InOrder()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("epsilon", "decay", "least_epsilon", "clip", "cutoff"):
-            check_within(name, getattr(self, name), most=1.0)
-        check_within("penalty", self.penalty)
-        check_positive("pace", self.pace)
+            number_within(name, getattr(self, name), 0.0, 1.0)
+        number_within("penalty", self.penalty, 0.0)
+        number_within("pace", self.pace, 0.0, above=True)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum with tried and untried UEs in turn."""
+        """Pack tried and untried UEs in turn, and remember who was tried."""
+        allocation = super().schedule(view, rng)
+        view.state.per_ue["tried"][allocation.scheduled] = 1.0
+        return allocation
+
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw an order of the UEs: K for the first, 1 for the last."""
         rounds = view.t + 1
         tried = (view.state.per_ue["tried"] > 0) | ~np.isnan(view.feedback.losses)
         epsilon = max(
             self.least_epsilon, self.epsilon * power_each(np.array([self.decay]), rounds - 1.0)[0]
         )
 
-        utilities = self.utilities(view, rounds)
-        places = round((1.0 - epsilon) * view.uplink.subchannel_count)
+        utilities = self.usefulness(view, rounds)
+        last_place = round((1.0 - epsilon) * view.uplink.subchannel_count)
         ranked = np.sort(utilities[tried])[::-1]
-        last = ranked[min(max(places, 1), ranked.size) - 1] if ranked.size else 0.0
+        last = ranked[min(max(last_place, 1), ranked.size) - 1] if ranked.size else 0.0
         speeds = 1.0 / (1.0 + view.compute_slots)
         likely = np.where(tried, utilities, speeds)
         # Clocks that ring in the order of a draw in these proportions; nothing is impossible.
         rings = -log1p_each(-rng.random(view.ue_count)) / np.maximum(likely, 1e-300)
         below = tried & (utilities < self.cutoff * last)
         order = np.lexsort((rings, np.where(below, -utilities, 0.0), below))
-        allocation = fill(view.uplink, _in_turn(order, tried[order], epsilon))
-        view.state.per_ue["tried"] = (tried | allocation.scheduled).astype(np.float64)
-        return allocation
+        view.state.per_ue["tried"] = tried.astype(np.float64)
+        places = np.empty(view.ue_count)
+        places[_in_turn(order, tried[order], epsilon)] = np.arange(view.ue_count, 0, -1)
+        return places
 
-    def utilities(self, view: RoundView, rounds: int) -> NDArray[np.float64]:
+    def usefulness(self, view: RoundView, rounds: int) -> NDArray[np.float64]:
         """The utility of each UE in this round, counted from 1; 0 for U where nothing is known."""
         useful = np.nan_to_num(view.data_sizes * view.feedback.losses)
         known = useful[~np.isnan(view.feedback.losses)]

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from agewise.checks import number_within
 from agewise.core.elementary import log1p_each
-from agewise.policies._parameters import check_share
 from agewise.scheduling import Policy, Report, RoundView
-from agewise.spectrum import Allocation, fill
+from agewise.spectrum import Allocation, InOrder, Packing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PowerOfChoice(Policy):
     """Highest local loss first, among candidates drawn by data size (Cho, Wang, Joshi 2020).
 
@@ -31,16 +31,18 @@ class PowerOfChoice(Policy):
     name: ClassVar[str] = "power-of-choice"
     reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
     candidate_share: float = 0.4
+    packing: Packing = InOrder()
 
     def __post_init__(self) -> None:
-        check_share("candidate_share", self.candidate_share)
+        super().__post_init__()
+        number_within("candidate_share", self.candidate_share, 0.0, 1.0, above=True)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum with the candidates in falling order of loss."""
+        """Pack the candidates by their losses; equal ones go as they were drawn."""
         # Exponential clocks that run at the speed |D_k| ring in the order of such a draw
         # (Efraimidis, Spirakis 2006).
         rings = -log1p_each(-rng.random(view.ue_count)) / view.data_sizes
-        count = max(1, round(self.candidate_share * view.ue_count))
-        drawn = np.argsort(rings, kind="stable")[:count]
-        losses = np.nan_to_num(view.feedback.losses[drawn], nan=np.inf, posinf=np.inf)
-        return fill(view.uplink, drawn[np.argsort(-losses, kind="stable")])
+        drawn = np.argsort(rings, kind="stable")
+        losses = np.nan_to_num(view.feedback.losses, nan=np.inf, posinf=np.inf)
+        losses[drawn[max(1, round(self.candidate_share * view.ue_count)) :]] = -np.inf
+        return self.pack(view, losses, np.argsort(drawn))

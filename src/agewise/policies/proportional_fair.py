@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from agewise.checks import one_of, whole_parameter
 from agewise.policies._estimates import MEAN, running_mean
-from agewise.policies._parameters import Ties, check_choice, check_ties, tie_rank, whole_parameter
 from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation, fill
-from agewise.spectrum.reach import highest_rates, mean_gains
+from agewise.spectrum import Allocation, InOrder, Packing
 
-Of = Literal["gain", "rate"]
+_Of = Literal["gain", "rate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProportionalFair(Policy):
     """Best now against its own average first (Yang, Liu, Quek, Poor 2020).
 
@@ -36,30 +36,31 @@ class ProportionalFair(Policy):
 
     name: ClassVar[str] = "proportional-fair"
     state_per_ue: ClassVar[Mapping[str, float]] = MEAN
-    of: Of = "gain"
+    of: _Of = "gain"
     memory_rounds: int = 100
-    ties: Ties = "random"
+    packing: Packing = InOrder()
 
     def __post_init__(self) -> None:
-        check_choice("of", self.of, Of)
+        super().__post_init__()
+        one_of("of", self.of, get_args(_Of))
         window = whole_parameter("memory_rounds", self.memory_rounds, least=1)
         object.__setattr__(self, "memory_rounds", window)
-        check_ties(self.ties)
 
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum in falling order of now over average."""
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Divide what is now by its average; infinity where nothing was served yet."""
         if self.of == "gain":
-            now = mean_gains(view.uplink)
+            now = view.uplink.mean_gains()
             # With the present round in it the average exists from the start, and the order is the
             # same as without.
             average = running_mean(view.state, now, self.memory_rounds)
         else:
-            now = highest_rates(view.uplink)
-            average = view.state.per_ue["mean"]
+            now, average = view.uplink.highest_rates(), view.state.per_ue["mean"]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            ratio = np.where(now > 0, now / average, 0.0)
-        order = np.lexsort((tie_rank(self.ties, view.ue_count, rng), -ratio))
-        allocation = fill(view.uplink, order)
+            return np.where(now > 0, now / average, 0.0)
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Pack, and average the rates at which UEs are served."""
+        allocation = super().schedule(view, rng)
         if self.of == "rate":
             running_mean(view.state, allocation.rate, self.memory_rounds)
         return allocation

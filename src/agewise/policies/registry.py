@@ -1,4 +1,4 @@
-"""Policies by name: the ones of this package and those that other packages add.
+"""Policies by name: the ones of this package, those that other packages add, and classes in files.
 
 A package adds one through the entry point group ``agewise.policies``, in its pyproject.toml:
 
@@ -8,106 +8,108 @@ A package adds one through the entry point group ``agewise.policies``, in its py
 
 import difflib
 import functools
-from dataclasses import fields
+import inspect
+import re
+import sys
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from numpy.typing import ArrayLike
 
+from agewise.checks import require_known, text_parameters
+from agewise.part import load_class
 from agewise.policies.age_based import AgeBased
-from agewise.policies.age_based_plus import AgeBasedPlus
-from agewise.policies.age_dissimilarity import AgeDissimilarity
+from agewise.policies.alternating import Alternating
 from agewise.policies.best_channel import BestChannel
 from agewise.policies.best_channel_norm import BestChannelNorm
 from agewise.policies.best_norm import BestNorm
-from agewise.policies.cell_interior import CellInterior
 from agewise.policies.fed_cs import FedCS
-from agewise.policies.from_file import policy_in_file, split_file
 from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.markov import Markov
 from agewise.policies.max_pack import MaxPack
-from agewise.policies.max_pack_exact import MaxPackExact
 from agewise.policies.max_weight import MaxWeight
 from agewise.policies.oort import Oort
-from agewise.policies.optimal import Optimal
 from agewise.policies.power_of_choice import PowerOfChoice
 from agewise.policies.proportional_fair import ProportionalFair
 from agewise.policies.random_order import Random
 from agewise.policies.round_robin import RoundRobin
 from agewise.policies.whittle import Whittle
 from agewise.random import Streams
-from agewise.scheduling import AccessPoint, Policy
-from agewise.spectrum import Allocation, Uplink
+from agewise.scheduling import AccessPoint, Policy, parameter_names
+from agewise.spectrum import Allocation, Packing, Uplink
 
 _GROUP = "agewise.policies"
 _BUILT_IN: dict[str, type[Policy]] = {
     policy.name: policy
     for policy in (
-        AgeBased,
-        AgeBasedPlus,
-        AgeDissimilarity,
-        BestChannel,
-        BestChannelNorm,
-        BestNorm,
-        CellInterior,
-        FedCS,
-        ImportanceChannel,
-        Markov,
-        MaxPack,
-        MaxPackExact,
-        MaxWeight,
-        Oort,
-        Optimal,
-        PowerOfChoice,
-        ProportionalFair,
-        Random,
-        RoundRobin,
+        AgeBased, Alternating, BestChannel, BestChannelNorm, BestNorm, FedCS, ImportanceChannel,
+        Markov, MaxPack, MaxWeight, Oort, PowerOfChoice, ProportionalFair, Random, RoundRobin,
         Whittle,
     )
-}
+}  # fmt: skip
+#: A policy in a Python file: ``mine.py``, ``mine.py:Mine``, each with parameters behind a colon.
+_IN_FILE = re.compile(
+    r"(?P<file>.+\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<parameters>.*))?$", re.DOTALL
+)
+#: Values that hardly any parameter takes: what the policy says against one names its range.
+_PROBES: tuple[Any, ...] = (-1e300, 1e300, 0.5, "?")
+_RANGE = re.compile(r"must be (.+?), not ", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a policy; ``allowed`` says in words which values it may have."""
+
+    name: str
+    default: Any
+    allowed: str
+
+
+@dataclass(frozen=True)
+class PolicyDescription:
+    """A policy: its name, one line, its source and equations, parameters, what it reads."""
+
+    name: str
+    summary: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    reads: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return vars(self) | {"parameters": [vars(each) for each in self.parameters]}
 
 
 def names() -> list[str]:
-    """The names of all registered policies, sorted."""
+    """Return the names of all registered policies, sorted."""
     return sorted(_BUILT_IN | _added())
 
 
-def policy_class(name: str) -> type[Policy]:
-    """The class registered under ``name``; ``ValueError`` with the nearest names otherwise."""
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]
-    added = _added()
-    if name not in added:
-        near = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
-        raise ValueError(f"unknown policy {name!r}; {hint}")
-    return _load(added[name])
-
-
 def find_class(text: str) -> type[Policy]:
-    """The class of a policy by its name, or in a Python file: ``my_policy.py:MyPolicy``."""
-    if (in_file := split_file(text)) is None:
-        return policy_class(text)
-    file, name, _ = in_file
-    found = policy_in_file(file, name)
-    if found.name in _BUILT_IN:
-        raise ValueError(
-            f"policy {file}: its name {found.name!r} is that of a policy of agewise: give it "
-            "another"
-        )
-    return found
+    """Return the class of a policy by its name, or in a Python file: ``my_policy.py:MyPolicy``."""
+    if (found := _IN_FILE.match(text)) is not None:
+        return _in_file(found["file"], found["name"] or "")
+    if text in _BUILT_IN:
+        return _BUILT_IN[text]
+    added = _added()
+    if text not in added:
+        near = difflib.get_close_matches(text, names(), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
+        raise ValueError(f"unknown policy {text!r}; {hint}")
+    return _load(added[text])
 
 
 def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
-    """A policy from its name and parameters, or a policy object as it is.
+    """Make a policy from its name and parameters; a policy object is returned as it is.
 
     The name may be that of a class in a Python file, ``my_policy.py:MyPolicy``, which is run.
     Parameters may also stand in the name, behind a colon.
 
     >>> print(make_policy("age-based", alpha=0.25))
-    age-based(alpha=0.25, ties=random, form=paper)
-    >>> print(make_policy("max-pack:ties=lowest-index"))
-    max-pack(ties=lowest-index)
+    age-based(alpha=0.25, form=paper, packing=greedy, ties=random)
+    >>> print(make_policy("max-pack:packing=exact"))
+    max-pack(packing=exact, ties=random)
     """
     if isinstance(policy, Policy):
         if parameters:
@@ -120,58 +122,85 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
     if policy in _BUILT_IN and not parameters:
         return _with_defaults(policy)
-    if (in_file := split_file(policy)) is not None:
-        found, policy, written = find_class(policy), in_file[0], in_file[2]
+    if (in_file := _IN_FILE.match(policy)) is not None:
+        kind, name, written = find_class(policy), in_file["file"], in_file["parameters"] or ""
     else:
-        policy, _, written = policy.partition(":")
-        found = policy_class(policy)
-    parameters = _together(_written_parameters(written, policy), parameters, policy)
-    known = [f.name for f in fields(found)]  # type: ignore[arg-type]
-    for parameter in parameters:
-        if parameter not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-            raise ValueError(f"policy {policy!r} has no parameter {parameter!r}; {takes}")
+        name, _, written = policy.partition(":")
+        kind = _BUILT_IN.get(name) or find_class(name)
+    known, owner = parameter_names(kind), f"policy {name!r}"
+    in_text = text_parameters(owner, written, known) if written else {}
+    require_known(owner, parameters, known)
+    if twice := in_text.keys() & parameters.keys():
+        raise ValueError(f"{owner}: the parameter {min(twice)!r} is given twice")
     try:
-        return found(**parameters)
+        return kind(**in_text, **parameters)
     except TypeError as error:
-        raise ValueError(f"policy {policy!r} cannot be made: {error}") from error
+        raise ValueError(f"{owner} cannot be made: {error}") from error
 
 
 @functools.cache
 def _with_defaults(name: str) -> Policy:
-    """A built-in policy as it comes: one object serves all, for none ever changes."""
+    """Make a built-in policy as it comes: one object serves all, for none ever changes."""
     return _BUILT_IN[name]()
 
 
-def _written_parameters(text: str, policy: str) -> dict[str, Any]:
-    """``alpha=0.5,ties=random`` as a dictionary; numbers become numbers."""
-    parameters: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise ValueError(f"policy {policy!r}: write parameters as name=value, not {part!r}")
-        try:
-            plain: float | str = float(value)
-        except ValueError:
-            plain = value.strip()
-        parameters = _together(parameters, {name.strip(): plain}, policy)
-    return parameters
-
-
-def _together(some: dict[str, Any], more: dict[str, Any], policy: str) -> dict[str, Any]:
-    """Both as one dictionary; ``ValueError`` for a parameter in both."""
-    twice = [name for name in some if name in more]
-    if twice:
-        raise ValueError(f"policy {policy!r}: the parameter {twice[0]!r} is given twice")
-    return some | more
-
-
 def summary(name: str) -> str:
-    """One line on the policy: the first line of its docstring, or why it cannot be loaded."""
+    """Return the first line of a policy's docstring, or why it cannot be loaded."""
     try:
-        return (policy_class(name).__doc__ or "").strip().split("\n")[0]
+        return (find_class(name).__doc__ or "").strip().split("\n")[0]
     except ValueError as error:
         return str(error)
+
+
+def describe(policy: str) -> PolicyDescription:
+    """Describe the policy of this name, or in this file.
+
+    >>> [(one.name, one.default, one.allowed) for one in describe("best-channel").parameters][1]
+    ('ties', 'random', 'random or lowest-index')
+    """
+    kind = find_class(policy)
+    first, _, text = inspect.cleandoc(kind.__doc__ or "").partition("\n")
+    parameters = tuple(_parameter(kind, name) for name in parameter_names(kind))
+    return PolicyDescription(kind.name, first, text.strip(), parameters, tuple(sorted(kind.reads)))
+
+
+def _parameter(kind: type[Policy], name: str) -> Parameter:
+    """Describe a parameter by its choices, or by what the policy says against values outside."""
+    default = getattr(kind, name, None)
+    default = str(default) if isinstance(default, Packing) else default
+    # What annotations mean, also those of a class whose module cannot be imported.
+    space = kind.utility.__globals__ | kind.schedule.__globals__
+    for base in kind.__mro__:
+        space |= vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+    hint = get_type_hints(kind, space)[name]
+    if choices := get_args(hint):
+        return Parameter(name, default, " or ".join(map(str, choices)))
+    for probe in _PROBES:
+        try:
+            kind(**{name: probe})
+        except (ValueError, TypeError) as error:
+            if found := _RANGE.search(str(error)):
+                return Parameter(name, default, found[1])
+        except Exception:  # noqa: S112 - a policy of somebody else may fail in any way
+            continue
+    return Parameter(name, default, getattr(hint, "__name__", str(hint)))
+
+
+def _in_file(file: str, name: str) -> type[Policy]:
+    kind = load_class(file, name, Policy)
+    where = f"policy {file}:{kind.__name__}"
+    if "__dataclass_fields__" not in vars(kind):
+        raise ValueError(
+            f"{where}: put @dataclass(frozen=True) above the class, so that its parameters are "
+            "known"
+        )
+    if not isinstance(getattr(kind, "name", None), str):
+        raise ValueError(f'{where}: give the class a name: name = "my-policy"')
+    if kind.name in _BUILT_IN:
+        raise ValueError(
+            f"{where}: its name {kind.name!r} is that of a policy of agewise: give it another"
+        )
+    return kind
 
 
 def _added() -> dict[str, EntryPoint]:
@@ -179,22 +208,19 @@ def _added() -> dict[str, EntryPoint]:
 
 
 def _load(entry: EntryPoint) -> type[Policy]:
+    where = f"policy {entry.name!r} ({entry.value})"
     try:
         found: Any = entry.load()
     except Exception as error:
         # Another package's code runs here: whatever is wrong with it is said with its name.
-        raise ValueError(
-            f"policy {entry.name!r} ({entry.value}) cannot be loaded: {error}"
-        ) from error
+        raise ValueError(f"{where} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise ValueError(f"policy {entry.name!r} ({entry.value}) is not a subclass of Policy")
-    policy: type[Policy] = found
-    if not ("__dataclass_fields__" in vars(policy) and policy.name == entry.name):
+        raise ValueError(f"{where} is not a subclass of Policy")
+    if not ("__dataclass_fields__" in vars(found) and found.name == entry.name):
         raise ValueError(
-            f"policy {entry.name!r} ({entry.value}) must be a frozen dataclass with the class "
-            f"attribute name = {entry.name!r}"
+            f"{where} must be a frozen dataclass with the class attribute name = {entry.name!r}"
         )
-    return policy
+    return found
 
 
 def schedule(
@@ -207,13 +233,13 @@ def schedule(
     seed: int = 0,
     **parameters: Any,
 ) -> Allocation:
-    """Who transmits on which subchannels with what power, for one round.
+    """Decide who transmits on which subchannels with what power, for one round.
 
     ``gains[ue, subchannel]`` is the SNR per unit of power, ``ages[ue]`` the rounds since each
     UE's last received update, ``power`` each UE's budget (in the unit that makes gain times
     power an SNR) and ``rate_threshold`` the bits per real channel use that each scheduled UE
-    must reach. ``policy`` is a name with its ``parameters`` (``alpha`` and ``ties`` for
-    "age-based"), or a policy object. ``seed`` decides what the policy leaves to chance.
+    must reach. ``policy`` is a name with its ``parameters`` (``alpha``, ``packing`` and ``ties``
+    for "age-based"), or a policy object. ``seed`` decides what the policy leaves to chance.
 
     >>> gains = [[9.0, 1.0, 0.5], [0.2, 8.0, 7.0], [3.0, 0.1, 6.0]]
     >>> allocation = schedule(gains, ages=[0, 4, 1], power=2.0, rate_threshold=1.5)

@@ -10,13 +10,14 @@ from agewise.scheduling import Policy, RoundView
 from agewise.spectrum import Allocation, fill
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundRobin(Policy):
     """Everyone in turn: served from the front of a queue, then back to its end.
 
     A UE that cannot reach the rate on what is left keeps its place in the queue. New UEs, in the
     first round all of them, join at its end, the oldest ages first. With a rate threshold of 0
-    this is the N-round-robin of Yang, Liu, Quek and Poor (2020).
+    this is the N-round-robin of Yang, Liu, Quek and Poor (2020). The queue alone decides, so there
+    is no packing.
     """
 
     name: ClassVar[str] = "round-robin"
@@ -24,7 +25,7 @@ class RoundRobin(Policy):
     state_per_ue: ClassVar[Mapping[str, float]] = {"ticket": -1.0}
     state_scalars: ClassVar[Mapping[str, float]] = {"next_ticket": 0.0}
 
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:  # noqa: ARG002
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum in the order of the queue."""
         ticket, following = view.state.per_ue["ticket"], view.state.scalars["next_ticket"]
         new = np.flatnonzero(ticket < 0)

@@ -1,20 +1,17 @@
 """Whittle's index of ages."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.policies._estimates import SUCCESS, chances_of_success, note_scheduled
-from agewise.policies._parameters import Foresight, Ties, check_choice, check_ties, tie_rank
-from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation, pack
+from agewise.policies._estimates import SuccessBased, chances_of_success
+from agewise.scheduling import RoundView
 
 
-@dataclass(frozen=True)
-class Whittle(Policy):
+@dataclass(frozen=True, kw_only=True)
+class Whittle(SuccessBased):
     """Highest Whittle index of the age per subchannel needed (Kadota, Sinha et al. 2018).
 
     "Scheduling policies for minimizing age of information in broadcast wireless networks": the
@@ -32,20 +29,11 @@ class Whittle(Policy):
     """
 
     name: ClassVar[str] = "whittle"
-    state_per_ue: ClassVar[Mapping[str, float]] = SUCCESS
-    ties: Ties = "random"
-    channel: Foresight = "unseen"
 
-    def __post_init__(self) -> None:
-        check_ties(self.ties)
-        check_choice("channel", self.channel, Foresight)
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack by the index."""
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the index of each age."""
         h, p = view.ages.astype(np.float64) + 1.0, chances_of_success(view)
-        weights = whittle_index(h, p) if self.channel == "unseen" else whittle_index(h, p) / p
-        allocation = pack(view.uplink, weights, tie_rank(self.ties, view.ue_count, rng))
-        return note_scheduled(view, allocation)
+        return whittle_index(h, p) if self.channel == "unseen" else whittle_index(h, p) / p
 
 
 def whittle_index(h: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:

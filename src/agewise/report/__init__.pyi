@@ -1,4 +1,4 @@
-from . import claims, explained, verdict
+from ._claims import Claim
 from ._gains import gain_map
 from .figures import draw_figure
 from .page import write_page
@@ -9,14 +9,12 @@ __all__ = [
     "COLUMN_IN",
     "PAGE_IN",
     "PICTURES",
+    "Claim",
     "Picture",
-    "claims",
     "draw_figure",
-    "explained",
     "gain_map",
     "new_figure",
     "paper_style",
     "save",
-    "verdict",
     "write_page",
 ]

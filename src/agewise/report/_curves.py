@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from agewise import statistics
-from agewise.report.claims import EARLY
-from agewise.report.numbers import RINGS, Numbers
+from agewise.report._claims import EARLY
+from agewise.report._numbers import RINGS, Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
-from agewise.tables.words import at_text, percent_text, points_text, sentence_case
+from agewise.tables._words import at_text, percent_text, points_text, sentence_case
 
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4

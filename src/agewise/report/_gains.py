@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from scipy import stats
 
 from agewise.files import read_sealed
-from agewise.report.costs import AxisView, axis_views
-from agewise.report.explained import EXPLANATION
+from agewise.report._costs import AxisView, axis_views
+from agewise.report._explained import EXPLANATION
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables import GainMap
-from agewise.tables.words import STARS_NOTE, and_list, at_text, last_part, starred
+from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
 
 #: How much of the width of a picture the name of a policy may take.
 _NAME_WIDE = 0.3
@@ -215,7 +215,7 @@ def draw_classes(setting: Setting, names: Sequence[str], canvas: Canvas) -> Show
     axis.set_ylabel("gain of the class (points)")
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
-        link = stats.pearsonr(x, found[1].ravel())
+        link = scipy.stats.pearsonr(x, found[1].ravel())
         more = "more" if link.statistic > 0 else "less"
         shown = seeds >= FEWEST_SEEDS and link.pvalue < 0.05
         finding = f"Classes held far away gain {more}"

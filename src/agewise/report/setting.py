@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.experiment.summary import mean_points
+from agewise.experiment._summary import mean_points
 from agewise.records import History, PolicyKey
-from agewise.report import numbers
-from agewise.report.numbers import Numbers, RoundMeans, Variation
-from agewise.report.verdict import compared
+from agewise.report import _numbers
+from agewise.report._numbers import Numbers, RoundMeans, Variation
+from agewise.report._verdict import compared
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row
-from agewise.tables.words import short_names
+from agewise.tables._words import short_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class Setting:
 
     def distances_m(self, name: str) -> Numbers | None:
         """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
-        return numbers.distances_m(self.history(name))
+        return _numbers.distances_m(self.history(name))
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
@@ -248,7 +248,7 @@ class Setting:
         rows = []
         for seed in self.common_seeds(*self.pair):
             first, second = (self.runs[name][seed] for name in self.pair)
-            where, held = numbers.distances_m(first), first.info.label_counts
+            where, held = _numbers.distances_m(first), first.info.label_counts
             known = ~np.isnan(first.class_accuracy).all(axis=1)
             if where is None or held is None or not known.any():
                 return None

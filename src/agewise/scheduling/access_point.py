@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import check_ages, next_ages
 from agewise.random import Streams
-from agewise.scheduling.policy import Policy
-from agewise.scheduling.roster import Column, Roster
-from agewise.scheduling.view import Feedback, Report, RoundView, State
+from agewise.scheduling._roster import Column, Roster
+from agewise.scheduling.policy import Feedback, Policy, Report, RoundView, State
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
 
 _REPORTS: tuple[Report, ...] = get_args(Report)
@@ -22,6 +21,7 @@ _FILLS: dict[str, float] = {
     "data_sizes": 1,
     "compute_slots": 0.0,
 } | dict.fromkeys(_REPORTS, math.nan)
+_PACKAGE = __name__.partition(".")[0]
 #: Before the names of the columns in which a policy's state is kept.
 _STATE = "state."
 #: Before the names of a policy's scalars in a snapshot.
@@ -61,6 +61,7 @@ class AccessPoint:
         self.policy, self.streams, self.margin = policy, streams, margin
         self.deadline_slots, self.offer_everyone = deadline_slots, offer_everyone
         self.t = 0
+        self._is_ours = type(policy).__module__.partition(".")[0] == _PACKAGE
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
         self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
         self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
@@ -194,19 +195,22 @@ class AccessPoint:
             )
 
     def _view(self, uplink: Uplink) -> RoundView:
+        """What the policy sees; one from outside the package sees copies, which it cannot spoil."""
         present, per_ue = self._roster.present, {}
         for name in self.policy.state_per_ue:
             per_ue[name] = present(_STATE + name).copy()  # a plan that fails changes nothing
-        return RoundView(
+        feedback = self.feedback if self.policy.reads else Feedback.none(uplink.ue_count)
+        view = RoundView(
             t=self.t,
             uplink=uplink,
             ages=present("ages"),
             data_sizes=present("data_sizes"),
             compute_slots=present("compute_slots"),
             deadline_slots=self.deadline_slots,
-            feedback=self.feedback if self.policy.reads else Feedback.none(uplink.ue_count),
+            feedback=feedback,
             state=State(per_ue, dict(self._scalars)),
         )
+        return view if self._is_ours else view.read_only_copy()
 
     def _keep(self, state: State) -> None:
         """Take over what the policy left, if it is what the policy declares."""

@@ -1,22 +1,121 @@
-"""What a scheduling policy is."""
+"""What a scheduling policy is, and what it sees before a round."""
 
-from abc import ABC, abstractmethod
+import functools
+import inspect
+import math
+from abc import ABC
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Literal, final, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from agewise.age import check_ages
+from agewise.checks import one_of
 from agewise.records import PolicyKey
-from agewise.scheduling.view import Report, RoundView
-from agewise.spectrum import Allocation
+from agewise.spectrum import Allocation, Greedy, Packing, Uplink
+from agewise.spectrum.uplink import read_only
 
+#: What UEs report with their updates.
+Report = Literal["losses", "update_norms"]
+#: Who goes first among UEs of equal score: the one drawn, afresh in each round, or the first.
+Ties = Literal["random", "lowest-index"]
 _NOTHING: Mapping[str, float] = MappingProxyType({})
+_set = object.__setattr__
 
 
+@dataclass(frozen=True, eq=False)
+class Feedback:
+    """What is known of each UE from the last of its updates that arrived, ``float64[ue]`` each.
+
+    NaN where none has arrived yet, and where the policy does not ask for it (`Policy.reads`).
+    ``losses[ue]`` is the mean loss on the UE's samples of the model that it was given, and
+    ``update_norms[ue]`` the length of its update.
+    """
+
+    losses: NDArray[np.float64]
+    update_norms: NDArray[np.float64]
+
+    @classmethod
+    @functools.lru_cache(maxsize=16)
+    def none(cls, ue_count: int) -> "Feedback":
+        """Nothing has been reported yet; the arrays are shared and read-only."""
+        unknown = np.full(ue_count, np.nan)
+        unknown.flags.writeable = False
+        return cls(*(unknown for _ in fields(cls)))
+
+
+@dataclass(eq=False)
+class State:
+    """What a policy carries from round to round, as it declares it: the policy may change it."""
+
+    per_ue: dict[str, NDArray[np.float64]]
+    scalars: dict[str, float]
+
+
+@dataclass(eq=False, slots=True)
+class RoundView:
+    """What the access point knows before round ``t``; no policy sees the future or the data.
+
+    ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;
+    ``ages[ue]`` is the age of each UE's last received update, ``data_sizes[ue]`` ``|D_k|``. Times
+    are in slots, of which an upload at exactly the rate threshold takes one: ``compute_slots[ue]``
+    is how long the UE's local learning takes, and an update that is not there after
+    ``deadline_slots`` is lost. ``feedback`` is what earlier rounds reported, and ``state`` what
+    the policy left there, the only part that it may change.
+    """
+
+    t: int
+    uplink: Uplink
+    ages: NDArray[np.int64] | NDArray[np.float64]
+    data_sizes: NDArray[np.int64]
+    compute_slots: NDArray[np.float64]
+    deadline_slots: float
+    feedback: Feedback
+    state: State
+
+    @classmethod
+    def simple(cls, uplink: Uplink, ages: ArrayLike, state: State | None = None) -> "RoundView":
+        """A first round of which only the channel and the ages are known."""
+        count = uplink.ue_count
+        return cls(
+            t=0,
+            uplink=uplink,
+            ages=check_ages(ages, count),
+            data_sizes=np.ones(count, np.int64),
+            compute_slots=np.zeros(count),
+            deadline_slots=math.inf,
+            feedback=Feedback.none(count),
+            state=State({}, {}) if state is None else state,
+        )
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return self.uplink.ue_count
+
+    def read_only_copy(self) -> "RoundView":
+        """Return the same view on arrays of its own, which cannot be written to."""
+        heard = (read_only(getattr(self.feedback, name).copy()) for name in get_args(Report))
+        return replace(
+            self,
+            uplink=self.uplink.read_only_copy(),
+            ages=read_only(self.ages.copy()),
+            data_sizes=read_only(self.data_sizes.copy()),
+            compute_slots=read_only(self.compute_slots.copy()),
+            feedback=Feedback(*heard),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A rule that says who transmits: a frozen dataclass of its parameters.
+
+    A policy gives every UE a `utility`; its ``packing`` turns these into subchannels and power, and
+    ``ties`` decides between equals. A policy that chooses sets of UEs overrides `schedule` instead,
+    and has neither parameter unless it declares it itself.
 
     A policy never changes itself. What it carries from round to round is declared, so that it
     follows a UE by its id when devices join and leave, and one object serves any number of runs:
@@ -32,25 +131,62 @@ class Policy(ABC):
     probes: ClassVar[bool] = False
     state_per_ue: ClassVar[Mapping[str, float]] = _NOTHING
     state_scalars: ClassVar[Mapping[str, float]] = _NOTHING
+    packing: Packing = Greedy()
+    ties: Ties = "random"
 
-    @abstractmethod
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """The allocation of one round; ``rng`` is the only source of chance.
+    def __init_subclass__(cls) -> None:
+        for name in vars(cls).keys() & _SHARED.keys() - inspect.get_annotations(cls).keys():
+            raise TypeError(
+                f"policy {cls.__name__}: dataclasses ignore a value without a type: write "
+                f"{name}: {name.capitalize()} = ..."
+            )
 
-        Chance enters as arrays with one entry per UE (``rng.random(ue_count)``) or as single
-        numbers, so that relabelling the UEs relabels the answer and nothing else.
+    def __post_init__(self) -> None:
+        _set(self, "packing", Packing.of(self.packing))
+        one_of("ties", self.ties, get_args(Ties))
+        for name, shared in _SHARED.items():
+            given = getattr(self, name) != shared.default
+            if given and name not in parameter_names(type(self)):
+                raise ValueError(f"policy {self.name} has no {name}: it chooses sets of UEs itself")
+
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return a utility for each UE; ``rng`` is the only source of chance.
+
+        What utilities mean, infinite ones too, is in `agewise.spectrum.Packing`. Chance enters as
+        arrays with one entry per UE (``rng.random(ue_count)``) or as single numbers, so that
+        relabelling the UEs relabels the answer and nothing else.
         """
+        raise NotImplementedError(f"policy {self.name}: give it a method utility or schedule")
+
+    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
+        """Return the allocation of one round: utilities, ties, packing."""
+        return self.pack(view, self.utility(view, rng), self.tie_rank(view, rng))
+
+    @final
+    def tie_rank(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return the rank by which ``ties`` decides between UEs of equal score."""
+        random = self.ties == "random"
+        return rng.permutation(view.ue_count) if random else np.arange(view.ue_count)
+
+    @final
+    def pack(self, view: RoundView, utility: ArrayLike, rank: NDArray[np.int64]) -> Allocation:
+        """Pack the UEs by these utilities; an error of theirs names the policy and the round."""
+        try:
+            return Packing.of(self.packing).pack(view.uplink, utility, rank)
+        except ValueError as error:
+            raise ValueError(f"policy {self} in round {view.t}: {error}") from error
 
     @final
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name."""
-        if not hasattr(self, "__dataclass_fields__"):
+        """The parameters by name; the packing is written as text."""
+        if "__dataclass_fields__" not in vars(type(self)):
             raise ValueError(
                 f"the policy {type(self).__name__} is not a dataclass: put @dataclass(frozen=True) "
                 "above its class, so that its parameters are known"
             )
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        values = {name: getattr(self, name) for name in parameter_names(type(self))}
+        return {n: str(x) if isinstance(x, Packing) else x for n, x in values.items()}
 
     @final
     @property
@@ -61,3 +197,20 @@ class Policy(ABC):
     @final
     def __str__(self) -> str:
         return str(self.key)
+
+
+#: Parameters of every policy that gives utilities.
+_SHARED = {each.name: each for each in fields(Policy)}
+
+
+@functools.lru_cache(maxsize=256)
+def parameter_names(kind: type[Policy]) -> tuple[str, ...]:
+    """Return the names of a policy's parameters: its own, then those that policies share.
+
+    A policy that gives no utility has only what it declares.
+    """
+    declared = {each.name: each for each in fields(kind)}
+    own = [name for name in declared if name not in _SHARED]
+    packs = kind.utility is not Policy.utility
+    shared = [name for name in _SHARED if packs or declared[name] is not _SHARED[name]]
+    return (*own, *shared)

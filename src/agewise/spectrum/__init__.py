@@ -4,21 +4,24 @@
 """
 
 from agewise.spectrum.allocation import Allocation, InfeasibleAllocation
-from agewise.spectrum.exact import Optimum, solve
-from agewise.spectrum.pack import auction, fill, pack
+from agewise.spectrum.exact import Exact, Optimum, solve
+from agewise.spectrum.packing import Auction, Greedy, InOrder, Packing, fill
 from agewise.spectrum.uplink import Uplink
 from agewise.spectrum.waterfill import WaterFilling, fewest_subchannels, waterfill
 
 __all__ = [
     "Allocation",
+    "Auction",
+    "Exact",
+    "Greedy",
+    "InOrder",
     "InfeasibleAllocation",
     "Optimum",
+    "Packing",
     "Uplink",
     "WaterFilling",
-    "auction",
     "fewest_subchannels",
     "fill",
-    "pack",
     "solve",
     "waterfill",
 ]

@@ -1,17 +1,22 @@
 """What one block of the uplink offers: the side of problem (3) that no policy can change."""
 
+import math
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+from agewise.core.elementary import NATS_PER_BIT
 from agewise.core.proof import best_gains
+from agewise.core.waterfill import reach, target_nats
 
 #: Above this SNR sums of the closed form could overflow.
 _LARGEST_SNR = 1e300
 _FLOAT = np.dtype(np.float64)
 _set = object.__setattr__
+_Array = TypeVar("_Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +50,52 @@ class Uplink:
         _set(self, "rate_threshold", rate_threshold)
         _set(self, "best_gains", best)
 
-    def only(self, offered: NDArray[np.bool_]) -> "Uplink":
-        """The same uplink on which only these UEs can transmit: the others have gains of 0."""
-        if offered.all():
+    def only(self, eligible: NDArray[np.bool_]) -> "Uplink":
+        """Return the same uplink on which the other UEs cannot transmit: their gains are 0."""
+        if eligible.all():
             return self
-        gains = np.where(offered[:, np.newaxis], self.gains, 0.0)
+        gains = np.where(eligible[:, np.newaxis], self.gains, 0.0)
         return Uplink(gains, self.power_budget, self.rate_threshold)
+
+    def read_only_copy(self) -> "Uplink":
+        """Return the same uplink on arrays of its own, which cannot be written to."""
+        copy = object.__new__(Uplink)  # checked already
+        for name, value in vars(self).items():
+            _set(copy, name, read_only(value.copy()) if isinstance(value, np.ndarray) else value)
+        return copy
+
+    def needs(
+        self, free: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Algorithm 1 for every UE: its fewest of the ``free`` subchannels, and the rate on them.
+
+        All are free by default. The need of a UE that cannot reach the threshold is 0, and its
+        rate the highest that it can.
+
+        >>> Uplink(np.array([[3.0, 1.0], [1.0, 1.0]]), 1.0, rate_threshold=1.0).needs()[0]
+        array([1, 0])
+        """
+        channels = np.arange(self.subchannel_count) if free is None else free
+        target = target_nats(self.rate_threshold)
+        need, nats = reach(self.gains, channels, self.power_budget, target)
+        return need, nats / NATS_PER_BIT
+
+    def highest_rates(self) -> NDArray[np.float64]:
+        """Return the rate of every UE with all subchannels to itself, water-filled.
+
+        >>> Uplink(np.array([[3.0, 0.0], [2.0, 2.0]]), 1.0, rate_threshold=0.0).highest_rates()
+        array([1., 1.])
+        """
+        every = np.arange(self.subchannel_count)
+        return np.asarray(reach(self.gains, every, self.power_budget, math.inf)[1] / NATS_PER_BIT)
+
+    def mean_gains(self) -> NDArray[np.float64]:
+        """Return the mean gain of every UE over the subchannels; 0 where there are none.
+
+        >>> Uplink(np.array([[3.0, 1.0], [0.0, 1.0]]), 1.0, rate_threshold=0.0).mean_gains()
+        array([2. , 0.5])
+        """
+        return np.asarray(self.gains.sum(axis=1) / max(1, self.subchannel_count))
 
     @property
     def ue_count(self) -> int:
@@ -61,6 +106,12 @@ class Uplink:
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
         return int(self.gains.shape[1])
+
+
+def read_only(array: _Array) -> _Array:
+    """Return the array, which can no longer be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def _as_gains(values: ArrayLike) -> NDArray[np.float64]:

@@ -3,19 +3,23 @@
 from agewise.studies.channel_picture import draw_channel, draw_channel_of
 from agewise.studies.channel_view import ChannelView, record_trace, view_channel, view_trace
 from agewise.studies.explanation import Explanation, explain
-from agewise.studies.map import MapReproduction, map_scenario, reproduce_map, reproduction_plan
-from agewise.studies.optimality import POLICIES as GAP_POLICIES
 from agewise.studies.optimality import (
+    GAP_POLICIES,
     Gap,
     GapTable,
     Losses,
     gap,
-    gap_plan,
     gap_scenario,
-    losses_of,
     with_optimum,
 )
-from agewise.studies.paper import Reproduction, reproduce, usual_scenario
+from agewise.studies.paper import (
+    MapReproduction,
+    Reproduction,
+    map_scenario,
+    reproduce,
+    reproduce_map,
+    usual_scenario,
+)
 
 __all__ = [
     "GAP_POLICIES",
@@ -30,14 +34,11 @@ __all__ = [
     "draw_channel_of",
     "explain",
     "gap",
-    "gap_plan",
     "gap_scenario",
-    "losses_of",
     "map_scenario",
     "record_trace",
     "reproduce",
     "reproduce_map",
-    "reproduction_plan",
     "usual_scenario",
     "view_channel",
     "view_trace",

@@ -22,7 +22,6 @@ from agewise.radio.traces import require_recordable, write_trace
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario
 from agewise.spectrum import Uplink
-from agewise.spectrum.reach import needs
 
 _Floats = NDArray[np.float64]
 ROUNDS = 100
@@ -184,7 +183,7 @@ def _view(
         total += block.true.mean(axis=1)
         errors += _squared_error_db(block)
         if rate_threshold is not None:
-            need, _ = needs(Uplink(block.true, budget, rate_threshold), np.arange(subchannels))
+            need, _ = Uplink(block.true, budget, rate_threshold).needs()
             served += need > 0
             needed += np.bincount(need, minlength=subchannels + 1)
     first = channel.block(0)

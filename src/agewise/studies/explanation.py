@@ -26,11 +26,11 @@ from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
 from agewise.report import draw_figure
-from agewise.report.explained import EXPLANATION
+from agewise.report._explained import EXPLANATION
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.tables.words import and_list, limits_text, p_text, points_text
+from agewise.tables._words import and_list, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]

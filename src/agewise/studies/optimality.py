@@ -17,16 +17,22 @@ from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Estimate, estimate
 from agewise.tables import Cell, Column, PolicyTable, Table, column_entries
-from agewise.tables.words import NOTHING, last_part, percent_text, value_text
+from agewise.tables._words import NOTHING, last_part, percent_text, value_text
 
-POLICIES = ("age-based", "age-based-plus", "max-pack", "proportional-fair", "round-robin", "random")
-REGIMES: dict[str, Sequence[Any]] = {
+GAP_POLICIES = (
+    "age-based",
+    "age-based:packing=auction",
+    "max-pack",
+    "proportional-fair",
+    "round-robin",
+    "random",
+)
+_REGIMES: dict[str, Sequence[Any]] = {
     "channel.link.edge_snr_db": (-10.0, 0.0, 10.0, 20.0),
     "threshold.rate": (1.0, 2.0, 4.0, 6.0),
 }
-ROUNDS = 50
 #: Steps of the search in a round, some seconds at most: nearly every round is proven before.
-WORK_LIMIT = 3_000_000
+_WORK_LIMIT = 3_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,18 @@ class Losses:
     weights: NDArray[np.float64]
     optima: NDArray[np.float64]
     bounds: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, history: History) -> "Losses":
+        """Of the rounds in which the scenario of a run asks for the optimum (run.optimum)."""
+        optima = history.numbers("optimum")
+        known = ~np.isnan(optima)
+        return cls(
+            rounds=np.flatnonzero(known),
+            weights=history.numbers("weight")[known],
+            optima=optima[known],
+            bounds=history.numbers("optimum_bound")[known],
+        )
 
     @property
     def per_round(self) -> float:
@@ -61,18 +79,6 @@ class Losses:
     def proven(self) -> int:
         """In how many rounds the optimum is proven."""
         return int(np.sum(self.bounds <= self.optima * (1 + 1e-9)))
-
-
-def losses_of(history: History) -> Losses:
-    """What a run lost in the rounds in which its scenario asks for the optimum (run.optimum)."""
-    optima = history.numbers("optimum")
-    known = ~np.isnan(optima)
-    return Losses(
-        rounds=np.flatnonzero(known),
-        weights=history.numbers("weight")[known],
-        optima=optima[known],
-        bounds=history.numbers("optimum_bound")[known],
-    )
 
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
@@ -164,18 +170,18 @@ class Gap:
 
 def gap_scenario() -> Scenario:
     """What the gap is measured on by default: the preset ``paper`` with 50 rounds."""
-    return Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})
+    return Scenario.preset("paper").with_(**{"run.rounds": 50})
 
 
 def gap(
     scenario: Scenario | None = None,
-    policies: Sequence[Policy | str] = POLICIES,
+    policies: Sequence[Policy | str] = GAP_POLICIES,
     vary: Mapping[str, Sequence[Any]] | None = None,
     seeds: int | Iterable[int] = 5,
     out: Path | str = "runs/gap-paper",
     *,
     every: int = 10,
-    work_limit: int = WORK_LIMIT,
+    work_limit: int = _WORK_LIMIT,
     **options: Any,
 ) -> Gap:
     """Run the policies over regimes, with one in ``every`` rounds also solved to optimality.
@@ -186,7 +192,7 @@ def gap(
     always ends it.
     """
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
-    plan = gap_plan(base, policies, vary, seeds)
+    plan = Plan.of(base, policies, seeds, product(_REGIMES if vary is None else vary))
     result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     rows = [
         _row(policy, variation, result.only(plan).histories(policy, variation))
@@ -197,18 +203,8 @@ def gap(
     return Gap(result, table, _draw(result.path, table))
 
 
-def gap_plan(
-    scenario: Scenario,
-    policies: Sequence[Policy | str] = POLICIES,
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    seeds: int | Iterable[int] = 5,
-) -> Plan:
-    """The runs behind `gap`, of a scenario with the optimum worked out (`with_optimum`)."""
-    return Plan.of(scenario, policies, seeds, product(REGIMES if vary is None else vary))
-
-
 def _row(policy: PolicyKey, variation: Mapping[str, Any], runs: Mapping[int, History]) -> GapRow:
-    losses = [losses_of(history) for history in runs.values()]
+    losses = [Losses.of(history) for history in runs.values()]
     rounds = sum(one.rounds.size for one in losses)
     return GapRow(
         policy,

@@ -1,35 +1,46 @@
-"""The paper's figure: age-based scheduling (ABS) against max-pack, and what its claims are worth.
+"""The paper's figure and its claims, and the map of where age-based scheduling (ABS) wins or loses.
 
-Both run with either rule for ties, beside two policies that know neither ages nor channels.
+The figure has ABS and max-pack with either rule for ties, beside two policies that know neither
+ages nor channels; the map varies threshold, heterogeneity of the data and alpha.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agewise import learn
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import PAGE_IN, PICTURES, new_figure, paper_style, save
-from agewise.report.claims import Claim, claims_of
+from agewise.report import PAGE_IN, PICTURES, gain_map, new_figure, paper_style, save
+from agewise.report._claims import Claim, claims_of
 from agewise.report.setting import Setting
-from agewise.scenario import Scenario, require_scenario
+from agewise.scenario import RateThreshold, Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
-from agewise.tables import ResultTable
+from agewise.tables import GainMap, ResultTable
 
-AGE_BASED, MAX_PACK = AgeBased(), MaxPack()
-POLICIES: tuple[Policy, ...] = (
-    AGE_BASED,
-    MAX_PACK,
+_MAX_PACK = MaxPack()
+_POLICIES: tuple[Policy, ...] = (
+    AgeBased(),
+    _MAX_PACK,
     AgeBased(ties="lowest-index"),
     MaxPack(ties="lowest-index"),
     RoundRobin(),
     Random(),
 )
+#: The squares of the map: rate thresholds, and partitions by how heterogeneous they make UEs.
+_THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
+_PARTITIONS: Mapping[str, Mapping[str, Any]] = {
+    "all alike": {"data.partition": "iid"},
+    "Dirichlet 0.5": {"data.partition": "dirichlet", "data.partition.concentration": 0.5},
+    "2 classes": {"data.partition": "shards", "data.partition.classes_per_ue": 2},
+    "1 class": {"data.partition": "shards", "data.partition.classes_per_ue": 1},
+}
+_ALPHAS = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +87,7 @@ def reproduce(
     scenario = Scenario.preset(usual_scenario(axis)) if scenario is None else scenario
     require_scenario(scenario)
     axis.require(scenario.resolved())
-    plan = Plan.of(scenario, POLICIES, seeds, baseline=MAX_PACK)
+    plan = Plan.of(scenario, _POLICIES, seeds, baseline=_MAX_PACK)
     chosen = replace(RunOptions.of(options), fail_fast=True)
     result = execute(plan, out, chosen)
     explanation = explain_gain(result, chosen) if explain else None
@@ -95,20 +106,20 @@ def usual_scenario(over: str | Axis = "rounds") -> str:
 def _drawn(result: Result, axis: Axis) -> list[Path]:
     """The files of the figure; what was computed is worth saying even if none can be drawn."""
     try:
-        return draw(result, axis)
+        return _draw_figure(result, axis)
     except Exception as error:  # fonts, disks and Matplotlib fail in many ways
         reason = str(error).partition("\n")[0] or type(error).__name__
         say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
         return []
 
 
-def draw(result: Result, over: str | Axis = "rounds") -> list[Path]:
+def _draw_figure(result: Result, axis: Axis) -> list[Path]:
     """The figure, as PNG and PDF in the results folder.
 
     On the left the accuracies as in the paper, on the right the paired gain of age-based
     scheduling over max-pack.
     """
-    setting = Setting(result, {}, axis=axis_of(over))
+    setting = Setting(result, {}, axis=axis)
     files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
     with paper_style():
         figure = new_figure(PAGE_IN, 2.7)
@@ -117,6 +128,87 @@ def draw(result: Result, over: str | Axis = "rounds") -> list[Path]:
         if setting.gains is not None:
             PICTURES["gain"].draw(setting, setting.pair, right)
             right.axes[0].set_title("age-based minus max-pack, same seeds", fontsize=8)
+        for file in files:
+            save(figure, file)
+    return files
+
+
+@dataclass(frozen=True, eq=False)
+class MapReproduction:
+    """The results, and the gains of age-based over max-pack by alpha, partition and threshold."""
+
+    result: Result
+    map: GainMap
+    figures: list[Path]
+
+
+def map_scenario(over: str | Axis = "rounds") -> Scenario:
+    """What the map is made of by default: the preset of `usual_scenario` with 40 rounds."""
+    return Scenario.preset(usual_scenario(over)).with_(**{"run.rounds": 40})
+
+
+def _map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
+    """The runs behind the map: max-pack and every alpha in every square."""
+    variations = [
+        {**_threshold(scenario, rate), **partition}
+        for partition in _PARTITIONS.values()
+        for rate in _THRESHOLDS
+    ]
+    age_based = [AgeBased(alpha=alpha) for alpha in _ALPHAS]
+    return Plan.of(scenario, [_MAX_PACK, *age_based], seeds, variations, baseline=_MAX_PACK)
+
+
+def _threshold(scenario: Scenario, rate: float) -> dict[str, float]:
+    """What gives this rate threshold: the rate itself, or the deadline that it follows from."""
+    threshold = scenario.threshold
+    if isinstance(threshold, RateThreshold):
+        return {"threshold.rate": rate}
+    longer = learn.rate_threshold(scenario) / rate
+    return {"threshold.deadline_s": threshold.deadline_s * longer}
+
+
+def reproduce_map(
+    scenario: Scenario | None = None,
+    seeds: int | Iterable[int] = 20,
+    out: Path | str = "runs/map-paper",
+    *,
+    over: str | Axis = "rounds",
+    **options: Any,
+) -> MapReproduction:
+    """Sweep threshold, partition and alpha, and draw the gain of age-based over max-pack.
+
+    The scenario is that of `map_scenario` by default. ``over`` seconds, joules, uses or bits the
+    gains are at equal costs, where the scenario has them. The other options are those of
+    `agewise.compare`, but the first run that fails always ends it.
+    """
+    axis = axis_of(over)
+    scenario = map_scenario(axis) if scenario is None else scenario
+    require_scenario(scenario)
+    axis.require(scenario.resolved())
+    plan = _map_plan(scenario, seeds)
+    result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
+    squares = replace(
+        result.only(plan).map(axis),
+        row_name="data of a UE",
+        rows=list(_PARTITIONS),
+        column_name="R_s",
+        columns=[f"{rate:g}" for rate in _THRESHOLDS],
+    )
+    return MapReproduction(result, squares, _draw_map(result.path, squares))
+
+
+def _draw_map(path: Path, squares: GainMap) -> list[Path]:
+    files = [path / f"map.{kind}" for kind in ("png", "pdf")]
+    with paper_style():
+        figure = new_figure(PAGE_IN, 2.3)
+        axes = figure.subplots(1, len(_ALPHAS), sharey=True)
+        for layer, axis in enumerate(axes):
+            gain_map(squares, layer, axis)
+            axis.set_title(rf"$\alpha$ = {_ALPHAS[layer]:g}", fontsize=8)
+            axis.set_xlabel(r"rate threshold $R_s$ (bit)")
+        axes[0].set_ylabel("data of a UE")
+        title = f"accuracy, age-based minus max-pack, points ({squares.measured})"
+        figure.suptitle(title, fontsize=8)
         for file in files:
             save(figure, file)
     return files

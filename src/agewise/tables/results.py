@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from agewise.frames import require_frames
 from agewise.statistics import Axis, Contrast, Estimate, TimeToTarget
-from agewise.tables.table import Cell, Column, PolicyName, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     amount_text,
     counted,
     family_text,
@@ -26,6 +25,7 @@ from agewise.tables.words import (
     too_few,
     value_text,
 )
+from agewise.tables.table import Cell, Column, PolicyName, Table
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agewise.checks import visible
 from agewise.statistics import Contrast, Estimate
-from agewise.tables.words import NOTHING, contrast_text, estimate_text, p_text, points_text
+from agewise.tables._words import NOTHING, contrast_text, estimate_text, p_text, points_text
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

@@ -1,20 +1,20 @@
-"""Cell-interior scheduling: near UEs, and now and then all of them."""
+"""Alternating scheduling: near UEs, and now and then all of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from agewise.checks import number_within, whole_parameter
 from agewise.policies._estimates import MEAN, running_mean
-from agewise.policies._parameters import check_share, whole_parameter
 from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation, fill
-from agewise.spectrum.reach import mean_gains
+from agewise.spectrum import InOrder, Packing
 
 
-@dataclass(frozen=True)
-class CellInterior(Policy):
+@dataclass(frozen=True, kw_only=True)
+class Alternating(Policy):
     """Alternating scheduling: near UEs, and each second round everyone (Zhu, Wang, Huang 2020).
 
     "Broadband analog aggregation for low-latency federated edge learning" has two schemes.
@@ -29,22 +29,24 @@ class CellInterior(Policy):
     serves transmit, in an order drawn afresh. Every ``inclusive_every``-th round is for all.
     """
 
-    name: ClassVar[str] = "cell-interior"
+    name: ClassVar[str] = "alternating"
     state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     interior_share: float = 0.5
     inclusive_every: int = 2
+    packing: Packing = InOrder()
 
     def __post_init__(self) -> None:
-        check_share("interior_share", self.interior_share)
+        super().__post_init__()
+        number_within("interior_share", self.interior_share, 0.0, 1.0, above=True)
         every = whole_parameter("inclusive_every", self.inclusive_every, least=1)
         object.__setattr__(self, "inclusive_every", every)
 
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Fill the spectrum with the interior, or with everyone, in a random order."""
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw an order of the interior, or of everyone."""
         chance = rng.random(view.ue_count)
-        gain = running_mean(view.state, mean_gains(view.uplink))
-        if (view.t + 1) % self.inclusive_every == 0:
-            return fill(view.uplink, np.argsort(chance))
-        count = max(1, round(self.interior_share * view.ue_count))
-        interior = np.lexsort((chance, -gain))[:count]
-        return fill(view.uplink, interior[np.argsort(chance[interior])])
+        gain = running_mean(view.state, view.uplink.mean_gains())
+        utility = 1.0 - chance
+        if (view.t + 1) % self.inclusive_every != 0:
+            count = max(1, round(self.interior_share * view.ue_count))
+            utility[np.lexsort((chance, -gain))[count:]] = -np.inf
+        return utility

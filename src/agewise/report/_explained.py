@@ -6,7 +6,7 @@ from typing import Any
 
 from agewise.statistics import Estimate
 from agewise.tables import Column, Line, Table
-from agewise.tables.words import estimate_text, p_text
+from agewise.tables._words import estimate_text, p_text
 
 #: The file in a results folder.
 EXPLANATION = "explanation.json"

@@ -9,7 +9,7 @@ from agewise.policies import AgeBased
 from agewise.records import PolicyKey
 from agewise.statistics import Axis
 from agewise.tables import GainMap, ResultTable, Row
-from agewise.tables.words import (
+from agewise.tables._words import (
     amount_text,
     and_list,
     at_text,

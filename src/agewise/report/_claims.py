@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.explained import EXPLANATION
+from agewise.report._explained import EXPLANATION
 from agewise.statistics import AXES, Axis, Contrast, contrast
 from agewise.tables import Row
-from agewise.tables.words import at_text, not_shown, p_text, points_text, too_few
+from agewise.tables._words import at_text, not_shown, p_text, points_text, too_few
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
@@ -188,7 +188,7 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
-        link = stats.pearsonr(wider, gain)
+        link = scipy.stats.pearsonr(wider, gain)
         sure = link.pvalue < 0.05
         linked, opposed = sure and link.statistic > 0, sure and link.statistic < 0
         evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
