@@ -1,5 +1,7 @@
-from ._claims import Claim
+from ._claims import Claim, claims_note, claims_of
+from ._explained import explanation_table
 from ._gains import gain_map
+from ._verdict import failed_runs
 from .figures import draw_figure
 from .page import write_page
 from .pictures import PICTURES, Picture
@@ -11,7 +13,11 @@ __all__ = [
     "PICTURES",
     "Claim",
     "Picture",
+    "claims_note",
+    "claims_of",
     "draw_figure",
+    "explanation_table",
+    "failed_runs",
     "gain_map",
     "new_figure",
     "paper_style",

@@ -165,13 +165,13 @@ def missing(result: Result) -> list[str]:
     foreign = f"The results were made with agewise {made}, this page with {__version__}."
     return [
         *_unfinished(result),
-        *failed(result),
+        *failed_runs(result),
         *damaged,
         *([] if made == __version__ else [foreign]),
     ]
 
 
-def failed(result: Result) -> list[str]:
+def failed_runs(result: Result) -> list[str]:
     """How many runs failed, and why the first of them did."""
     if not result.failed:
         return []
