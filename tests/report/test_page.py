@@ -14,7 +14,7 @@ import pytest
 import agewise
 from agewise.experiment._summary import layout
 from agewise.policies import AgeBased, make_policy
-from agewise.report import _numbers, replay, write_page
+from agewise.report import _idea, _numbers, replay, write_page
 from agewise.report._verdict import compared as compared_policies
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
@@ -371,7 +371,7 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
         ("max-pack (ties=random)", PACK),
     ):
         history = compared.history(policy, setting.seed)
-        offer, ranking = history.eligible, setting.ranking(name)
+        offer, ranking = history.eligible, _idea.rank(setting, name)
         assert (offer.t, ranking.t) == (4, 4)
         score = [2 * age**0.5 / need if need else 0.0
                  for age, need in zip(history.ages[3], offer.need, strict=True)]  # fmt: skip

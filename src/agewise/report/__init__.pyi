@@ -1,10 +1,10 @@
 from ._claims import Claim, claims_note, claims_of
 from ._explained import explanation_table
-from ._gains import explanation_chart, gain_map
+from ._gains import gain_map
 from ._verdict import failed_runs
 from .figures import draw_figure
 from .page import write_page
-from .pictures import PICTURES, Need, Picture
+from .pictures import PICTURES, Picture
 from .style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 
 __all__ = [
@@ -12,12 +12,10 @@ __all__ = [
     "PAGE_IN",
     "PICTURES",
     "Claim",
-    "Need",
     "Picture",
     "claims_note",
     "claims_of",
     "draw_figure",
-    "explanation_chart",
     "explanation_table",
     "failed_runs",
     "gain_map",

@@ -70,8 +70,6 @@ def draw_figure(
     setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
-    if not setting.has(picture.needs):
-        raise ValueError(f"{opened.path}: the figure {kind} needs {picture.needs}")
     path = Path(output)
     with paper_style(style), mpl.rc_context({"text.parse_math": False}):
         inches = None if width is None else _inches(width)
@@ -89,8 +87,10 @@ def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
     names = setting.pair if pair else list(setting.runs)
     figure = new_figure(COLUMN_IN, _HEIGHT_IN)
     shown = picture.draw(setting, names, figure)
-    if shown is not None and shown.height_in is not None:
-        figure.set_figheight(shown.height_in)
+    if shown is None:
+        path = setting.result.path
+        raise ValueError(f"{path}: the figure {picture.name} needs {picture.needs}")
+    figure.set_figheight(shown.height_in or _HEIGHT_IN)
     grid = figure.axes[0].get_gridspec()
     abreast = grid is not None and grid.ncols > 1
     figure.set_figwidth(inches or (PAGE_IN if abreast else COLUMN_IN))

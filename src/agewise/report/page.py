@@ -17,12 +17,12 @@ from markupsafe import Markup, escape
 
 from agewise import statistics
 from agewise.experiment import Folder, Result
-from agewise.files import atomic_write
+from agewise.files import atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
 from agewise.report import _costs, _numbers
 from agewise.report._claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
-from agewise.report._explained import explained_section
+from agewise.report._explained import EXPLANATION, explanation_table
 from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
 from agewise.report.replay import replay
@@ -99,6 +99,8 @@ def make_page(
     )
     settings = [Setting(result, v, axis=axis, table=table) for v in shown[:_MOST_VARIATIONS]]
     first, alone = settings[0], len(settings) == 1
+    for setting in settings:
+        _ = setting.points  # ValueError over costs that the runs do not know
     replays = [replay(setting, all_seeds=alone) for setting in settings]
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
@@ -138,7 +140,9 @@ def make_page(
         claims_note=claims_note(axis),
         cost_views=_costs.axis_views(first),
         costs=_costs,
-        explained=Markup(explained_section(result.path)),  # noqa: S704 (escaped there)
+        explained=read_verified_json(result.path / EXPLANATION),
+        explanation=_cards(first, "explained", "s0") if alone else [],
+        explanation_table=lambda rows: _table(explanation_table(rows)),
         channel=_Verbatim(_channel(result.path)),
         tables=_table(table.accuracy()) + _table(table.service()),
         csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
@@ -210,7 +214,7 @@ def _cards(
 
     def cards() -> Iterator[_Card]:
         for picture in PICTURES.values():
-            if picture.section == section and setting.has(picture.needs):
+            if picture.section == section:
                 usual = list(setting.runs) if picture.pair == "never" else setting.pair
                 shown = usual if names is None else names
                 for each in [[name] for name in shown] if picture.for_each else [shown]:
