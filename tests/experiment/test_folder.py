@@ -52,8 +52,11 @@ def test_a_folder_explains_itself(out):
     assert described["agewise"] == agewise.__version__
     assert described["scenario"] == SCENARIO.resolved()
     assert described["policies"] == [
-        {"name": "age-based", "parameters": {"alpha": 0.5, "ties": "random", "form": "paper"}},
-        {"name": "max-pack", "parameters": {"ties": "random"}},
+        {
+            "name": "age-based",
+            "parameters": {"alpha": 0.5, "form": "paper", "packing": "greedy", "ties": "random"},
+        },
+        {"name": "max-pack", "parameters": {"packing": "greedy", "ties": "random"}},
     ]
     assert described["seeds"] == [0, 1, 2]
     assert {"python", "packages", "command"} < described.keys()
