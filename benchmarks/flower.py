@@ -70,7 +70,7 @@ class EchoGrid(Grid):
         """The replies."""
         return [self._replies[id_] for id_ in message_ids]
 
-    def send_and_receive(self, messages, *, timeout=None):  # noqa: ARG002
+    def send_and_receive(self, messages, *, timeout=None):
         """Both."""
         return self.pull_messages(self.push_messages(list(messages)))
 

@@ -22,7 +22,7 @@ from numba.core.dispatcher import Dispatcher
 from rich.console import Console
 from rich.table import Table
 
-from agewise.data import mnist
+from agewise.data import Mnist
 from agewise.learn import set_threads
 from agewise.policies import AgeBased, Random
 from agewise.scenario import Scenario
@@ -78,7 +78,7 @@ def scenario(steps: int, batch: int, count: int) -> Scenario:
 def contestants(workload: str, seed: int, _threads: int) -> dict[str, Round]:
     """One round of each; what it returns is the accuracy where the round has been evaluated."""
     steps, batch = WORKLOADS[workload]
-    data = mnist()
+    data = Mnist().load()
     parts = [(part.values(), part.labels) for part in (data.train, data.test)]
     plain = PlainLoop(parts[0], parts[1], UES, CHOSEN, steps, batch, STEP, SHRINKAGE)
     return {

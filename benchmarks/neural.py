@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from agewise.data import mnist
+from agewise.data import Mnist
 from agewise.extras import require
 from agewise.scenario import Scenario
 from benchmarks.learning import CHOSEN, MANY, UES, loop_of, scenario, stream_of
@@ -46,7 +46,7 @@ class PlainTorch:
     """Federated averaging as a page of PyTorch."""
 
     def __init__(self, name: str, steps: int, batch: int) -> None:
-        data, self.steps, self.batch = mnist(), steps, batch
+        data, self.steps, self.batch = Mnist().load(), steps, batch
         values = (data.train.values(), data.test.values())
         self.x, self.test_x = (torch.from_numpy(x).view(-1, 1, 28, 28) for x in values)
         self.y, self.test_y = (torch.from_numpy(part.labels) for part in (data.train, data.test))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from agewise.data import Samples, mnist
+from agewise.data import Mnist, Samples
 from agewise.scenario import Scenario
 from benchmarks.learning import CHOSEN, MANY, UES, loop_of, scenario, stream_of
 from benchmarks.turns import Race, Round, scaling
@@ -86,7 +86,7 @@ def contestants(seed: int, threads: int) -> dict[str, Round]:
     """
     racing = {"agewise": stream_of(workload(), seed)}
     if threads == 1:
-        data = mnist()
+        data = Mnist().load()
         plain = PlainPerceptron(data.train, data.test)
         racing["NumPy with BLAS"] = loop_of(plain.round, plain.accuracy)
     return racing

@@ -20,7 +20,7 @@ class AgeTimesGain(Policy):
     name: ClassVar[str] = "age-times-gain"
     power: float = 0.5
 
-    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:  # noqa: ARG002
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Multiply the age by a power of the best gain."""
         return view.ages * view.uplink.best_gains**self.power
 

@@ -8,13 +8,7 @@ import pytest
 
 import agewise
 from agewise import Allocation, Streams, Uplink
-from agewise.cost import (
-    compute_slots,
-    make_batteries,
-    make_cost_model,
-    make_devices,
-    upload_slots,
-)
+from agewise.cost import upload_slots
 from agewise.files import fingerprint
 from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
@@ -22,9 +16,15 @@ from agewise.sources import source_names
 from tests import costs
 from tests.scenarios import tiny
 
+
+def computing_of(scenario, streams):
+    """How long local learning takes each UE, in slots."""
+    return scenario.timing.computing_slots(scenario.workload(streams))
+
+
 HURRIED = {
     "kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5,
-    "offer": "everyone",
+    "eligible": "everyone",
 }  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def slots(median, sigma):
 
 def test_computing_times_follow_the_seed():
     scenario = tiny(timing=slots(2.0, 0.5), **{"cell.ues": 50})
-    first, again, other = (compute_slots(scenario, Streams(seed)) for seed in (4, 4, 5))
+    first, again, other = (computing_of(scenario, Streams(seed)) for seed in (4, 4, 5))
     assert first.tolist() == again.tolist()
     assert not np.isin(first, other).any()
     assert np.unique(first).size == 50
@@ -44,15 +44,15 @@ def test_computing_times_are_log_normal():
     """The sample median of n normal draws has the standard error 1.2533 sigma / sqrt(n)."""
     count, sigma = 20_000, 0.7
     scenario = tiny(timing=slots(2.0, sigma), **{"cell.ues": count})
-    logs = np.log(compute_slots(scenario, Streams(1)))
+    logs = np.log(computing_of(scenario, Streams(1)))
     assert abs(np.median(logs) - math.log(2.0)) < 4.5 * 1.2533 * sigma / math.sqrt(count)
     assert abs(logs.std() - sigma) < 4.5 * sigma / math.sqrt(2 * count)
 
 
 def test_without_timing_and_without_spread():
-    assert compute_slots(tiny(**{"cell.ues": 3}), Streams(0)).tolist() == [0.0, 0.0, 0.0]
+    assert computing_of(tiny(**{"cell.ues": 3}), Streams(0)).tolist() == [0.0, 0.0, 0.0]
     alike = tiny(timing=slots(2.0, 0.0), **{"cell.ues": 3})
-    assert compute_slots(alike, Streams(0)).tolist() == [2.0, 2.0, 2.0]
+    assert computing_of(alike, Streams(0)).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_an_upload_at_the_threshold_takes_one_slot():
@@ -65,7 +65,7 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
     scenario, seed = tiny(timing=HURRIED, **{"run.rounds": 20, "threshold.rate": threshold}), 2
     streams = Streams(seed)
     channel = scenario.make_channel(streams)
-    computing = compute_slots(scenario, streams)
+    computing = computing_of(scenario, streams)
     ages, counts, late = np.zeros(12, int), np.zeros(12, int), 0
     for t, record in enumerate(rounds(scenario, "max-pack", seed)):
         uplink = Uplink(channel.block(t).true, channel.power_budget, threshold)
@@ -87,9 +87,9 @@ def test_who_is_late_is_scheduled_but_not_received_and_goes_on_ageing(threshold)
 @pytest.mark.parametrize("policy", ["age-based", "max-pack", "random", "age-based:packing=exact"])
 def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
     """An upload at the threshold takes a slot: who computes longer than until then is left out."""
-    timing = HURRIED | {"offer": "in-time", "deadline_slots": 1.6}
+    timing = HURRIED | {"eligible": "in-time", "deadline_slots": 1.6}
     scenario = tiny(timing=timing, **{"run.rounds": 12})
-    computing = compute_slots(scenario, Streams(2))
+    computing = computing_of(scenario, Streams(2))
     in_time = set(np.flatnonzero(computing <= 0.6).tolist())
     assert 0 < len(in_time) < 12
     heard: set[int] = set()
@@ -102,8 +102,8 @@ def test_policies_are_only_offered_ues_that_can_be_in_time(policy):
 
 def test_the_optimum_is_that_of_those_who_were_offered():
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
-    scenario = tiny(timing=HURRIED | {"offer": "in-time"}, **{"run.optimum": sampled})
-    everyone = scenario.with_(**{"timing.offer": "everyone"})
+    scenario = tiny(timing=HURRIED | {"eligible": "in-time"}, **{"run.optimum": sampled})
+    everyone = scenario.with_(**{"timing.eligible": "everyone"})
     offered = simulate(scenario, "age-based:packing=exact", 2)
     np.testing.assert_allclose(offered.numbers("weight"), offered.numbers("optimum"))
     # Ages of those left out grow for ever, and would be the larger part of any optimum.
@@ -161,7 +161,7 @@ def test_the_example_by_hand():
             "learn.local_steps": 50, "learn.batch_size": 20,
         },
     )  # fmt: skip
-    model = make_cost_model(scenario, Streams(0), 1.0, 210)
+    model = scenario.cost_model(Streams(0), 1.0, 210)
     uplink = Uplink(np.array([[63.0, 0, 0], [1, 1, 1], [0, 30, 30]]), 1.0, model.threshold)
     allocation = Allocation.of(uplink, [0, 2, 2], [1.0, 0.5, 0.5])
     allocation.validate(uplink)
@@ -190,7 +190,7 @@ def test_slots_have_an_equivalent_in_seconds():
     }  # fmt: skip
     for offer in ("in-time", "everyone"):
         slotted, timed = (
-            simulate(tiny(timing=one | {"offer": offer}, **{"run.rounds": 15}), "fed-cs", 2)
+            simulate(tiny(timing=one | {"eligible": offer}, **{"run.rounds": 15}), "fed-cs", 2)
             for one in (in_slots, SECONDS | {"deadline_s": 0.75})
         )
         np.testing.assert_array_equal(slotted.owner, timed.owner)
@@ -201,9 +201,11 @@ def test_slots_have_an_equivalent_in_seconds():
 
 
 def test_every_round_is_paid_for_also_by_those_who_are_late():
-    scenario = tiny(timing=SECONDS | {"deadline_s": 0.7, "downlink_s": 0.05, "offer": "everyone"})
+    scenario = tiny(
+        timing=SECONDS | {"deadline_s": 0.7, "downlink_s": 0.05, "eligible": "everyone"}
+    )
     streams = Streams(1)
-    devices = make_devices(scenario, scenario.timing, streams)
+    devices = scenario.timing.computing.devices(scenario.workload(streams))
     late, total = 0, np.zeros(12)
     for record in rounds(scenario, "round-robin", 1):
         upload_s = 0.5 * 4.0 / record.delivery.rate
@@ -270,7 +272,7 @@ def test_cycles_with_a_spread():
     """Slower processors take longer and less energy: T f and E / f^2 are the same for all."""
     timing = SECONDS | {"computing": CYCLES | {"frequency_sigma": 0.5}}
     scenario = tiny(timing=timing, **{"cell.ues": 20})
-    devices = make_devices(scenario, scenario.timing, Streams(3))
+    devices = scenario.timing.computing.devices(scenario.workload(Streams(3)))
     cycles = 2e4 * 10
     frequency = cycles / devices.compute_s
     assert np.unique(frequency).size == 20
@@ -288,12 +290,13 @@ def profiles(tmp_path):
 
 def test_measured_devices(profiles):
     scenario, _ = profiles
-    devices = make_devices(scenario, scenario.timing, Streams(0))  # 10 samples a round
+    devices = scenario.timing.computing.devices(scenario.workload(Streams(0)))  # 10 samples a round
     assert devices.compute_s.tolist() == [0.1, 0.4, 0.2] * 4
     np.testing.assert_allclose(devices.compute_j, [0.4, 0.4, 0.0] * 4)
     drawn = scenario.with_(**{"timing.computing.assignment": "random"})
     one, again, other = (
-        make_devices(drawn, drawn.timing, Streams(seed)).compute_s.tolist() for seed in (1, 1, 2)
+        drawn.timing.computing.devices(drawn.workload(Streams(seed))).compute_s.tolist()
+        for seed in (1, 1, 2)
     )
     assert one == again != other
     assert set(one) <= {0.1, 0.4, 0.2}
@@ -334,7 +337,7 @@ def test_empty_batteries_leave():
     """Nobody spends more than it had, and who has nothing left is not scheduled again."""
     battery = {"kind": "budget", "energy_j": 1.5, "sigma": 0.3}
     scenario = tiny(timing=SECONDS | {"battery": battery}, **{"run.rounds": 40})
-    had = make_batteries(scenario, Streams(2)).left_j
+    had = scenario.timing.batteries(12, Streams(2)).left_j
     spent, gone, lost = np.zeros(12), set(), 0
     for record in rounds(scenario, "age-based", 2):
         assert not gone & set(record.delivery.scheduled.tolist())

@@ -126,7 +126,7 @@ def test_shares_of_the_presets_in_the_radio_page_are_measured():
 
 def _needs_and_snr_db(scenario):
     """Of all UEs, rounds and seeds: subchannels needed as the access point sees it, mean SNR."""
-    rate = agewise.learn.rate_threshold(scenario) + scenario.threshold.margin
+    rate = scenario.rate_threshold + scenario.threshold.margin
     needed, snr_db = [], []
     for seed in range(5):
         channel = scenario.make_channel(agewise.Streams(seed))

@@ -15,9 +15,9 @@ FORK = """
 import os, signal, sys, tempfile
 from pathlib import Path
 from agewise import simulate
-from agewise.data import read_table
 from agewise.records import History
 from tests.scenarios import tiny
+from tests.samples import read_table
 
 def in_child(work):
     child = os.fork()

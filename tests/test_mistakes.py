@@ -24,7 +24,6 @@ from agewise.archives import read_arrays
 from agewise.cli import app, main
 from agewise.cli.app import print_json
 from agewise.cli.options import range_values, swept_scenario, variations_of
-from agewise.data import read_idx_folder, read_npz, read_table
 from agewise.engines import Inline
 from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
@@ -34,6 +33,7 @@ from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
 from agewise.statistics import AXES, Contrast
 from agewise.tables import GainMap
+from tests.samples import read_idx_folder, read_npz, read_table
 from tests.scenarios import tiny
 
 

@@ -92,7 +92,7 @@ def test_nothing_is_lost_on_a_known_channel():
 
 def test_an_upload_can_be_late_or_lost():
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 1.0, "deadline_slots": 2.0,
-              "offer": "everyone"}  # fmt: skip
+              "eligible": "everyone"}  # fmt: skip
     counts = simulate(LOSSY.with_(timing=timing), "age-based", 1).outcome_counts
     assert min(counts["received"], counts["late"], counts["outage"]) > 0
 

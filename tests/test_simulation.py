@@ -10,7 +10,6 @@ import pytest
 import agewise
 from agewise import Allocation, InfeasibleAllocation, Streams, Uplink, simulation
 from agewise.age import f_alpha
-from agewise.data import divide, load
 from agewise.learn import Diverged
 from agewise.learn.threads import set_threads
 from agewise.policies import AgeBased, MaxPack, Policy
@@ -26,9 +25,9 @@ def test_a_run_is_algorithm_3():
     scenario, seed, count = tiny(), 4, 5
     streams = Streams(seed)
     channel = scenario.make_channel(streams)
-    data = load(scenario.data)
+    data = scenario.data.load()
     x, labels = data.train.values().astype(np.float64), data.train.labels
-    partition = divide(labels, scenario.data, 12, streams)
+    partition = scenario.data.divide(data, 12, streams)
     drawn = streams.model().standard_normal((20, 10), np.float32)
     model = np.vstack((0.01 * drawn, np.zeros((1, 10))))
     ages = [0] * 12
@@ -229,13 +228,13 @@ def test_a_record_keeps_what_pictures_need():
         np.testing.assert_array_equal(record.delivery.gain, allocation.gain)
         np.testing.assert_allclose(record.delivery.rate, allocation.rate[record.delivery.scheduled])
         assert (record.delivery.rate >= 4.0 * (1 - 1e-9)).all()
-        weights = np.bincount(load(scenario.data).test.labels) / 1000
+        weights = np.bincount(scenario.data.load().test.labels) / 1000
         assert record.evaluation.class_accuracy @ weights == pytest.approx(
             record.evaluation.accuracy
         )
     np.testing.assert_array_equal(history.info.positions_m, channel.block(0).positions_m)
-    data = load(scenario.data)
-    partition = divide(data.train.labels, scenario.data, 12, streams)
+    data = scenario.data.load()
+    partition = scenario.data.divide(data, 12, streams)
     expected = partition.label_counts(data.train.labels, 10)
     np.testing.assert_array_equal(history.info.label_counts, expected)
     assert history.info.class_names == data.names

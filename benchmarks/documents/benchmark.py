@@ -29,7 +29,7 @@ from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
 from agewise.statistics import Contrast, Estimate, TimeToTarget
 from agewise.studies.optimality import Losses
-from agewise.tables.words import short_names
+from agewise.tables._words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
 from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder

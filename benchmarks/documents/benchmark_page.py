@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agewise.statistics import Estimate
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     NOTHING,
     STARS_NOTE,
     and_list,

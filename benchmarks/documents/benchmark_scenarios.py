@@ -97,7 +97,7 @@ SCENARIOS: Final = {
                 "compute_slots": 1.0,
                 "compute_sigma": 0.5,
                 "deadline_slots": 2.0,
-                "offer": "in-time",
+                "eligible": "in-time",
             }
         },
     ),

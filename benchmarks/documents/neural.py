@@ -20,7 +20,7 @@ from agewise.policies import make_policy
 from agewise.scenario import Scenario
 from agewise.statistics import Estimate
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import points_text
+from agewise.tables._words import points_text
 from benchmarks.documents.results import write_document
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")

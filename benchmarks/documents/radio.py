@@ -18,7 +18,7 @@ from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.policies import make_policy
 from agewise.scenario import Scenario
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     and_list,
     contrast_text,
     counted,

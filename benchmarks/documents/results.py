@@ -5,11 +5,11 @@ from pathlib import Path
 
 from agewise import Result, gap, reproduce, reproduce_map
 from agewise.files import write_whole
-from agewise.report.claims import claims_note
-from agewise.report.explained import explanation_table
+from agewise.report._claims import claims_note
+from agewise.report._explained import explanation_table
 from agewise.studies import Explanation, Gap, MapReproduction, Reproduction
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import STARS_NOTE, counted, last_part, value_text
+from agewise.tables._words import STARS_NOTE, counted, last_part, value_text
 
 _TOP = """\
 # Results

@@ -18,7 +18,7 @@ from agewise import statistics
 from agewise.experiment import LearningCurve, Plan, execute, product
 from agewise.policies import Policy, make_policy, names
 from agewise.records import PolicyKey
-from agewise.tables.words import (
+from agewise.tables._words import (
     and_list,
     estimate_text,
     limits_text,

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from agewise.data import mnist
+from agewise.data import Mnist
 from benchmarks.peers import common
 from benchmarks.peers.table import OURS, Row, legend, tabulate
 
@@ -169,7 +169,7 @@ def write_data() -> None:
     if all((DATA / f"{name}.npy").exists() for name in ("xtrain", "ytrain", "xtest", "ytest")):
         return
     DATA.mkdir(parents=True, exist_ok=True)
-    dataset = mnist()
+    dataset = Mnist().load()
     shuffled = dataset.train.take(np.random.default_rng(0).permutation(len(dataset.train)))
     for name, samples in (("train", shuffled), ("test", dataset.test)):
         np.save(DATA / f"x{name}.npy", samples.values())

@@ -56,7 +56,7 @@ class Clock(FederationObserver):
     def __init__(self, meter: common.Meter) -> None:
         self._meter, self._accuracy = meter, None
 
-    def server_evaluation(self, round, eval_type, evals, **_):  # noqa: A002, ARG002
+    def server_evaluation(self, round, eval_type, evals, **_):  # noqa: A002
         """What the server found on the test images."""
         if eval_type == "global" and "accuracy" in evals:
             self._accuracy = float(evals["accuracy"])

@@ -1,5 +1,6 @@
 """Checks of single arguments, with errors that name them, and text made safe to show."""
 
+import difflib
 import math
 import numbers
 import unicodedata
@@ -107,3 +108,16 @@ def _escaped(character: str) -> str:
     if character.isascii():
         return f"\\x{ord(character):02x}"
     return character.encode("ascii", "backslashreplace").decode()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Hint at the names that there are.
+
+    >>> nearest("fiveg", ["four", "five"])
+    'did you mean five?'
+    """
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"there are {', '.join(names)}" if names else "nothing is below it"

@@ -9,28 +9,122 @@ import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario as sections
 from agewise.archives import require_file
 from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING
+from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
 from agewise.records import Delivery, RoundCost
-from agewise.scenario import Scenario
 from agewise.spectrum import Allocation
 
 Numbers = NDArray[np.float64]
 
-#: Bits of one weight as it is learned.
-WEIGHT_BITS = 32
 #: Bits of what a UE answers to a probe: a loss and a norm.
-PROBE_BITS = 64.0
+PROBE_BITS: Final = 64.0
+#: The highest rate threshold in bits: beyond it no SNR that is a number would do.
+_MOST_RATE: Final = 1000.0
 #: What a file of devices must have of each.
-_COLUMNS = ("samples_per_s", "compute_w")
+_COLUMNS: Final = ("samples_per_s", "compute_w")
+
+
+# ------------------------------------------------------------------- the rate that an upload needs
+class Threshold(Part):
+    """The rate R_s that a scheduled UE must reach."""
+
+    kind: str = ""
+    margin: float = Field(
+        default=0.0,
+        ge=0,
+        le=_MOST_RATE,
+        description="outage margin in bits per real channel use: the access point schedules for "
+        "R_s plus this, and an upload is lost if it reaches less than R_s",
+    )
+    #: Whether the payload is an update of the model, whatever its length.
+    needs_model: ClassVar[bool] = False
+
+    @property
+    def upload_s(self) -> float | None:
+        """Seconds of an upload at the rate threshold, if it follows from them."""
+        return None
+
+    def upload_bits(self, update_bits: float) -> float:
+        """Count the bits of an upload, for updates of this many."""
+        return update_bits
+
+    def rate_for(self, upload_bits: float, bandwidth_hz: float) -> float:
+        """Work out R_s in bits per real channel use."""
+        raise self.lacks("rate_for")
+
+
+class RateThreshold(Threshold):
+    """The rate that a scheduled UE must reach, as a number."""
+
+    kind: Literal["rate"] = "rate"
+    rate: float = Field(ge=0, le=_MOST_RATE, description="R_s in bits per real channel use")
+
+    def rate_for(self, upload_bits: float, bandwidth_hz: float) -> float:
+        """Return the rate, whatever an upload has."""
+        return self.rate
+
+
+class _TimedThreshold(Threshold):
+    deadline_s: float = Field(ge=1e-12, le=LARGE, description="time for its upload in seconds")
+
+    @property
+    def upload_s(self) -> float | None:
+        """The time for an upload."""
+        return self.deadline_s
+
+    def rate_for(self, upload_bits: float, bandwidth_hz: float) -> float:
+        """Work out bits / (2 bandwidth seconds): there are two real channel uses a hertz second."""
+        rate = upload_bits / (2.0 * bandwidth_hz * self.deadline_s)
+        if rate > _MOST_RATE:
+            raise ValueError(
+                f"threshold: {upload_bits:g} bits need a rate of {rate:g} bits per real channel "
+                f"use, and at most {_MOST_RATE:g} are taken: raise threshold.deadline_s"
+            )
+        return rate
+
+
+class PayloadThreshold(_TimedThreshold):
+    """The rate that carries a payload by its deadline: payload / (2 bandwidth seconds)."""
+
+    kind: Literal["payload"] = "payload"
+    payload_bits: float = Field(gt=0, le=1e18, description="size of one update in bits")
+
+    def upload_bits(self, update_bits: float) -> float:
+        """Count the payload, whatever an update has."""
+        return self.payload_bits
+
+
+class ModelThreshold(_TimedThreshold):
+    """The rate that carries an update of the model by a deadline: bits / (2 bandwidth seconds).
+
+    An update has 32 bits for each weight, or what compression leaves of them.
+    """
+
+    kind: Literal["model"] = "model"
+    needs_model: ClassVar[bool] = True
+
+
+# -------------------------------------------------------------------------- computing and batteries
+class Workload(NamedTuple):
+    """What UEs have to do: each learns from ``samples`` samples a round and uploads.
+
+    ``upload_s`` are the seconds of an upload at the rate threshold where that follows from them.
+    """
+
+    ues: int
+    samples: int
+    upload_s: float | None
+    streams: Streams
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +135,125 @@ class Devices:
     compute_j: Numbers
 
 
+class Computing(Part):
+    """How long local learning takes a UE, and what it costs."""
+
+    kind: str = ""
+
+    def devices(self, work: Workload) -> Devices:
+        """Work out what local learning takes each UE in a round."""
+        raise self.lacks("devices")
+
+    def files(self) -> dict[str, Path]:
+        """Name the files that it reads."""
+        return {}
+
+
+class LogNormalComputing(Computing):
+    """Local learning takes seconds that are log-normal across the UEs."""
+
+    kind: Literal["log-normal"] = "log-normal"
+    median_s: float = Field(ge=0, le=LARGE, description="median over the UEs, in seconds a round")
+    sigma: float = Field(
+        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
+    )
+    power_w: float = Field(ge=0, le=LARGE, description="watts that a UE takes while it computes")
+
+    def devices(self, work: Workload) -> Devices:
+        """Draw the seconds of each UE."""
+        compute_s = _log_normal(self.median_s, self.sigma, work.ues, work.streams.speed())
+        return Devices(compute_s, compute_s * self.power_w)
+
+
+class CycleComputing(Computing):
+    """Local learning takes cycles of a processor: cycles / frequency, kappa cycles frequency^2."""
+
+    kind: Literal["cycles"] = "cycles"
+    cycles_per_sample: float = Field(
+        gt=0, le=1e15, description="C, cycles for one sample of one local step; 1e4 to 3e4 is usual"
+    )
+    frequency_hz: float = Field(
+        ge=1.0, le=1e15, description="f, median over the UEs in Hz; 1e9 to 2e9 is usual"
+    )
+    frequency_sigma: float = Field(
+        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
+    )
+    kappa: float = Field(
+        ge=0, le=1.0, description="effective switched capacitance, in J s^2; 1e-28 is usual"
+    )
+
+    def devices(self, work: Workload) -> Devices:
+        """Draw the frequency of each UE."""
+        cycles, rng = self.cycles_per_sample * work.samples, work.streams.speed()
+        frequency_hz = _log_normal(self.frequency_hz, self.frequency_sigma, work.ues, rng)
+        joules = self.kappa * cycles * (frequency_hz * frequency_hz)
+        return Devices(cycles / frequency_hz, joules)
+
+
+class DeviceProfiles(Computing):
+    """Measured devices: a CSV file with the columns samples_per_s and compute_w, a row each."""
+
+    kind: Literal["profiles"] = "profiles"
+    path: str = Field(description="the file")
+    relative_to: RelativeTo = "working-folder"
+    assignment: Literal["in-order", "random"] = Field(
+        description="which UE has which row: UE k row k, again from the first where there are more "
+        "UEs than rows; or any, by the seed"
+    )
+
+    def devices(self, work: Workload) -> Devices:
+        """Read the file and assign its rows."""
+        speed, power_w = _read_devices(Path(self.path)).T
+        rows = np.arange(work.ues) % speed.size
+        if self.assignment == "random":
+            rows = work.streams.speed().integers(speed.size, size=work.ues)
+        compute_s = work.samples / speed[rows]
+        return Devices(compute_s, compute_s * power_w[rows])
+
+    def files(self) -> dict[str, Path]:
+        """Name the file."""
+        return {f"devices:{self.path}": Path(self.path)}
+
+
+class Battery(Part):
+    """How much energy a UE has."""
+
+    kind: str = ""
+
+    def charge(self, ues: int, streams: Streams) -> "Batteries | None":
+        """Fill the batteries before the first round; ``None`` where energy does not end."""
+        raise self.lacks("charge")
+
+
+class NoBattery(Battery):
+    """The energy of UEs does not end."""
+
+    kind: Literal["none"] = "none"
+
+    def charge(self, ues: int, streams: Streams) -> "Batteries | None":
+        """Need none."""
+        return None
+
+
+class EnergyBudget(Battery):
+    """Each UE has energy for the whole run; when it is spent, the UE leaves."""
+
+    kind: Literal["budget"] = "budget"
+    energy_j: float = Field(ge=1e-12, le=1e15, description="median over the UEs in joules")
+    sigma: float = Field(
+        ge=0, le=20, description="deviation of its logarithm; 0 gives all UEs the same"
+    )
+
+    def charge(self, ues: int, streams: Streams) -> "Batteries | None":
+        """Draw the energy of each UE."""
+        return Batteries(_log_normal(self.energy_j, self.sigma, ues, streams.battery()))
+
+
+def _log_normal(median: float, sigma: float, count: int, rng: np.random.Generator) -> Numbers:
+    return np.asarray(median * exp_each(sigma * normal(rng, count)))
+
+
+# -------------------------------------------------------------------------------- times of a round
 @dataclass(frozen=True, eq=False)
 class Clock:
     """What turns slots and power into seconds and joules.
@@ -56,6 +269,189 @@ class Clock:
     devices: Devices
 
 
+class Timing(Part):
+    """How long a round takes the UEs."""
+
+    kind: str = ""
+
+    @property
+    def everyone_eligible(self) -> bool:
+        """Whether policies may also schedule UEs that would be late."""
+        return False
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether times are known in seconds, and energy in joules."""
+        return False
+
+    def slot_seconds(self, upload_s: float | None) -> float:
+        """Seconds of an upload at the rate threshold; NaN where there are no seconds."""
+        return math.nan
+
+    def deadline_after(self, upload_s: float | None) -> float:
+        """When an update is too late, in slots after the downlink; infinity where nothing is."""
+        return math.inf
+
+    def computing_slots(self, work: Workload) -> Numbers:
+        """``[ue]``: how long local learning takes each UE, in slots."""
+        return np.zeros(work.ues)
+
+    def clock(self, work: Workload, power_budget: float) -> Clock | None:
+        """Make the clock of a run on a channel of this budget; ``None`` without seconds."""
+        return None
+
+    def batteries(self, ues: int, streams: Streams) -> "Batteries | None":
+        """Fill the batteries before the first round; ``None`` where there are none."""
+        return None
+
+    def require_fitting(self, upload_s: float | None, *, link_budget: bool) -> None:
+        """Raise ``ValueError`` where a time or a power is missing, or said in two places."""
+
+    def files(self) -> dict[str, Path]:
+        """Name the files that it reads."""
+        return {}
+
+
+class NoTiming(Timing):
+    """Local learning takes no time, and every upload of a scheduled UE arrives."""
+
+    kind: Literal["none"] = "none"
+
+
+class _Hurried(Timing):
+    eligible: Literal["in-time", "everyone"] = Field(
+        default="in-time",
+        description="whom policies may schedule: UEs whose upload at the rate threshold would be "
+        "in time, or everyone",
+    )
+
+    @property
+    def everyone_eligible(self) -> bool:
+        """Whether policies may also schedule UEs that would be late."""
+        return self.eligible == "everyone"
+
+
+class SlotTiming(_Hurried):
+    """An update counts if it was computed and uploaded by a deadline; times are in slots.
+
+    An upload at exactly the rate threshold takes one slot.
+    """
+
+    kind: Literal["slots"] = "slots"
+    compute_slots: float = Field(
+        ge=0, le=LARGE, description="median time of local learning, in slots"
+    )
+    compute_sigma: float = Field(
+        ge=0,
+        le=20,
+        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
+    )
+    deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
+
+    def deadline_after(self, upload_s: float | None) -> float:
+        """Give the deadline."""
+        return self.deadline_slots
+
+    def computing_slots(self, work: Workload) -> Numbers:
+        """Draw the time of each UE."""
+        rng = work.streams.speed()
+        return _log_normal(self.compute_slots, self.compute_sigma, work.ues, rng)
+
+
+class SecondsTiming(_Hurried):
+    """Times in seconds and energy in joules: downlink, computing, upload.
+
+    An upload at exactly the rate threshold takes one slot of ``slot_s``.
+    """
+
+    kind: Literal["seconds"] = "seconds"
+    slot_s: float | None = Field(
+        default=None,
+        ge=1e-12,
+        le=LARGE,
+        description="seconds of an upload at the rate threshold; with a threshold of kind payload "
+        "or model it is the threshold's deadline_s, and left out here",
+    )
+    downlink_s: float = Field(
+        ge=0, le=LARGE, description="seconds until every UE has the model of the round"
+    )
+    deadline_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=LARGE,
+        description="an update that takes longer, downlink included, is lost; left out, none is",
+    )
+    transmit_power_w: float | None = Field(
+        default=None,
+        gt=0,
+        le=LARGE,
+        description="watts of the whole power budget P_TX; with a channel.link of kind budget it "
+        "is that of the link, and left out here",
+    )
+    computing: Annotated[Computing, Kinds] = Field(
+        description="how long local learning takes, and what it costs"
+    )
+    battery: Annotated[Battery, Kinds] = Field(
+        default=NoBattery(), description="how much energy a UE has"
+    )
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether times are known in seconds, and energy in joules."""
+        return True
+
+    def slot_seconds(self, upload_s: float | None) -> float:
+        """Give what the threshold says, or else the field."""
+        return upload_s or self.slot_s or math.nan  # `require_fitting` asks for one of them
+
+    def deadline_after(self, upload_s: float | None) -> float:
+        """Give the deadline after the downlink in slots."""
+        if self.deadline_s is None:
+            return math.inf
+        return (self.deadline_s - self.downlink_s) / self.slot_seconds(upload_s)
+
+    def computing_slots(self, work: Workload) -> Numbers:
+        """Give the seconds of each UE's computing in slots."""
+        compute_s = self.computing.devices(work).compute_s
+        return compute_s / self.slot_seconds(work.upload_s)
+
+    def clock(self, work: Workload, power_budget: float) -> Clock | None:
+        """Make the clock; a unit of power is a watt where the channel has a link budget."""
+        whole_w = self.transmit_power_w
+        return Clock(
+            slot_s=self.slot_seconds(work.upload_s),
+            downlink_s=self.downlink_s,
+            deadline_s=math.inf if self.deadline_s is None else self.deadline_s,
+            watts=1.0 if whole_w is None else whole_w / power_budget,
+            devices=self.computing.devices(work),
+        )
+
+    def batteries(self, ues: int, streams: Streams) -> "Batteries | None":
+        """Fill the batteries."""
+        return self.battery.charge(ues, streams)
+
+    def require_fitting(self, upload_s: float | None, *, link_budget: bool) -> None:
+        """Raise ``ValueError`` where a time or a power is missing, or said in two places."""
+        for given, known, name, elsewhere in (
+            (self.slot_s, upload_s is not None, "slot_s", "threshold.deadline_s"),
+            (self.transmit_power_w, link_budget, "transmit_power_w", "channel.link"),
+        ):
+            if given is not None and known:
+                raise ValueError(f"timing.{name} follows from {elsewhere}: leave it out")
+            if given is None and not known:
+                raise ValueError(f"timing.{name} is missing")
+        if self.deadline_s is not None and self.deadline_s <= self.downlink_s:
+            raise ValueError(
+                f"timing.deadline_s = {self.deadline_s:g}: must be above timing.downlink_s, "
+                f"{self.downlink_s:g}"
+            )
+
+    def files(self) -> dict[str, Path]:
+        """Name the file of devices, if there is one."""
+        return self.computing.files()
+
+
+# ---------------------------------------------------------------------------------- costs of rounds
 @dataclass(frozen=True, eq=False)
 class CostModel:
     """The cost of the rounds of one run, and whose update is there in time.
@@ -174,107 +570,8 @@ def _all_received(count: int) -> NDArray[np.str_]:
     return outcome
 
 
-def make_cost_model(
-    scenario: Scenario, streams: Streams, power_budget: float, length: int
-) -> CostModel:
-    """The cost model of a run on a channel of this power budget with models of this length."""
-    payload = payload_bits(scenario, length)
-    timing, clock = scenario.timing, None
-    if isinstance(timing, sections.SecondsTiming):
-        whole_w = timing.transmit_power_w
-        clock = Clock(
-            slot_s=slot_s(scenario),
-            downlink_s=timing.downlink_s,
-            deadline_s=math.inf if timing.deadline_s is None else timing.deadline_s,
-            watts=1.0 if whole_w is None else whole_w / power_budget,
-            devices=make_devices(scenario, timing, streams),
-        )
-    return CostModel(
-        payload,
-        scenario.rate_for(payload),
-        compute_slots(scenario, streams),
-        deadline_slots(scenario),
-        clock,
-    )
-
-
-def make_batteries(scenario: Scenario, streams: Streams) -> Batteries | None:
-    """The batteries before the first round; ``None`` if the scenario has none."""
-    timing, ues = scenario.timing, scenario.cell.ues
-    if not isinstance(timing, sections.SecondsTiming):
-        return None
-    if not isinstance(timing.battery, sections.EnergyBudget):
-        return None
-    drawn = normal(streams.battery(), ues)
-    return Batteries(np.asarray(timing.battery.energy_j * exp_each(timing.battery.sigma * drawn)))
-
-
-def payload_bits(scenario: Scenario, length: int) -> float:
-    """The bits of an update to a model of ``length`` weights, as compression leaves it."""
-    if isinstance(scenario.threshold, sections.PayloadThreshold):
-        return scenario.threshold.payload_bits
-    match scenario.learn.compression:
-        case sections.Qsgd(bits=bits):
-            return float(length * (bits + 1) + WEIGHT_BITS)  # magnitude and sign; the length
-        case sections.TopK(share=share):
-            return float(kept_weights(share, length) * (WEIGHT_BITS + (length - 1).bit_length()))
-        case sections.Sign():
-            return float(length + WEIGHT_BITS)
-        case _:
-            return float(WEIGHT_BITS * length)
-
-
-def kept_weights(share: float, length: int) -> int:
-    """How many weights a share of them is: the nearest number, and at least one.
-
-    >>> kept_weights(0.01, 7850), kept_weights(0.001, 100)
-    (78, 1)
-    """
-    return max(1, round(share * length))
-
-
-def slot_s(scenario: Scenario) -> float:
-    """Seconds of an upload at the rate threshold; NaN where there are no seconds."""
-    timing, threshold = scenario.timing, scenario.threshold
-    if not isinstance(timing, sections.SecondsTiming):
-        return math.nan
-    if isinstance(threshold, sections.RateThreshold):
-        return timing.slot_s or math.nan  # the validator asks for one
-    return threshold.deadline_s
-
-
-def compute_slots(scenario: Scenario, streams: Streams) -> Numbers:
-    """``float64[ue]``: how long each UE's local learning takes, in slots."""
-    timing, ues = scenario.timing, scenario.cell.ues
-    match timing:
-        case sections.SlotTiming():
-            drawn = normal(streams.speed(), ues)
-            return np.asarray(timing.compute_slots * exp_each(timing.compute_sigma * drawn))
-        case sections.SecondsTiming():
-            return make_devices(scenario, timing, streams).compute_s / slot_s(scenario)
-        case _:
-            return np.zeros(ues)
-
-
-def deadline_slots(scenario: Scenario) -> float:
-    """When an update is too late, in slots after the downlink; infinity where nothing is."""
-    match scenario.timing:
-        case sections.SlotTiming(deadline_slots=slots):
-            return slots
-        case sections.SecondsTiming(deadline_s=float(deadline_s), downlink_s=downlink_s):
-            return (deadline_s - downlink_s) / slot_s(scenario)
-        case _:
-            return math.inf
-
-
-def offers_everyone(scenario: Scenario) -> bool:
-    """Whether policies are also offered UEs that would be late."""
-    timing = scenario.timing
-    return not isinstance(timing, sections.NoTiming) and timing.offer == "everyone"
-
-
 def upload_slots(rates: Numbers, threshold: float) -> Numbers:
-    """How long uploads at these positive rates take.
+    """Work out how long uploads at these positive rates take, in slots.
 
     >>> upload_slots(np.array([4.0, 8.0]), 4.0)
     array([1. , 0.5])
@@ -282,28 +579,7 @@ def upload_slots(rates: Numbers, threshold: float) -> Numbers:
     return np.asarray(threshold / rates)
 
 
-def make_devices(scenario: Scenario, timing: sections.SecondsTiming, streams: Streams) -> Devices:
-    """What local learning takes: cycles / f and kappa cycles f^2, log-normal, or as measured."""
-    ues, samples = scenario.cell.ues, scenario.learn.local_steps * scenario.learn.batch_size
-    computing = timing.computing
-    if isinstance(computing, sections.DeviceProfiles):
-        speed, power_w = read_devices(Path(computing.path)).T
-        rows = np.arange(ues) % speed.size
-        if computing.assignment == "random":
-            rows = streams.speed().integers(speed.size, size=ues)
-        compute_s = samples / speed[rows]
-        return Devices(compute_s, compute_s * power_w[rows])
-    drawn = normal(streams.speed(), ues)
-    if isinstance(computing, sections.LogNormalComputing):
-        compute_s = computing.median_s * exp_each(computing.sigma * drawn)
-        return Devices(compute_s, compute_s * computing.power_w)
-    cycles = computing.cycles_per_sample * samples
-    frequency_hz = computing.frequency_hz * exp_each(computing.frequency_sigma * drawn)
-    joules = computing.kappa * cycles * (frequency_hz * frequency_hz)
-    return Devices(cycles / frequency_hz, joules)
-
-
-def read_devices(path: Path) -> Numbers:
+def _read_devices(path: Path) -> Numbers:
     """``[device, (samples_per_s, compute_w)]`` of a CSV file; ``ValueError`` says what is wrong.
 
     The first line has the names of the columns; others than these two are not looked at.

@@ -18,6 +18,7 @@ Reading a scenario never runs code: a kind in a file is kept as an `Unloaded` pa
 who computes runs asks for it (``context={"load_code": True}``).
 """
 
+import contextlib
 import functools
 import inspect
 import re
@@ -336,6 +337,19 @@ def fault(error: BaseException) -> str:
 def is_users_fault(error: BaseException) -> bool:
     """Tell whether an error passed through code that the user named."""
     return bool(_own_frames(error))
+
+
+@contextlib.contextmanager
+def faults_named() -> Iterator[None]:
+    """Raise what goes wrong in the user's code as a `CodeError` that names its file and line."""
+    try:
+        yield
+    except CodeError:
+        raise
+    except Exception as error:
+        if not is_users_fault(error):
+            raise
+        raise CodeError(fault(error)) from error
 
 
 def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:

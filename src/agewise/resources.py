@@ -1,20 +1,9 @@
 """What a run will take of the machine, said before it starts: memory and time."""
 
-import itertools
 from typing import NamedTuple
 
-from agewise import data, learn
 from agewise.memory import bytes_text, require_memory
-from agewise.scenario import (
-    KMeans,
-    Learn,
-    Linear,
-    Mlp,
-    SampledOptimum,
-    Scenario,
-    Torch,
-    require_scenario,
-)
+from agewise.scenario import SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.spectrum import Exact
 
@@ -41,8 +30,8 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         * (8.0 * steps + 64.0),
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
-    if not isinstance(learning.model, Linear | KMeans):
-        numbers, models = _model_length(scenario), min(cell.ues, cell.subchannels) + _MODELS_BESIDE
+    if not learning.model.is_small:
+        numbers, models = scenario.model_length, min(cell.ues, cell.subchannels) + _MODELS_BESIDE
         what = f"learn.model = {learning.model.kind!r} with {numbers:,} numbers for {models} models"
         require_memory(4.0 * numbers * models, what)
     for memory in kept_memories(scenario):
@@ -76,16 +65,13 @@ class KeptMemory(NamedTuple):
 def kept_memories(scenario: Scenario) -> list[KeptMemory]:
     """What aggregation, compression and the local objective will keep for every UE."""
     settings, ues = scenario.learn, scenario.cell.ues
-    parts = (
-        (learn.keeps_updates, learn.memory_bytes, "aggregation", settings.aggregation.kind),
-        (learn.keeps_unsent, learn.compression_bytes, "compression", settings.compression.kind),
-        (learn.keeps_variates, learn.variates_bytes, "local", settings.local.kind),
-    )
     kept = []
-    for keeps, size, part, kind in parts:
-        if keeps(settings):
-            length = _model_length(scenario)
-            kept.append(KeptMemory(part, kind, ues, length, size(settings, ues, length)))
+    for part, spec in settings.state_specs(ues, 1).items():
+        if any(each.shape == (ues, 1) for each in spec.values()):
+            length = scenario.model_length
+            arrays = settings.state_specs(ues, length)[part].values()
+            size = sum(each.nbytes for each in arrays)
+            kept.append(KeptMemory(part, getattr(settings, part).kind, ues, length, size))
     return kept
 
 
@@ -94,7 +80,7 @@ def expected_seconds(scenario: Scenario, policy: Policy | None = None) -> float:
     cell, learning, run = scenario.cell, scenario.learn, scenario.run
     scheduled = min(cell.ues, cell.subchannels) / 2
     samples = scheduled * learning.local_steps * learning.batch_size
-    sample_s = _seconds_of_sample(learning)
+    sample_s = learning.model.seconds_per_sample()
     seconds = run.rounds * (2e-4 + 2e-8 * cell.ues * cell.subchannels + sample_s * samples)
     # To lay the data on the UEs, and to evaluate, which is cheaper by sample than to learn.
     seconds += 0.1 + run.rounds / run.evaluate_every * 2000 * sample_s
@@ -104,15 +90,3 @@ def expected_seconds(scenario: Scenario, policy: Policy | None = None) -> float:
     if isinstance(run.optimum, SampledOptimum):  # whose search takes a million steps a second
         seconds += run.rounds / run.optimum.every * min(solve_s, 1e-6 * run.optimum.work_limit)
     return seconds
-
-
-def _model_length(scenario: Scenario) -> int:
-    return learn.model_length(data.load_once(scenario.data), scenario.learn)
-
-
-def _seconds_of_sample(settings: Learn) -> float:
-    """Roughly what a step on one sample takes, with some 200 features that are not 0."""
-    if isinstance(settings.model, Mlp):
-        widths = (200, *settings.model.hidden_widths, 10)
-        return 1e-10 * sum(before * behind for before, behind in itertools.pairwise(widths))
-    return 1e-4 if isinstance(settings.model, Torch) else 5e-7

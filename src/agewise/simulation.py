@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import data, learn
 from agewise.age import f_alpha
-from agewise.cost import make_batteries, make_cost_model, offers_everyone
+from agewise.data import Data
 from agewise.files import fingerprint
-from agewise.learn import Federation, FederationState
+from agewise.learn import Federation, FederationState, Learn, Learner
+from agewise.part import faults_named
 from agewise.policies import make_policy
 from agewise.radio import Block, Channel
 from agewise.random import Streams
 from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
 from agewise.resources import require_resources
-from agewise.scenario import Data, Learn, SampledOptimum, Scenario, Torch, require_scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Feedback, Policy
 from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
@@ -28,7 +28,7 @@ from agewise.version import __version__
 class SeedSamples:
     """The samples of one seed on their UEs: policies are compared on the same."""
 
-    learner: learn.Learner
+    learner: Learner
     label_counts: NDArray[np.int64]
     class_names: tuple[str, ...]
     streams: Streams
@@ -39,19 +39,10 @@ class SeedSamples:
 
 
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
-    """The samples of a run, prepared once for all policies as long as their files stay the same."""
-    settings, source = scenario.learn, scenario.data
-    digests, made_by = data.digests_of(source), _module_of(settings)
-    return _divided(settings, source, scenario.cell.ues, streams, digests, made_by)
-
-
-def _module_of(settings: Learn) -> object:
-    """What a PyTorch module is made by, if it is not the package's own; others are ``None``."""
-    model = settings.model
-    if not isinstance(model, Torch):
-        return None
-    file = None if model.source is None else fingerprint(learn.source_file(model.source))
-    return file or learn.added_maker(model)
+    """Divide the samples of a run, once for all policies as long as their files stay the same."""
+    model, source = scenario.learn.model, scenario.data
+    made_by = model.made_by(), *map(fingerprint, model.source_files().values())
+    return _divided(scenario.learn, source, scenario.cell.ues, streams, source.digests(), made_by)
 
 
 @functools.lru_cache(maxsize=2)
@@ -61,18 +52,19 @@ def _divided(
     ues: int,
     streams: Streams,
     _digests: tuple[str | None, ...],
-    _module: object,
+    _made_by: tuple[object, ...],
 ) -> SeedSamples:
-    dataset = data.load_once(source)
-    partition = data.divide(dataset.train.labels, source, ues, streams, dataset.writers)
+    dataset = source.load()
+    partition = source.divide(dataset, ues, streams)
     return SeedSamples(
-        learn.make_learner(dataset, partition, settings),
+        settings.learner(dataset, partition),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
         streams,
     )
 
 
+@faults_named()
 def simulate(
     scenario: Scenario,
     policy: Policy | str,
@@ -113,6 +105,7 @@ def simulate(
     return History.collect(info, records, scenario.run.age_alpha)
 
 
+@faults_named()
 def rounds(scenario: Scenario, policy: Policy | str, seed: int = 0) -> Iterator[RoundRecord]:
     """The rounds of `simulate`, one at a time as they happen."""
     require_scenario(scenario)
@@ -129,20 +122,18 @@ def _rounds(
     """Algorithm 3, a round at a time."""
     run, learner, streams = scenario.run, federation.learner, federation.streams
     state = federation.init()
-    costs = make_cost_model(scenario, streams, channel.power_budget, state.params.size)
-    batteries = make_batteries(scenario, streams)
+    costs = scenario.cost_model(streams, channel.power_budget, state.params.size)
+    batteries = scenario.timing.batteries(channel.ue_count, streams)
     access_point = AccessPoint(
         policy,
         channel.ue_count,
         streams,
         deadline_slots=costs.deadline_slots,
-        offer_everyone=offers_everyone(scenario),
+        offer_everyone=scenario.timing.everyone_eligible,
         margin=scenario.threshold.margin,
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=costs.compute_slots)
     for t in range(run.rounds):
-        last = t + 1 == run.rounds
-
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
         block = channel.block(t)
         uplink = Uplink(block.seen, channel.power_budget, costs.threshold)
@@ -166,8 +157,6 @@ def _rounds(
         # What arrived is young again, everything else grows older (Eq. 2).
         access_point.receive(delivery.received, federation.reports(policy.reads, updates))
 
-        measured = last or _is_due(t, run.evaluate_every)
-        weighed = run.objective_every > 0 and (last or _is_due(t, run.objective_every))
         yield RoundRecord(
             t,
             delivery,
@@ -175,8 +164,8 @@ def _rounds(
             access_point.participation,
             cost,
             diversity,
-            evaluation=learner.evaluate(state.params) if measured else None,
-            objective=learner.objective(state.params) if weighed else None,
+            evaluation=learner.evaluate(state.params) if run.evaluates(t) else None,
+            objective=learner.objective(state.params) if run.weighs(t) else None,
             optimum=optimum,
             positions_m=_positions(block) if channel.moves else None,
             eligible=eligible,
@@ -210,10 +199,6 @@ def _probe(
     return asked
 
 
-def _is_due(t: int, every: int) -> bool:
-    return (t + 1) % every == 0
-
-
 def _optimum(
     scenario: Scenario, access_point: AccessPoint, uplink: Uplink, allocation: Allocation
 ) -> Optimum | None:
@@ -222,10 +207,10 @@ def _optimum(
     The search for the optimum has a limit, and the policy may have found better: then this is
     the best known.
     """
-    wanted = scenario.run.optimum
-    if not isinstance(wanted, SampledOptimum) or not _is_due(access_point.t, wanted.every):
+    work_limit = scenario.run.optimum.work_in(access_point.t)
+    if work_limit is None:
         return None
     weights = f_alpha(access_point.ages, scenario.run.age_alpha)
     weight = float(weights[allocation.scheduled].sum())
-    best = solve(access_point.offer(uplink), weights, work_limit=wanted.work_limit)
+    best = solve(access_point.offer(uplink), weights, work_limit=work_limit)
     return Optimum(weight, max(weight, best.value), max(weight, best.bound))

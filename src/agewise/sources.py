@@ -15,17 +15,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from agewise.data import files_of, names_of
 from agewise.files import fingerprint
-from agewise.learn import added_maker, source_file
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
 from agewise.radio import MobilityFile, PlacementFile, TraceChannel
-from agewise.scenario import (
-    DeviceProfiles,
-    Scenario,
-    SecondsTiming,
-    Torch,
-)
+from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
@@ -44,32 +37,25 @@ def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
 
 def source_files(scenario: Scenario) -> dict[str, Path]:
     """The files that a scenario names, by the names of their sources."""
-    files = {f"data:{name}": file for name, file in files_of(scenario.data).items()}
-    files |= {f"{kind}:{path}": Path(path) for kind, path in _other_files(scenario)}
-    model = scenario.learn.model
-    if isinstance(model, Torch) and model.source is not None:
-        files[f"model:{model.source}"] = source_file(model.source)
-    return files
+    files = {f"data:{name}": file for name, file in scenario.data.dataset.files().items()}
+    files |= {f"{kind}:{path}": Path(path) for kind, path in _channel_files(scenario)}
+    model = {f"model:{name}": file for name, file in scenario.learn.model.source_files().items()}
+    return files | scenario.timing.files() | model
 
 
 def source_names(scenario: Scenario) -> set[str]:
     """The names of the files that a scenario names, without a look at any of them."""
-    names = {f"data:{name}" for name in names_of(scenario.data)}
-    names |= {f"{kind}:{path}" for kind, path in _other_files(scenario)}
-    model = scenario.learn.model
-    if isinstance(model, Torch):
-        names.add(f"model:{model.source or model.name}")
-    return names | {f"part:{kind}" for kind in own_parts(scenario)}
+    names = {f"data:{name}" for name in scenario.data.dataset.file_names()}
+    names |= {f"{kind}:{path}" for kind, path in _channel_files(scenario)}
+    names |= {f"model:{name}" for name in scenario.learn.model.source_names()}
+    return names | {*scenario.timing.files()} | {f"part:{kind}" for kind in own_parts(scenario)}
 
 
-def _other_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Besides the data: what each file is, and its path."""
+def _channel_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """What each file of the channel is, and its path."""
     for _, part in parts_inside(scenario.channel):
         if isinstance(part, PlacementFile | MobilityFile | TraceChannel):
             yield part.source, part.path
-    timing = scenario.timing
-    if isinstance(timing, SecondsTiming) and isinstance(timing.computing, DeviceProfiles):
-        yield "devices", timing.computing.path
 
 
 def policy_source(name: str) -> str:
@@ -101,9 +87,10 @@ def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
 def _added_model(scenario: Scenario) -> dict[str, str]:
     """The digest of a module that the running program made known (`learn.add_module`)."""
     model = scenario.learn.model
-    if not isinstance(model, Torch) or (maker := added_maker(model)) is None:
-        return {}
-    return {f"model:{model.name}": _code_digest(maker)}
+    maker = model.made_by()
+    return (
+        {} if maker is None else {f"model:{next(iter(model.source_names()))}": _code_digest(maker)}
+    )
 
 
 def _code_digest(maker: Callable[..., object]) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agewise import learn
 from agewise.age import Form, f_alpha
 from agewise.checks import number_within, whole_number
 from agewise.core.random import uniforms
@@ -15,7 +14,7 @@ from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel
 from agewise.random import Streams
-from agewise.scenario import NoTiming, Scenario, require_scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import InfeasibleAllocation, Uplink
 from agewise.statistics import jain
@@ -239,7 +238,7 @@ def _from_scenario(
             "rate_threshold comes from the scenario: change it there (scenario.with_), or give "
             "a channel instead of a scenario"
         )
-    if not isinstance(scenario.timing, NoTiming):
+    if scenario.timing.kind != "none":
         raise ValueError(
             "traffic has no local learning that could miss a deadline: take the timing out "
             'with scenario.with_(timing="none")'
@@ -248,7 +247,7 @@ def _from_scenario(
     what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"
     require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
     channel = scenario.with_(**{"run.rounds": rounds}).make_channel(streams)
-    return channel, learn.rate_threshold(scenario)
+    return channel, scenario.rate_threshold
 
 
 def _checked(seen: ArrayLike, channel: Channel, t: int) -> NDArray[np.float64]:

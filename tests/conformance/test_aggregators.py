@@ -5,13 +5,12 @@ import io
 import itertools
 import subprocess
 import sys
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from agewise.learn import Updates, make_aggregator, memory_bytes
-from agewise.scenario import Learn
+from agewise.learn import Aggregation, Updates
+from agewise.part import kinds
 from tests.scenarios import tiny
 
 RULES = {
@@ -35,7 +34,7 @@ def settings_of(name):
 
 @pytest.fixture(params=RULES)
 def rule(request):
-    return make_aggregator(settings_of(request.param))
+    return settings_of(request.param).aggregation
 
 
 def random_rounds(seed=0, count=12, ues=UES, length=LENGTH):
@@ -57,20 +56,20 @@ def first_model(length=LENGTH):
 def play(rule, rounds, sizes=SIZES, model=None, order=lambda ues: np.arange(ues.size)):
     """The model, diversity and state after each round."""
     model = first_model() if model is None else model
-    state = rule.start(sizes.size, model.size)
+    state = rule.init_state(sizes.size, model.size)
     answers = []
     for ues, moves in rounds:
         chosen = order(ues)
         updates = Updates(model, model + moves[chosen], ues[chosen])
         answers.append(rule.combine(state, updates, sizes))
-        model, _, state = answers[-1]
+        model, state, _ = answers[-1]
         answers[-1] = answers[-1]._replace(state={k: v.copy() for k, v in state.items()})
     return answers
 
 
 def digest(answers):
     content = hashlib.sha256()
-    for params, diversity, state in answers:
+    for params, state, diversity in answers:
         content.update(params.tobytes())
         content.update(repr(diversity).encode())
         for name in sorted(state):
@@ -79,24 +78,20 @@ def digest(answers):
 
 
 def digests():
-    return {
-        name: digest(play(make_aggregator(settings_of(name)), random_rounds())) for name in RULES
-    }
+    return {name: digest(play(settings_of(name).aggregation, random_rounds())) for name in RULES}
 
 
 def test_every_kind_of_the_scenario_is_here():
-    union = get_args(Learn.model_fields["aggregation"].annotation)
-    kinds = {kind.model_fields["kind"].default for kind in union}
     named = {rule if isinstance(rule, str) else rule["kind"] for rule in RULES.values()}
-    assert named == kinds
+    assert named == kinds(Aggregation).keys()
 
 
 def test_models_are_finite_float32_and_inputs_stay_as_they_are(rule):
-    model, state = first_model(), rule.start(UES, LENGTH)
+    model, state = first_model(), rule.init_state(UES, LENGTH)
     for ues, moves in random_rounds():
         given, kept = model.copy(), model + moves
         trained = kept.copy()
-        params, diversity, state = rule.combine(state, Updates(model, trained, ues), SIZES)
+        params, state, diversity = rule.combine(state, Updates(model, trained, ues), SIZES)
         assert params.dtype == np.float32
         assert params.shape == (LENGTH,)
         assert np.isfinite(params).all()
@@ -121,9 +116,9 @@ def test_factors_follow_their_ues():
     ues, factors = np.array([2, 5, 8]), np.array([0.5, 0.1, 2.0])
     turned = [2, 0, 1]
     for name in RULES:
-        rule = make_aggregator(settings_of(name))
+        rule = settings_of(name).aggregation
         one, other = (
-            rule.combine(rule.start(UES, LENGTH), updates, SIZES).params
+            rule.combine(rule.init_state(UES, LENGTH), updates, SIZES).params
             for updates in (
                 Updates(model, model + moves, ues, factors),
                 Updates(model, model + moves[turned], ues[turned], factors[turned]),
@@ -148,9 +143,9 @@ def test_another_process_gives_the_same_bytes():
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_state_has_the_declared_arrays_and_survives_a_file(name):
-    rule, model = make_aggregator(settings_of(name)), first_model()
-    layout, state = rule.layout(UES, LENGTH), rule.start(UES, LENGTH)
-    assert memory_bytes(settings_of(name), UES, LENGTH) == sum(a.nbytes for a in state.values())
+    rule, model = settings_of(name).aggregation, first_model()
+    spec, state = rule.state_spec(UES, LENGTH), rule.init_state(UES, LENGTH)
+    assert sum(each.nbytes for each in spec.values()) == sum(a.nbytes for a in state.values())
     stored = {key: value.copy() for key, value in state.items()}
     other = model
     for ues, moves in random_rounds():
@@ -159,17 +154,17 @@ def test_the_state_has_the_declared_arrays_and_survives_a_file(name):
         file.seek(0)
         with np.load(file) as loaded:
             stored = {key: loaded[key] for key in loaded.files}
-        model, _, state = rule.combine(state, Updates(model, model + moves, ues), SIZES)
-        other, _, stored = rule.combine(stored, Updates(other, other + moves, ues), SIZES)
+        model, state, _ = rule.combine(state, Updates(model, model + moves, ues), SIZES)
+        other, stored, _ = rule.combine(stored, Updates(other, other + moves, ues), SIZES)
         np.testing.assert_array_equal(model, other)
         assert {key: (a.shape, a.dtype) for key, a in state.items()} == {
-            key: (shape, np.dtype(dtype)) for key, (shape, dtype) in layout.items()
+            key: (shape, np.dtype(dtype)) for key, (shape, dtype) in spec.items()
         }
 
 
 def test_two_runs_of_one_rule_do_not_mix(rule):
     alone = digest(play(rule, random_rounds()))
-    one, other = rule.start(UES, LENGTH), rule.start(UES, LENGTH)
+    one, other = rule.init_state(UES, LENGTH), rule.init_state(UES, LENGTH)
     for name, array in one.items():
         array += 1.0
         assert not np.shares_memory(array, other[name])
@@ -199,7 +194,7 @@ def test_one_ue_alone_is_followed(rule):
     moves = next(moves for ues, moves in random_rounds() if ues.size)[:1]
     answer, *_ = play(rule, [(np.array([0]), moves)], sizes=np.array([7]))
     taken = (answer.params - first_model()).astype(np.float64)
-    if rule == make_aggregator(settings_of("adam")):
+    if rule == settings_of("adam").aggregation:
         moved = np.abs(moves[0]) > 1e-3
         np.testing.assert_array_equal(np.sign(taken)[moved], np.sign(moves[0])[moved])
     else:
@@ -211,7 +206,7 @@ def test_equal_models_leave_the_model(rule):
     """Averaging rounds the weights to single precision; the others add up changes, here none."""
     still = np.zeros((UES, LENGTH), np.float32)
     rounds = [(np.arange(UES), still), (np.array([0, 4]), still[:2]), (np.arange(0), still[:0])]
-    exact = rule != make_aggregator(settings_of("average"))
+    exact = rule != settings_of("average").aggregation
     for answer in play(rule, rounds):
         tolerance = 0.0 if exact else 3e-7
         np.testing.assert_allclose(answer.params, first_model(), rtol=tolerance, atol=0.0)
@@ -261,8 +256,8 @@ def test_tiny_and_huge_updates_stay_finite(rule, scale):
 
 @pytest.mark.parametrize("name", [name for name in RULES if "memory" in name or "var" in name])
 def test_a_ue_that_is_heard_again_replaces_its_own_memory_only(name):
-    rule, model = make_aggregator(settings_of(name)), first_model()
-    before = rule.start(UES, LENGTH)["updates"]
+    rule, model = settings_of(name).aggregation, first_model()
+    before = rule.init_state(UES, LENGTH)["updates"]
     for (ues, moves), answer in zip(random_rounds(), play(rule, random_rounds()), strict=True):
         after = answer.state["updates"]
         others = np.setdiff1d(np.arange(UES), ues)
@@ -277,7 +272,7 @@ def test_a_long_silence_forgets_nothing_and_ends_in_no_zero_over_zero(rate):
     settings = tiny(
         **{"learn.aggregation": {"kind": "memory", "discount": {"kind": "fixed", "rate": rate}}}
     ).learn
-    rule = make_aggregator(settings)
+    rule = settings.aggregation
     (ues, moves), *_ = random_rounds()
     nobody = np.array([], dtype=np.int64), np.zeros((0, LENGTH), np.float32)
     answers = play(rule, [(ues, moves)] + [nobody] * 10 + [(ues[:1], moves[:1])])

@@ -1,13 +1,11 @@
 """Every code of updates: any order and company of UEs; chance by seed, round and UE alone."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.learn import Trained, compression_bytes, compression_state, make_compressor
-from agewise.scenario import Learn
+from agewise.learn import Compression, LocalModels
+from agewise.part import kinds
 from agewise.simulation import simulate
 from tests.scenarios import tiny
 
@@ -33,18 +31,18 @@ def some_rounds():
     for t, ues in enumerate(([0, 2, 3], [2, 5], [6, 0, 1, 2])):
         start = rng.standard_normal(LENGTH).astype(np.float32)
         moves = rng.standard_normal((len(ues), LENGTH)).astype(np.float32)
-        yield Trained(start, start + moves, np.array(ues), t)
+        yield LocalModels(start, start + moves, np.array(ues), t)
 
 
 def play(learning, order=lambda ues: np.arange(ues.size), seed=1):
     """What arrived of each UE in each round, and the states after it, as bytes."""
-    code = make_compressor(learning)
-    state, seen = compression_state(code, UES, LENGTH), {}
+    code = learning.compression
+    state, seen = code.init_state(UES, LENGTH), {}
     for trained in some_rounds():
         turned = order(trained.ues)
         ues, given = trained.ues[turned], trained.models[turned]
         sent, state = code.send(
-            state, Trained(trained.start, given, ues, trained.t), Streams(seed).compression
+            state, LocalModels(trained.start, given, ues, trained.t), Streams(seed).compression
         )
         seen |= {(trained.t, ue): row.tobytes() for ue, row in zip(ues.tolist(), sent, strict=True)}
         seen[trained.t] = {name: array.tobytes() for name, array in state.items()}
@@ -52,17 +50,16 @@ def play(learning, order=lambda ues: np.arange(ues.size), seed=1):
 
 
 def test_every_kind_of_the_scenario_is_here():
-    union = get_args(get_args(Learn.model_fields["compression"].annotation)[0]) or get_args(
-        Learn.model_fields["compression"].annotation
-    )
-    kinds = {kind.model_fields["kind"].default for kind in union}
-    assert {code if isinstance(code, str) else code["kind"] for code in CODES.values()} == kinds
+    named = {code if isinstance(code, str) else code["kind"] for code in CODES.values()}
+    assert named == kinds(Compression).keys()
 
 
 def test_what_arrives_is_finite_float32_of_the_same_shape(learning):
-    code = make_compressor(learning)
-    state = compression_state(code, UES, LENGTH)
-    assert sum(array.nbytes for array in state.values()) == compression_bytes(learning, UES, LENGTH)
+    code = learning.compression
+    state = code.init_state(UES, LENGTH)
+    assert sum(array.nbytes for array in state.values()) == sum(
+        each.nbytes for each in code.state_spec(UES, LENGTH).values()
+    )
     for trained in some_rounds():
         start, shape = trained.start.copy(), trained.models.shape
         sent, state = code.send(state, trained, Streams(1).compression)
@@ -76,11 +73,11 @@ def test_the_order_of_the_ues_changes_no_byte(learning):
 
 
 def test_the_company_of_other_ues_changes_no_byte(learning):
-    code, together = make_compressor(learning), play(learning)
-    state = compression_state(code, UES, LENGTH)
+    code, together = learning.compression, play(learning)
+    state = code.init_state(UES, LENGTH)
     for trained in some_rounds():
         for i, ue in enumerate(trained.ues.tolist()):
-            alone = Trained(trained.start, trained.models[[i]], trained.ues[[i]], trained.t)
+            alone = LocalModels(trained.start, trained.models[[i]], trained.ues[[i]], trained.t)
             sent, state = code.send(state, alone, Streams(1).compression)
             assert sent[0].tobytes() == together[trained.t, ue]
 
@@ -91,9 +88,9 @@ def test_chance_follows_the_seed(learning):
 
 
 def test_an_update_of_nothing_stays_nothing(learning):
-    code, start = make_compressor(learning), np.full(LENGTH, 0.25, np.float32)
-    trained = Trained(start, np.stack([start, start]), np.array([1, 4]), 0)
-    sent, _ = code.send(compression_state(code, UES, LENGTH), trained, Streams(1).compression)
+    code, start = learning.compression, np.full(LENGTH, 0.25, np.float32)
+    trained = LocalModels(start, np.stack([start, start]), np.array([1, 4]), 0)
+    sent, _ = code.send(code.init_state(UES, LENGTH), trained, Streams(1).compression)
     np.testing.assert_array_equal(sent, [start, start])
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.data import Dataset, Partition, divide, load
-from agewise.learn import average, make_learner, model_length, set_threads, threads
-from agewise.scenario import Linear
+from agewise.data import Dataset, Partition
+from agewise.learn import Linear, average, set_threads, threads
 from tests.experiment.watch import ROOT
 from tests.scenarios import tiny
 
@@ -31,9 +30,9 @@ def name_of(model):
 
 def make(model, **changes):
     scenario = tiny(**{"learn.model": model}, **changes)
-    data = load(scenario.data)
-    partition = divide(data.train.labels, scenario.data, 12, STREAMS)
-    return make_learner(data, partition, scenario.learn)
+    data = scenario.data.load()
+    partition = scenario.data.divide(data, 12, STREAMS)
+    return scenario.learn.learner(data, partition)
 
 
 @pytest.fixture(params=MODELS, ids=name_of)
@@ -49,12 +48,12 @@ def learner(model):
 @pytest.fixture
 def alone_with_a_sample(model):
     """A learner whose UEs have one sample each, so that a step is that sample's gradient."""
-    data = load(tiny().data)
+    data = tiny().data.load()
     kept = Dataset("few", data.train.take(np.arange(12)), data.test, data.names)
     partition = Partition(UES, np.arange(13))
     settings = {"local_steps": 1, "step_size": 1.0, "penalty": "none", "model": model}
     chosen = tiny(**{f"learn.{name}": value for name, value in settings.items()}).learn
-    return make_learner(kept, partition, chosen)
+    return chosen.learner(kept, partition)
 
 
 def test_models_are_flat_float32_vectors(learner):
@@ -188,7 +187,7 @@ def test_steps_of_no_length_leave_the_model(model):
 
 def test_the_length_is_known_beforehand(model, learner):
     scenario = tiny(**{"learn.model": model})
-    length = model_length(load(scenario.data), scenario.learn)
+    length = scenario.model_length
     assert learner.init(STREAMS).shape == (length,)
 
 

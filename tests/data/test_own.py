@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from agewise.data import load
 from tests.scenarios import tiny
 
 ROWS = 20
@@ -19,7 +18,7 @@ def table(tmp_path):
 
 def loaded(path, **fields):
     section = {"kind": "table", "path": str(path), "label_column": "label", "test_fraction": 0.25}
-    return load(tiny(**{"data.dataset": section | fields}).data)
+    return tiny(**{"data.dataset": section | fields}).data.load()
 
 
 def test_the_last_rows_as_they_are_by_default(table):
@@ -50,5 +49,5 @@ def test_npz_in_pixels(tmp_path):
     np.savez(tmp_path / "own.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     section = {"kind": "npz", "path": str(tmp_path / "own.npz")}
     for scaling, most in (("as-is", 255.0), ("pixels", 1.0)):
-        read = load(tiny(**{"data.dataset": section | {"scaling": scaling}}).data)
+        read = tiny(**{"data.dataset": section | {"scaling": scaling}}).data.load()
         assert read.train.values().max() == pytest.approx(most)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agewise.data import dirichlet, iid, shards
-from agewise.data.partition import equal_shares, log_normal_shares
+from tests.samples import dirichlet, equal_shares, iid, log_normal_shares, shards
 
 LABELS = np.random.default_rng(0).choice(10, 6000, p=np.linspace(0.06, 0.14, 10))
 

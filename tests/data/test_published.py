@@ -3,27 +3,15 @@
 import json
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from agewise.data import (
-    Dataset,
-    Samples,
-    by_writer,
-    divide,
-    files_of,
-    load,
-    names_of,
-    pair,
-    parity,
-    read_cifar_10,
-    read_fashion_mnist,
-    read_femnist,
-)
+from agewise.data import ByWriter, Data, Dataset, Pair, Parity, Samples
 from agewise.files import fingerprint
 from agewise.random import Streams
-from agewise.scenario import Data
+from tests.samples import read_cifar_10, read_fashion_mnist, read_femnist, with_labels
 from tests.scenarios import tiny
 
 # ------------------------------------------------------------------------------ Fashion-MNIST
@@ -43,8 +31,8 @@ def test_fashion_mnist_has_its_names_and_shape(tmp_path):
     assert found.names[9] == "ankle boot"
     assert found.shape == (28, 28)
     source = _data({"kind": "fashion-mnist", "path": str(tmp_path)})
-    assert load(source).name == "fashion-mnist"
-    assert list(files_of(source)) == names_of(source)
+    assert source.load().name == "fashion-mnist"
+    assert list(source.dataset.files()) == source.dataset.file_names()
 
 
 def test_fashion_mnist_says_where_it_comes_from(tmp_path):
@@ -98,8 +86,8 @@ def test_cifar_10_is_read_as_published(cifar):
     np.testing.assert_array_equal(found.train.labels, np.concatenate([y for _, y in batches]))
     np.testing.assert_array_equal(found.test.features, images["test_batch"][0])
     source = _data({"kind": "cifar-10", "path": str(folder)})
-    assert list(files_of(source)) == names_of(source)
-    assert len(load(source).train) == 20
+    assert list(source.dataset.files()) == source.dataset.file_names()
+    assert len(source.load().train) == 20
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -184,20 +172,20 @@ def test_femnist_is_read_by_writer(femnist):
     np.testing.assert_array_equal(found.train.labels, [10, 10, 36, 0, 3, 61])
     np.testing.assert_array_equal(found.writers, [0, 0, 0, 1, 2, 2])
     assert found.train.values()[0, 0] == 0.25
-    np.testing.assert_array_equal(pair(found, 10, 0).writers, [0, 0, 1])
-    np.testing.assert_array_equal(parity(found).writers, found.writers)
+    np.testing.assert_array_equal(Pair(classes=(10, 0)).relabel(found).writers, [0, 0, 1])
+    np.testing.assert_array_equal(Parity().relabel(found).writers, found.writers)
 
 
 def test_every_json_file_of_femnist_counts_for_the_sources(femnist):
     source = _data({"kind": "femnist", "path": str(femnist)})
-    files = files_of(source)
-    assert list(files) == names_of(source)
+    files = source.dataset.files()
+    assert list(files) == source.dataset.file_names()
     before = [fingerprint(file) for file in files.values()]
     (femnist / "train" / "more.json").write_text(leaf({"z": [1]}))
     after = [fingerprint(file) for file in files.values()]
     assert before[0] != after[0]
     assert before[1] == after[1]
-    assert len(load(source).train) == 7
+    assert len(source.load().train) == 7
 
 
 @pytest.mark.parametrize(
@@ -227,6 +215,11 @@ def test_a_folder_without_leaf_files(tmp_path):
 BY_WRITER = {"kind": "by-writer", "writers_per_ue": 1}
 
 
+def by_writer(writers, ues, each, rng):
+    data = replace(with_labels(np.zeros(writers.size, np.int64)), writers=writers)
+    return ByWriter(writers_per_ue=each).divide(data, np.full(ues, 1 / ues), rng)
+
+
 def test_samples_stay_with_their_writers():
     writers = np.repeat(np.arange(6), [3, 1, 4, 1, 5, 9])[np.random.default_rng(2).permutation(23)]
     parts = by_writer(writers, 3, 2, np.random.default_rng(0))
@@ -253,11 +246,11 @@ def test_a_scenario_divides_by_writer(femnist):
         "sizes": "natural",
     }
     source = Data.model_validate(values)
-    data = load(source)
-    parts = divide(data.train.labels, source, 3, Streams(0), data.writers)
+    data = source.load()
+    parts = source.divide(data, 3, Streams(0))
     assert sorted(parts.sizes.tolist()) == [1, 2, 3]
     with pytest.raises(ValueError, match="have no writers"):
-        divide(data.train.labels, source, 3, Streams(0))
+        source.divide(replace(data, writers=None), 3, Streams(0))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 
 import agewise
 from agewise import PolicyKey, Scenario, statistics
+from agewise.cost import SlotTiming
 from agewise.policies import AgeBased, MaxPack, Random, make_policy, names
-from agewise.scenario import SampledOptimum, SlotTiming
+from agewise.scenario import SampledOptimum
 from benchmarks.documents import (
     aggregations,
     benchmark_page,
@@ -34,7 +35,7 @@ class Small(benchmark_scenarios.BenchmarkScenario):
 
 DEADLINE = {
     "kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0,
-    "offer": "everyone",
+    "eligible": "everyone",
 }  # fmt: skip
 FEW = {
     "plain": Small("a small cell", 0.3),
@@ -75,7 +76,7 @@ def test_the_scenarios_cover_the_regimes():
     assert len({one.data.partition.kind for one in made.values()}) >= 2
     assert len({one.cell.ues for one in made.values()}) >= 2
     assert isinstance(made["deadline"].timing, SlotTiming)
-    assert made["deadline"].timing.offer == "in-time"
+    assert made["deadline"].timing.eligible == "in-time"
     assert "offers every policy only UEs" in benchmark_scenarios.SCENARIOS["deadline"].summary
     assert made["one-digit"].data.partition.classes_per_ue == 1
     assert made["weak-uneven"].data.sizes.sigma == 1.0

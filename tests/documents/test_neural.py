@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise.scenario import Scenario
-from agewise.tables.words import points_text
+from agewise.tables._words import points_text
 from benchmarks.documents.neural import AGGREGATIONS, POLICIES, compare_neural
 from tests.scenarios import tiny
 

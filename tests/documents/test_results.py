@@ -4,9 +4,9 @@ import matplotlib as mpl
 import pytest
 
 import agewise
-from agewise.report.claims import CLAIMS_NOTE, claims_note
+from agewise.report._claims import CLAIMS_NOTE, claims_note
 from agewise.statistics import AXES
-from agewise.tables.words import contrast_text, head_text
+from agewise.tables._words import contrast_text, head_text
 from benchmarks.documents import results
 from benchmarks.documents.results import PARTS, claims_markdown, gap_markdown, write_results
 from tests.scenarios import tiny

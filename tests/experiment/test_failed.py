@@ -12,7 +12,7 @@ from agewise.engines import Local
 from agewise.experiment import AllFailed, Result
 from agewise.learn import Diverged
 from agewise.policies import MaxPack, Policy
-from agewise.report.verdict import missing
+from agewise.report._verdict import missing
 from tests.engines.policies import InfeasibleFor, is_round
 from tests.experiment.watch import Counting, files, leftovers, runs
 from tests.scenarios import tiny

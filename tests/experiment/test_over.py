@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 import agewise
 from agewise import Result, statistics
-from agewise.cli import app, printing
+from agewise.cli import _printing as printing
+from agewise.cli import app
 from agewise.engines import Inline
-from agewise.experiment.summary import cost_points
+from agewise.experiment._summary import cost_points
 from agewise.statistics import AXES, accuracy_at
 from agewise.tables import Column, Table
 from tests.scenarios import tiny
@@ -128,7 +129,7 @@ def test_the_command_line(result):
     said = run("--over", "joules", "--at", "0.5,1", "--target", "0.6")
     assert said.exit_code == 0
     text = " ".join(said.stdout.split())
-    for part in ("0.5 J", "1 J", "Test accuracy over joules", "of a run"):
+    for part in ("0.5 J", "1 J", "Test accuracy over joules", "a run"):
         assert part in text
     assert "(policies and joules)" in " ".join(run("--over", "joules").stdout.split())
     assert "Energy of all UEs (J) until the accuracy is 60.0%" in text

@@ -10,7 +10,7 @@ import agewise
 from agewise import statistics
 from agewise.experiment import FolderError, LearningCurve, Result, checkpoints, default_baseline
 from agewise.experiment.plan import file_name, find_policy
-from agewise.experiment.result import HistoryCache
+from agewise.experiment.result import _HistoryCache
 from agewise.policies import AgeBased, MaxPack, Random
 from agewise.records import PolicyKey
 from agewise.spectrum import Exact
@@ -258,9 +258,9 @@ def test_every_round_is_shown_as_it_happens(tmp_path):
 
 def test_histories_in_memory_are_bounded_by_their_bytes(result):
     files = [entry.file for entry in result.entries]
-    one = HistoryCache(2**30)
+    one = _HistoryCache(2**30)
     one.load(files[0])
-    cache = HistoryCache(int(3.5 * one.bytes))
+    cache = _HistoryCache(int(3.5 * one.bytes))
     first = cache.load(files[0])
     for file in files:
         assert cache.load(files[0]) is first  # used again and again, so it stays
@@ -268,7 +268,7 @@ def test_histories_in_memory_are_bounded_by_their_bytes(result):
         assert cache.bytes <= cache.limit
     assert cache.load(files[-1]) is cache.load(files[-1])
     assert cache.load(files[0]) is first
-    small = HistoryCache(1)
+    small = _HistoryCache(1)
     assert small.load(files[0]).frame.equals(first.frame)
 
 

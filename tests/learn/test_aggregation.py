@@ -8,24 +8,39 @@ import pytest
 import agewise
 from agewise import memory as machine
 from agewise.engines import Inline, Local
-from agewise.learn import Updates, keeps_updates, make_aggregator, memory_bytes
-from agewise.learn.aggregation import Adam, Average, Memory, Momentum, VarianceReduced
+from agewise.learn import (
+    ServerAdam,
+    ServerMomentum,
+    UpdateMemory,
+    Updates,
+    VarianceReduced,
+    WeightedAverage,
+)
 from agewise.resources import kept_memories
 from agewise.simulation import rounds, simulate
 from tests.learn import aggregation_twin as twin
 from tests.scenarios import tiny
 
 MEMORY = {"kind": "memory", "discount": "none"}
+
+
+def fixed(rate):
+    return UpdateMemory(discount={"kind": "fixed", "rate": rate})
+
+
 PAIRS = {
-    "average": (Average(), twin.average),
-    "memory": (Memory(0.0), functools.partial(twin.memory, rate=0.0)),
-    "memory-0.1": (Memory(0.1), functools.partial(twin.memory, rate=0.1)),
-    "memory-1.5": (Memory(1.5), functools.partial(twin.memory, rate=1.5)),
-    "memory-agreement": (Memory(None), twin.memory_by_agreement),
+    "average": (WeightedAverage(), twin.average),
+    "memory": (UpdateMemory(discount="none"), functools.partial(twin.memory, rate=0.0)),
+    "memory-0.1": (fixed(0.1), functools.partial(twin.memory, rate=0.1)),
+    "memory-1.5": (fixed(1.5), functools.partial(twin.memory, rate=1.5)),
+    "memory-agreement": (UpdateMemory(discount="agreement"), twin.memory_by_agreement),
     "variance-reduced": (VarianceReduced(), twin.variance_reduced),
-    "momentum": (Momentum(0.8, 0.7), functools.partial(twin.momentum, beta=0.8, step=0.7)),
+    "momentum": (
+        ServerMomentum(beta=0.8, server_step=0.7),
+        functools.partial(twin.momentum, beta=0.8, step=0.7),
+    ),
     "adam": (
-        Adam(0.9, 0.95, 0.05, 1e-3),
+        ServerAdam(beta_1=0.9, beta_2=0.95, server_step=0.05, tau=1e-3),
         functools.partial(twin.adam, beta_1=0.9, beta_2=0.95, step=0.05, tau=1e-3),
     ),
 }
@@ -41,7 +56,7 @@ def test_a_rule_moves_the_model_as_published(name, seed):
     sizes = rng.integers(1, 1000, ues)
     model = rng.standard_normal(length).astype(np.float32)
     leaning = rng.standard_normal((ues, length))
-    state, history = rule.start(ues, length), []
+    state, history = rule.init_state(ues, length), []
     for _ in range(60):
         heard = rng.permutation(ues)[: rng.integers(0, ues + 1)]
         leaning += 0.3 * rng.standard_normal((ues, length))
@@ -49,7 +64,7 @@ def test_a_rule_moves_the_model_as_published(name, seed):
         moves = models.astype(np.float64) - model
         history.append(dict(zip(heard.tolist(), moves, strict=True)))
         expected = model + published(history, sizes)
-        model, _, state = rule.combine(state, Updates(model, models, heard), sizes)
+        model, state, _ = rule.combine(state, Updates(model, models, heard), sizes)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(model, expected, rtol=0.0, atol=3e-7 * scale)
 
@@ -57,20 +72,22 @@ def test_a_rule_moves_the_model_as_published(name, seed):
 def test_adam_makes_no_step_of_the_rounding_of_averages():
     """Models that are all equal to the start: no step, however small tau is."""
     model = np.random.default_rng(0).standard_normal(500).astype(np.float32)
-    rule = Adam(0.9, 0.99, 0.1, 1e-9)
+    rule = ServerAdam(beta_1=0.9, beta_2=0.99, server_step=0.1, tau=1e-9)
     ues, sizes = np.arange(3), np.array([600, 1, 70])
     updates = Updates(model, np.stack([model] * 3), ues)
-    np.testing.assert_array_equal(rule.combine(rule.start(3, 500), updates, sizes).params, model)
+    np.testing.assert_array_equal(
+        rule.combine(rule.init_state(3, 500), updates, sizes).params, model
+    )
 
 
 # ------------------------------------------------------------------------------------- agreement
 def estimate(share, every=1, count=150, opposite=False):
     """What is found to be kept a round of updates that keep ``share`` of the last one a round."""
-    rule, rng = Memory(None), np.random.default_rng(5)
+    rule, rng = UpdateMemory(discount="agreement"), np.random.default_rng(5)
     ues, length = 6, 400
     still, sizes = np.zeros(length, np.float32), np.full(ues, 10)
     hidden = rng.standard_normal((ues, length))
-    state = rule.start(ues, length)
+    state = rule.init_state(ues, length)
     found = []
     for t in range(count):
         noise = np.sqrt(1 - share**2) * rng.standard_normal((ues, length))
@@ -78,7 +95,7 @@ def estimate(share, every=1, count=150, opposite=False):
         heard = np.flatnonzero((t + np.arange(ues)) % every == 0)
         updates = Updates(still, hidden[heard].astype(np.float32), heard)
         state = rule.combine(state, updates, sizes).state
-        found.append(rule.kept(state["agreement"]))
+        found.append(rule.discount.decay(state["agreement"]))
     assert all(0.0 < kept <= 1.0 for kept in found)
     return float(np.mean(found[count // 2 :]))
 
@@ -93,34 +110,34 @@ def test_agreement_is_within_its_bounds():
     assert estimate(1.0) == pytest.approx(1.0, abs=1e-6)
     assert estimate(0.0) < 0.05
     assert estimate(0.9, opposite=True) == pytest.approx(1e-3)
-    rule = Memory(None)
-    assert rule.kept(np.zeros(3)) == 1.0
-    assert rule.kept(np.array([5.0, 1.0, 1.0])) == 1.0
+    rule = UpdateMemory(discount="agreement")
+    assert rule.discount.decay(np.zeros(3)) == 1.0
+    assert rule.discount.decay(np.array([5.0, 1.0, 1.0])) == 1.0
 
 
 def test_agreement_outlives_rounds_in_which_nobody_is_heard():
-    rule, rng = Memory(None), np.random.default_rng(1)
+    rule, rng = UpdateMemory(discount="agreement"), np.random.default_rng(1)
     model, sizes, ues = np.zeros(50, np.float32), np.array([1, 2]), np.arange(2)
-    state = rule.start(2, 50)
+    state = rule.init_state(2, 50)
     first = rng.standard_normal((2, 50)).astype(np.float32)
     for moves in (first, 0.5 * first):
-        model, _, state = rule.combine(state, Updates(model, model + moves, ues), sizes)
-    assert rule.kept(state["agreement"]) == pytest.approx(0.5, rel=1e-5)
+        model, state, _ = rule.combine(state, Updates(model, model + moves, ues), sizes)
+    assert rule.discount.decay(state["agreement"]) == pytest.approx(0.5, rel=1e-5)
+    nobody = Updates(model, np.empty((0, 50), np.float32), ues[:0])
     for _ in range(8000):
-        state = rule.combine(state, Updates(model, np.empty((0, 50), np.float32), ues[:0]), sizes)[
-            2
-        ]
-    assert rule.kept(state["agreement"]) == pytest.approx(0.5, rel=1e-5)
+        state = rule.combine(state, nobody, sizes).state
+    assert rule.discount.decay(state["agreement"]) == pytest.approx(0.5, rel=1e-5)
 
 
 # ---------------------------------------------------------------------------------------- memory
 def test_what_is_kept_is_known_before_a_run():
     scenario = tiny(**{"learn.aggregation": MEMORY})
-    first = next(rounds(scenario, "age-based"))
     (kept,) = kept_memories(scenario)
     length = 21 * 10  # ten outputs of twenty features and a bias
     assert kept.length == length
-    assert kept.bytes == memory_bytes(scenario.learn, first.ages.size, length)
+    assert kept.bytes == sum(
+        each.nbytes for each in scenario.learn.aggregation.state_spec(12, length).values()
+    )
     assert str(kept) == f"memory aggregation keeps 12 x 210 numbers: {kept.bytes / 1000:.3g} kB"
     centres = scenario.with_(
         **{"learn.model": {"kind": "k-means", "clusters": 3, "initial_deviation": 0.0}}
@@ -131,10 +148,8 @@ def test_what_is_kept_is_known_before_a_run():
 
 
 def test_only_what_grows_with_the_ues_is_announced():
-    for rule in ("average", "variance-reduced", MEMORY):
-        learning = tiny(**{"learn.aggregation": rule}).learn
-        layout = make_aggregator(learning).layout(5, 7)
-        assert keeps_updates(learning) == any(kept.shape == (5, 7) for kept in layout.values())
+    for rule, announced in (("average", 0), ("variance-reduced", 1), (MEMORY, 1)):
+        assert len(kept_memories(tiny(**{"learn.aggregation": rule}))) == announced
 
 
 @pytest.mark.parametrize("quiet", [False, True])

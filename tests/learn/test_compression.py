@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams, schedule_traffic
-from agewise.cost import payload_bits
-from agewise.learn import (
-    Trained,
-    compression_bytes,
-    compression_state,
-    make_compressor,
-    rate_threshold,
-)
+from agewise.learn import LocalModels
 from agewise.resources import kept_memories
 from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
@@ -22,7 +15,7 @@ CODES = {"none": "none", "qsgd": {"kind": "qsgd", "bits": 4}, "top-k": TOP_K, "s
 
 
 def code_of(compression):
-    return make_compressor(tiny(**{"learn.compression": compression}).learn)
+    return tiny(**{"learn.compression": compression}).learn.compression
 
 
 def moves_of(seed, shape):
@@ -32,7 +25,7 @@ def moves_of(seed, shape):
 def sent_of(code, moves, state, ues, t=0):
     """What is sent of these updates of a model of zeros."""
     start = np.zeros(moves.shape[1], np.float32)
-    return code.send(state, Trained(start, start + moves, ues, t), Streams(3).compression)[0]
+    return code.send(state, LocalModels(start, start + moves, ues, t), Streams(3).compression)[0]
 
 
 # ------------------------------------------------------------------------------------------ qsgd
@@ -76,7 +69,7 @@ def test_top_k_keeps_the_largest_and_the_first_among_equals():
     code, moves = code_of(TOP_K | {"error_feedback": False}), moves_of(5, (6, 80))
     moves[3:] = np.round(moves[3:])  # many equals
     moves[5] = 1.0
-    sent = sent_of(code, moves, compression_state(code, 6, 80), np.arange(6))
+    sent = sent_of(code, moves, code.init_state(6, 80), np.arange(6))
     for move, kept in zip(moves, sent, strict=True):
         largest = np.argsort(-np.abs(move), kind="stable")[:8]
         expected = np.zeros(80, np.float32)
@@ -92,7 +85,7 @@ def test_error_feedback_loses_nothing(compression):
     of numbers below 2^5 in single precision.
     """
     code, ues, count = code_of(compression), np.array([4, 1]), 30
-    state = compression_state(code, 5, 60)
+    state = code.init_state(5, 60)
     total, sent = np.zeros((2, 60)), np.zeros((2, 60))
     for t in range(count):
         moves = moves_of(t, (2, 60))
@@ -109,7 +102,7 @@ def test_error_feedback_loses_nothing(compression):
 
 def test_the_sign_has_the_mean_magnitude():
     code, moves = code_of("sign"), moves_of(2, (3, 100))
-    sent = sent_of(code, moves, compression_state(code, 3, 100), np.arange(3))
+    sent = sent_of(code, moves, code.init_state(3, 100), np.arange(3))
     means = np.abs(moves.astype(np.float64)).mean(axis=1, keepdims=True)
     np.testing.assert_allclose(sent, np.sign(moves) * means, rtol=1e-6)
 
@@ -119,15 +112,22 @@ def test_payloads():
     """32 n; n (b + 1) + 32; k (32 + ceil(lg2 n)); n + 32: for 210 weights, and others."""
     expected = {"none": 6720.0, "qsgd": 1082.0, "top-k": 840.0, "sign": 242.0}
     for name, code in CODES.items():
-        assert payload_bits(tiny(**{"learn.compression": code}), 210) == expected[name]
+        assert (
+            tiny(**{"learn.compression": code}).learn.compression.payload_bits(210)
+            == expected[name]
+        )
     top = tiny(**{"learn.compression": TOP_K})
-    assert [payload_bits(top, n) for n in (1, 1024, 1025)] == [32, 102 * 42, 102 * 43]
+    assert [top.learn.compression.payload_bits(n) for n in (1, 1024, 1025)] == [
+        32,
+        102 * 42,
+        102 * 43,
+    ]
 
 
 @pytest.mark.parametrize("name", CODES)
 def test_sent_bits_and_channel_uses_are_counted(name):
     scenario = tiny(**{"learn.compression": CODES[name]})
-    payload = payload_bits(scenario, 210)
+    payload = scenario.learn.compression.payload_bits(210)
     for record in rounds(scenario, "max-pack", 1):
         assert record.cost.bits == payload * record.delivery.scheduled.size
         held = (record.delivery.owner[None, :] == record.delivery.scheduled[:, None]).sum(axis=1)
@@ -141,11 +141,11 @@ def test_the_threshold_follows_from_the_model():
     base = tiny(
         threshold={"kind": "model", "deadline_s": 0.1}, **{"cell.subchannel_bandwidth_hz": 15e3}
     )
-    rates = {n: rate_threshold(base.with_(**{"learn.compression": c})) for n, c in CODES.items()}
+    rates = {n: base.with_(**{"learn.compression": c}).rate_threshold for n, c in CODES.items()}
     assert rates == pytest.approx(
         {"none": 2.24, "qsgd": 1082 / 3000, "top-k": 0.28, "sign": 242 / 3000}
     )
-    plain = tiny(threshold={"kind": "rate", "rate": rate_threshold(base)})
+    plain = tiny(threshold={"kind": "rate", "rate": base.rate_threshold})
     follows, given = (simulate(one, "max-pack", 2) for one in (base, plain))
     np.testing.assert_array_equal(follows.owner, given.owner)
     np.testing.assert_array_equal(follows.accuracy, given.accuracy)
@@ -155,23 +155,17 @@ def test_the_threshold_follows_from_the_model():
         for one in (hurried, hurried.with_(**{"learn.compression": "sign"}))
     ]
     assert served[0] < 0.7 * served[1]
-    assert schedule_traffic(base, "max-pack", 5).rate_threshold == rate_threshold(base)
-    with pytest.raises(ScenarioError, match=r"agewise\.learn\.rate_threshold\(scenario\)"):
-        _ = base.rate_threshold
+    assert schedule_traffic(base, "max-pack", 5).rate_threshold == base.rate_threshold
     with pytest.raises(ScenarioError, match=r"needs cell\.subchannel_bandwidth_hz"):
         tiny(threshold={"kind": "model", "deadline_s": 0.1})
-    with pytest.raises(ScenarioError, match=r"6720 bits need a rate of .* raise threshold\.dead"):
-        rate_threshold(base.with_(**{"threshold.deadline_s": 1e-6}))
+    with pytest.raises(ValueError, match=r"6720 bits need a rate of .* raise threshold\.dead"):
+        _ = base.with_(**{"threshold.deadline_s": 1e-6}).rate_threshold
 
 
 def test_what_is_kept_is_said():
     (kept,) = kept_memories(tiny(**{"learn.compression": TOP_K}))
     assert str(kept) == "top-k compression keeps 12 x 210 numbers: 10.1 kB"
-    assert (
-        kept.bytes
-        == 12 * 210 * 4
-        == compression_bytes(tiny(**{"learn.compression": TOP_K}).learn, 12, 210)
-    )
+    assert kept.bytes == 12 * 210 * 4
     assert kept.what.startswith("learn.compression = 'top-k' with cell.ues = 12")
     for code in ("none", CODES["qsgd"], TOP_K | {"error_feedback": False}):
         assert kept_memories(tiny(**{"learn.compression": code})) == []

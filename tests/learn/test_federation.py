@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from agewise import Streams, simulate
-from agewise.cost import make_devices
 from agewise.learn import update_reports
 from agewise.policies import AgeBased, Policy
 from agewise.simulation import samples_of
@@ -79,7 +78,7 @@ def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
     for t, seen in enumerate(SEEN):
         np.testing.assert_array_equal(seen, federation.probe(state, everyone, t))
         state = federation.round(state, plain.received[t], t).state
-    devices = make_devices(scenario, scenario.timing, Streams(1))
+    devices = scenario.timing.computing.devices(scenario.workload(Streams(1)))
     more = {n: probed.numbers(n) - plain.numbers(n) for n in ("seconds", "joules", "bits", "uses")}
     assert more["seconds"] == pytest.approx([devices.compute_s.max()] * 3)
     assert more["joules"] == pytest.approx([devices.compute_j.sum()] * 3)

@@ -6,7 +6,7 @@ import pytest
 from agewise import Streams
 from agewise import memory as machine
 from agewise.data import Dataset, Partition, Samples
-from agewise.learn import Updates, average, make_learner, make_local_objective
+from agewise.learn import Updates, average
 from agewise.resources import kept_memories, require_resources
 from agewise.simulation import rounds
 from tests.learn.test_learners import linear, settings_of
@@ -20,11 +20,18 @@ Y = np.where(LABELS == 1, 1.0, -1.0)
 A = np.stack((X, np.ones(4)), axis=1)  # gradients are A_k (A_k w - y_k)
 
 
-def quadratic(**settings):
+def chosen(**settings):
+    return settings_of(**{"model": linear("squared-error"), "penalty": "none"} | settings)
+
+
+def total_step(settings, t):
+    return settings.local_steps * settings.steps.step_of(t)
+
+
+def quadratic(settings):
     samples = Samples(X[:, None].astype(np.float32), LABELS)
     data = Dataset("quadratic", samples, samples, ("no", "yes"))
-    chosen = {"model": linear("squared-error"), "penalty": "none"} | settings
-    return make_learner(data, Partition(np.arange(4), np.arange(5)), settings_of(**chosen))
+    return settings.learner(data, Partition(np.arange(4), np.arange(5)))
 
 
 def gradient(ue, w):
@@ -34,7 +41,9 @@ def gradient(ue, w):
 def test_a_proximal_term_leads_to_the_proximal_point():
     """Li et al. (2020): the minimum of f_k(w) + mu/2 |w - start|^2, here in closed form."""
     mu = 0.8
-    learner = quadratic(local={"kind": "proximal", "mu": mu}, local_steps=800, step_size=0.1)
+    learner = quadratic(
+        chosen(local={"kind": "proximal", "mu": mu}, local_steps=800, step_size=0.1)
+    )
     start = np.array([0.3, -0.4], np.float32)
     models = learner.train(start, np.arange(4), 0, STREAMS)
     for ue in range(4):
@@ -60,24 +69,24 @@ def scaffold(settings, turns):
     return w, c, own
 
 
-def federated(learner, turns):
-    local = make_local_objective(learner.settings)
+def federated(settings, turns):
+    learner, local = quadratic(settings), settings.local
     w = np.array([0.3, -0.4], np.float32)
-    state = local.start(4, 2)
+    state = local.init_state(4, 2)
     for t, ues in enumerate(turns):
         models = learner.train(w, ues, t, STREAMS, local.corrections(state, ues))
         updates = Updates(w, models, ues)
         w, _ = average(models, learner.sizes[ues], w)
-        state = local.receive(state, updates, learner.sizes, t)
+        state = local.receive(state, updates, learner.sizes, total_step(settings, t))
     return w, state
 
 
 def test_control_variates_are_the_published_ones():
     rng = np.random.default_rng(4)
     turns = [np.sort(rng.choice(4, rng.integers(1, 4), replace=False)) for _ in range(12)]
-    learner = quadratic(local="control-variates", local_steps=7, step_size=0.1, step_decay=0.1)
-    w, state = federated(learner, turns)
-    expected, c, own = scaffold(learner.settings, turns)
+    settings = chosen(local="control-variates", local_steps=7, step_size=0.1, step_decay=0.1)
+    w, state = federated(settings, turns)
+    expected, c, own = scaffold(settings.steps, turns)
     np.testing.assert_allclose(w, expected, atol=2e-5)
     np.testing.assert_allclose(state["server"], c, atol=1e-4)
     np.testing.assert_allclose(state["own"], own, atol=1e-4)
@@ -88,18 +97,18 @@ def test_control_variates_take_the_drift_away():
     best = np.linalg.lstsq(A, Y, rcond=None)[0]
     turns = [np.arange(4)] * 400
     settings = {"local_steps": 10, "step_size": 0.1}
-    plain, _ = federated(quadratic(**settings), turns)
-    corrected, _ = federated(quadratic(local="control-variates", **settings), turns)
+    plain, _ = federated(chosen(**settings), turns)
+    corrected, _ = federated(chosen(local="control-variates", **settings), turns)
     np.testing.assert_allclose(corrected, best, atol=2e-4)
     assert np.abs(plain - best).max() > 0.05
 
 
 def test_means_of_variates_are_weighted_by_samples():
     settings = settings_of(local="control-variates", local_steps=2, step_size=0.5)
-    local, sizes = make_local_objective(settings), np.array([10, 30, 60])
-    state = local.start(3, 1)
+    local, sizes = settings.local, np.array([10, 30, 60])
+    state = local.init_state(3, 1)
     start, models = np.zeros(1, np.float32), np.array([[-1.0], [2.0]], np.float32)
-    state = local.receive(state, Updates(start, models, np.array([0, 2])), sizes, 0)
+    state = local.receive(state, Updates(start, models, np.array([0, 2])), sizes, 1.0)
     np.testing.assert_allclose(state["own"][:, 0], [1.0, 0.0, -2.0])
     assert state["server"][0] == pytest.approx(0.1 * 1.0 - 0.6 * 2.0)
     corrections = local.corrections(state, np.array([1, 2]))
@@ -108,14 +117,14 @@ def test_means_of_variates_are_weighted_by_samples():
 
 def test_a_variate_changes_only_when_its_update_arrived():
     settings = settings_of(local="control-variates")
-    local, sizes = make_local_objective(settings), np.ones(5, np.int64)
-    state = local.start(5, 20)
+    local, sizes = settings.local, np.ones(5, np.int64)
+    state = local.init_state(5, 20)
     rng = np.random.default_rng(0)
-    for t in range(6):
+    for _ in range(6):
         before = state["own"].copy()
         heard = np.flatnonzero(rng.random(5) < 0.5)
         models = rng.normal(size=(heard.size, 20)).astype(np.float32)
-        state = local.receive(state, Updates(np.zeros(20, np.float32), models, heard), sizes, t)
+        state = local.receive(state, Updates(np.zeros(20, np.float32), models, heard), sizes, 1.0)
         changed = (state["own"] != before).any(axis=1)
         np.testing.assert_array_equal(np.flatnonzero(changed), heard)
         np.testing.assert_allclose(state["server"], state["own"].mean(axis=0), atol=1e-5)

@@ -22,6 +22,11 @@ STREAMS = Streams(6)
 SHAPES = [(1,), (16,), (17, 33), (5, 48, 3), (40, 17)]
 
 
+def widths_of(learner):
+    data = learner.samples.dataset
+    return np.array([data.train.feature_count, *learner.model.hidden_widths, data.class_count])
+
+
 def mlp(*widths):
     return {"kind": "mlp", "hidden_widths": widths}
 
@@ -46,11 +51,11 @@ def expected_model(learner, data, start, own, draw, correction=0.0):
     x, labels = data.train.values().astype(np.float64)[own], data.train.labels[own]
 
     def gradient(model, rows):
-        return twin.mlp_gradient(learner.widths, model, x[rows], labels[rows])
+        return twin.mlp_gradient(widths_of(learner), model, x[rows], labels[rows])
 
-    weights = twin.mlp_weights(learner.widths)
+    weights = twin.mlp_weights(widths_of(learner))
     return twin.sgd(
-        learner.settings, gradient, start, len(own), draw, penalised=weights, correction=correction
+        learner.steps, gradient, start, len(own), draw, penalised=weights, correction=correction
     )
 
 
@@ -80,7 +85,7 @@ def test_local_sgd_is_the_twins(hidden, penalty, local, corrected):
         assert np.abs(expected - start).max() > 1e-3
         np.testing.assert_allclose(trained[i], expected, rtol=1e-4, atol=1e-5)
     model = trained[0].astype(np.float64)
-    scores, _ = twin.mlp_scores(learner.widths, model, data.train.values().astype(np.float64))
+    scores, _ = twin.mlp_scores(widths_of(learner), model, data.train.values().astype(np.float64))
     losses = twin.losses("multinomial", scores, data.train.labels)
     evaluation = learner.evaluate(trained[0])
     assert evaluation.loss == pytest.approx(losses.mean(), rel=1e-5)
@@ -90,8 +95,8 @@ def test_local_sgd_is_the_twins(hidden, penalty, local, corrected):
         learner.losses(trained[0], ues), [losses[partition.samples_of(ue)].mean() for ue in ues],
         rtol=1e-5,
     )  # fmt: skip
-    weights = twin.mlp_weights(learner.widths) * model
-    cost = twin.penalty_weight(learner.settings) * twin.penalty(penalty, weights)
+    weights = twin.mlp_weights(widths_of(learner)) * model
+    cost = twin.penalty_weight(learner.steps) * twin.penalty(penalty, weights)
     assert learner.objective(trained[0]) == pytest.approx(losses.mean() + cost, rel=1e-5)
 
 

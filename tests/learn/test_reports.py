@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from agewise import Streams, Uplink
-from agewise.data import Dataset, Samples, divide, iid, load
-from agewise.data.partition import equal_shares
-from agewise.learn import Federation, Updates, average, make_learner
+from agewise.data import Dataset, Samples
+from agewise.learn import Federation, Updates, average
 from agewise.learn.linear import LOSSES
 from agewise.policies import RoundRobin
 from agewise.scheduling import AccessPoint, Policy
 from agewise.simulation import rounds
 from agewise.spectrum import Allocation, fill
+from tests.samples import equal_shares, iid
 from tests.scenarios import tiny
 
 ALL = ("losses", "update_norms")
@@ -28,7 +28,7 @@ def learner_of(ues, **settings):
     data = Dataset("noisy", samples, samples, ("a", "b", "c"))
     partition = iid(labels, equal_shares(ues), np.random.default_rng(1))
     changes = {f"learn.{name}": value for name, value in settings.items()}
-    return make_learner(data, partition, tiny(**changes).learn)
+    return tiny(**changes).learn.learner(data, partition)
 
 
 def model_of(loss):
@@ -123,10 +123,8 @@ def test_a_run_reports_what_a_policy_reads():
     list(rounds(scenario, policy, 3))
     before, after = policy.seen
     assert all(np.isnan(getattr(before, name)).all() for name in ALL)
-    data = load(scenario.data)
-    learner = make_learner(
-        data, divide(data.train.labels, scenario.data, 12, streams), scenario.learn
-    )
+    data = scenario.data.load()
+    learner = scenario.learn.learner(data, scenario.data.divide(data, 12, streams))
     start = learner.init(streams)
     models = learner.train(start, first, 0, streams)
     known = np.isin(np.arange(12), first)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.data import divide, load
-from agewise.learn import make_learner, set_threads, threads
+from agewise.learn import set_threads, threads
 from tests.scenarios import tiny
 
 STREAMS = Streams(3)
@@ -28,10 +27,8 @@ def _chunks_of_any_size(monkeypatch):
 
 def a_learner(seed=3, **changes):
     scenario = tiny(**changes)
-    data = load(scenario.data)
-    return make_learner(
-        data, divide(data.train.labels, scenario.data, 12, Streams(seed)), scenario.learn
-    )
+    data = scenario.data.load()
+    return scenario.learn.learner(data, scenario.data.divide(data, 12, Streams(seed)))
 
 
 def rounds_of(learner, count=10):

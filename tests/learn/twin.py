@@ -168,7 +168,7 @@ def sgd(settings, gradient, model, size, draw, *, penalised, correction=0.0):
     model, steps = start.copy(), settings.local_steps
     step = settings.step_size / (1 + settings.step_decay * draw[1])
     rows = np.array(drawn_rows(*draw, steps * settings.batch_size, size)).reshape(steps, -1)
-    mu = getattr(settings.local, "mu", 0.0)
+    mu = settings.proximal_weight
     for chosen in rows:
         pulled = penalty_weight(settings) * penalty_slope(settings.penalty.kind, model)
         slope = gradient(model, chosen) + pulled * penalised

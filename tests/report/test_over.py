@@ -14,16 +14,16 @@ import agewise
 from agewise import statistics
 from agewise.cli import app
 from agewise.experiment import LearningCurve
-from agewise.experiment.summary import cost_points, mean_points
-from agewise.report import PICTURES, _gains, costs, draw_figure, new_figure
-from agewise.report.claims import claims_note, claims_of
+from agewise.experiment._summary import cost_points, mean_points
+from agewise.report import PICTURES, _costs, _gains, draw_figure, new_figure
+from agewise.report._claims import claims_note, claims_of
+from agewise.report._verdict import verdict
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
-from agewise.report.verdict import verdict
 from agewise.statistics import AXES, Contrast, Estimate
 from agewise.studies import usual_scenario
 from agewise.tables import ResultTable, Row
-from agewise.tables.words import (
+from agewise.tables._words import (
     amount_text,
     at_text,
     head_text,
@@ -102,7 +102,7 @@ def test_words_and_tables_are_of_the_axis(name, costly, pages):
     assert f"Gain over max-pack {at_text(last, axis)}, the paired mean" in page
     assert f"corrected {p}): age-based minus max-pack" in page
     assert f"(policies and {name})" in page
-    assert f">{axis.what}<br>of a run</th>" in page
+    assert f">{axis.what}<br>a run</th>" in page
     saved = re.search(r'href="data:text/csv;base64,([^"]*)"', page)[1]
     assert base64.b64decode(saved).decode() == table.to_csv()
     assert not re.search(r"\d rounds</th>|after \d+ rounds age-based", page)
@@ -152,10 +152,10 @@ def test_the_answer_has_the_unit_of_the_axis(costly):
 
 def test_every_axis_side_by_side(costly):
     setting = Setting(costly, {})
-    target = costs.usual_target(setting)
+    target = _costs.usual_target(setting)
     ends = [costly.accuracy(policy)[:, -1].mean() for policy in ("age-based", "max-pack")]
     assert target == np.floor(100 * min(ends)) / 100 > 0
-    views = costs.axis_views(setting, target)
+    views = _costs.axis_views(setting, target)
     assert [view.axis.name for view in views] == list(AXES)
     raw = []
     for view in views:
@@ -189,7 +189,9 @@ def test_the_page_shows_them_whatever_its_axis(costly, pages):
         drawn = pictures(page)["s0-costs"][0]
         assert [f"per {axis.one}" in drawn for axis in AXES.values()] == [True] * 5
         text = unescape(re.sub("<[^>]*>", " ", part))
-        for view in costs.axis_views(Setting(costly, {}), costs.usual_target(Setting(costly, {}))):
+        for view in _costs.axis_views(
+            Setting(costly, {}), _costs.usual_target(Setting(costly, {}))
+        ):
             assert median_text(view.to_target["round-robin"], view.axis)[0] in text
             assert points_text(view.gains["round-robin"].mean) in text
         assert f"of {SEEDS}" in text
@@ -199,13 +201,13 @@ def test_the_page_shows_them_whatever_its_axis(costly, pages):
 
 
 def test_what_runs_do_not_know_is_left_out(compared, costly):
-    assert [v.axis.name for v in costs.axis_views(Setting(compared, {}))] == [
+    assert [v.axis.name for v in _costs.axis_views(Setting(compared, {}))] == [
         "rounds", "uses", "bits",
     ]  # fmt: skip
-    plain, whole = (costs.axis_views(Setting(result, {})) for result in (compared, costly))
-    assert costs.title(plain) == "Per round, channel use or bit?"
-    assert "Seconds and joules are not known" in costs.lead(plain)
-    assert "not known" not in costs.lead(whole)
+    plain, whole = (_costs.axis_views(Setting(result, {})) for result in (compared, costly))
+    assert _costs.title(plain) == "Per round, channel use or bit?"
+    assert "Seconds and joules are not known" in _costs.lead(plain)
+    assert "not known" not in _costs.lead(whole)
     with pytest.raises(ValueError, match="no joules with timing.kind = none.*physical-timed"):
         make_page(compared, "joules")
 
@@ -214,7 +216,7 @@ def test_the_order_may_turn():
     def view(axis, **gains):
         paired = {name: Contrast(gain, gain - 0.01, gain + 0.01, 0.01, 9)
                   for name, gain in gains.items()}  # fmt: skip
-        return costs.AxisView(AXES[axis], 2.0, paired, {})
+        return _costs.AxisView(AXES[axis], 2.0, paired, {})
 
     turned = [view("rounds", b=-0.1, c=0.05), view("joules", b=0.2, c=0.05), view("bits", b=-0.1)]
     assert _gains._leading(turned, "a") == (
@@ -227,7 +229,7 @@ def test_gains_on_every_axis_are_joined(costly):
     setting, figure = Setting(costly, {}), new_figure(3.5, 2.6)
     PICTURES["costs"].draw(setting, list(setting.runs), figure)
     lines = {line.get_label(): line.get_xdata() for line in figure.axes[0].lines}
-    views = costs.axis_views(setting)
+    views = _costs.axis_views(setting)
     for name in ("age-based", "round-robin"):
         expected = [100 * view.gains[name].mean for view in views]
         np.testing.assert_allclose(lines[name], expected)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment.summary import layout
+from agewise.experiment._summary import layout
 from agewise.policies import AgeBased, make_policy
-from agewise.report import numbers, replay, write_page
+from agewise.report import _idea, _numbers, replay, write_page
+from agewise.report._verdict import compared as compared_policies
 from agewise.report.page import make_page
 from agewise.report.setting import Setting
-from agewise.report.verdict import compared as compared_policies
-from agewise.tables.words import contrast_text, estimate_text
+from agewise.tables._words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny
@@ -351,13 +351,13 @@ def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
 def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
     history = moving.history("max-pack", 0)
     every = np.hypot(history.positions_m[..., 0], history.positions_m[..., 1])
-    np.testing.assert_allclose(numbers.distances_m(history), every.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(_numbers.distances_m(history), every.mean(axis=0), rtol=1e-6)
     heard = np.zeros(every.shape, bool)
     for t, ues in enumerate(history.received):
         heard[t, ues] = True
     radius_m = moving.scenario.channel.reach_m
-    ring = np.minimum(every / radius_m * numbers.RINGS, numbers.RINGS - 1).astype(int)
-    both = [(ring == r, heard) for r in range(numbers.RINGS)]
+    ring = np.minimum(every / radius_m * _numbers.RINGS, _numbers.RINGS - 1).astype(int)
+    both = [(ring == r, heard) for r in range(_numbers.RINGS)]
     expected = [(here & was).sum() / here.sum() if here.any() else np.nan for here, was in both]
     only = replace(moving, seeds=[0], entries=[e for e in moving.entries if e.seed == 0])
     found = Setting(only, {}).round_means["max-pack"].served
@@ -371,7 +371,7 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
         ("max-pack (ties=random)", PACK),
     ):
         history = compared.history(policy, setting.seed)
-        offer, ranking = history.eligible, setting.ranking(name)
+        offer, ranking = history.eligible, _idea.rank(setting, name)
         assert (offer.t, ranking.t) == (4, 4)
         score = [2 * age**0.5 / need if need else 0.0
                  for age, need in zip(history.ages[3], offer.need, strict=True)]  # fmt: skip

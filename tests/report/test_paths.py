@@ -9,7 +9,7 @@ import numpy as np
 
 import agewise
 from agewise.cli import main
-from agewise.tables.words import command_text
+from agewise.tables._words import command_text
 from tests.scenarios import tiny
 
 

@@ -11,15 +11,15 @@ import pytest
 
 import agewise.report
 from agewise import statistics
-from agewise.cli import printing
+from agewise.cli import _printing as printing
 from agewise.experiment import LearningCurve, RunMetrics
 from agewise.policies import AgeBased, MaxPack, make_policy
 from agewise.records import PolicyKey
-from agewise.report.claims import CLAIMS_NOTE, Pair, claims_of, judge
+from agewise.report._claims import CLAIMS_NOTE, Pair, claims_of, judge
 from agewise.report.page import make_page
 from agewise.statistics import Contrast, Estimate
 from agewise.tables import Row
-from agewise.tables.words import (
+from agewise.tables._words import (
     and_list,
     p_text,
     points_text,

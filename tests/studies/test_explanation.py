@@ -9,7 +9,7 @@ import pytest
 import agewise
 from agewise import learn
 from agewise.experiment import RunOptions
-from agewise.report.explained import explained_section
+from agewise.report import draw_figure, write_page
 from agewise.simulation import samples_of
 from agewise.studies import explanation
 from agewise.studies.explanation import (
@@ -173,12 +173,15 @@ def test_reproduce_explains_and_goes_on(tmp_path, monkeypatch):
 
 
 def test_a_changed_file_is_not_shown(tmp_path):
-    assert explained_section(tmp_path) == ""
     result = agewise.compare(
         SCENARIO, POLICIES, 1, tmp_path / "r", engine="inline", quiet=True, baseline="max-pack"
     )
+    said = "What differs on the same models"
+    assert said not in write_page(result).read_text(encoding="utf-8")
     explanation.explain(result, RunOptions(engine="inline", quiet=True))
-    assert "too few" in explained_section(result.path)
+    assert said in write_page(result).read_text(encoding="utf-8")
     file = result.path / "explanation.json"
     file.write_bytes(file.read_bytes().replace(b"too few", b"enough!"))
-    assert explained_section(result.path) == ""
+    assert said not in write_page(result).read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="explained needs a reproduction with --explain"):
+        draw_figure(result, "explained", tmp_path / "x.pdf")

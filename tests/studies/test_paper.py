@@ -10,7 +10,7 @@ import agewise
 from agewise import statistics
 from agewise.experiment import LearningCurve, RunMetrics
 from agewise.policies import AgeBased, MaxPack
-from agewise.report.claims import Pair, judge
+from agewise.report._claims import Pair, judge
 from agewise.statistics import Estimate
 from agewise.studies import map_scenario, paper
 from agewise.tables import Row
@@ -164,7 +164,7 @@ def test_map_at_equal_costs(tmp_path, monkeypatch):
     for column, rate in enumerate((2.0, 5.0)):
         variation = drawn.result.variations[column]
         square = timed.with_(**variation)
-        assert agewise.learn.rate_threshold(square) == pytest.approx(rate, rel=1e-12)
+        assert square.rate_threshold == pytest.approx(rate, rel=1e-12)
         packed, *aged = (
             drawn.result.histories(policy, variation)
             for policy in (MaxPack(), AgeBased(alpha=0.0), AgeBased(alpha=1.0))
@@ -193,5 +193,5 @@ def test_the_map_over_seconds_is_of_the_timed_preset():
     timed = map_scenario("seconds")
     assert timed == agewise.Scenario.preset("physical-timed").with_(**{"run.rounds": 40})
     plan = paper._map_plan(timed, 1)
-    rates = [agewise.learn.rate_threshold(timed.with_(**each)) for each in plan.variations[:4]]
+    rates = [timed.with_(**each).rate_threshold for each in plan.variations[:4]]
     assert rates == pytest.approx([1.0, 2.0, 4.0, 6.0], rel=1e-12)

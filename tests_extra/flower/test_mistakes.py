@@ -85,7 +85,7 @@ def test_a_deadline_nobody_meets(links, deadline_s, problem, caplog):
 @pytest.mark.parametrize("offer", ["in-time", "everyone"])
 def test_a_modelled_deadline_nobody_meets(offer, caplog):
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
-    problem = Problem(tiny(timing=timing | {"offer": offer}))
+    problem = Problem(tiny(timing=timing | {"eligible": offer}))
     strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=IMPATIENT)
     lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"
     stops(problem, strategy, caplog, f"in 3 rounds in a row: .*{lost}", rounds=50)

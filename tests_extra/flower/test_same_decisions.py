@@ -31,7 +31,7 @@ TIMED = tiny(
             "compute_slots": 1.0,
             "compute_sigma": 1.0,
             "deadline_slots": DEADLINE,
-            "offer": "everyone",
+            "eligible": "everyone",
         },
         "data.sizes": {"kind": "log-normal", "sigma": 0.5},
     }

@@ -11,14 +11,12 @@ import torch
 from torch.nn import functional
 
 from agewise import Streams, simulate
-from agewise.data import divide, load, mnist
-from agewise.learn import add_module, make_learner, model_length, set_threads
+from agewise.data import Mnist
+from agewise.learn import ControlVariates, add_module, set_threads
 from agewise.learn.aggregation import Updates
-from agewise.learn.local import make_local_objective
 from agewise.learn.neural import TorchLearner
-from agewise.learn.neural.batched import Batched, can_batch
-from agewise.learn.neural.replica import Replica, pool_faster
-from agewise.learn.neural.training import image_shape
+from agewise.learn.neural.learner import Batched, can_batch
+from agewise.learn.neural.training import Replica, image_shape, pool_faster
 from tests.scenarios import tiny
 from tests_extra.torch import modules
 
@@ -33,9 +31,9 @@ def section(function, /, **more):
 
 def learner_of(model, **changes):
     scenario = tiny(**{"learn.model": model, "learn.batch_size": 4} | changes)
-    data = load(scenario.data)
-    partition = divide(data.train.labels, scenario.data, 12, STREAMS)
-    return make_learner(data, partition, scenario.learn)
+    data = scenario.data.load()
+    partition = scenario.data.divide(data, 12, STREAMS)
+    return scenario.learn.learner(data, partition)
 
 
 @pytest.fixture(autouse=True)
@@ -108,9 +106,9 @@ def test_a_control_variate_is_the_mean_gradient_of_the_steps(decay):
     model = section("linear", optimiser_settings={"weight_decay": decay})
     changes = {"learn.local": "control-variates", "learn.penalty": "none"}
     learner = learner_of(model, **changes)
-    local = make_local_objective(learner.settings)
+    local = ControlVariates()
     start, ue = learner.init(STREAMS), UES[:1]
-    state = local.start(12, start.size)
+    state = local.init_state(12, start.size)
     state["own"][ue] = np.random.default_rng(0).normal(size=start.size) / 10
     state["server"] += 0.05
     trained = learner.train(start, ue, 2, STREAMS, local.corrections(state, ue))
@@ -124,25 +122,22 @@ def test_a_control_variate_is_the_mean_gradient_of_the_steps(decay):
         found = torch.autograd.grad(cost, list(module.parameters()))
         gradient = torch.cat([each.flatten() for each in found]) + decay * at
         wanted += gradient / len(batches)
-        at = at - learner.settings.step_of(2) * (gradient + added)
+        at = at - learner.steps.step_of(2) * (gradient + added)
     sizes = np.ones(12, np.int64)
-    own = local.receive(state, Updates(start, trained, ue), sizes, 2)["own"][ue[0]]
+    own = local.receive(state, Updates(start, trained, ue), sizes, 10 * learner.steps.step_of(2))[
+        "own"
+    ][ue[0]]
     np.testing.assert_allclose(own, wanted.detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
-def test_a_learner_made_in_python_refuses_variates_without_sgd():
-    data, settings = load(tiny().data), tiny(**{"learn.local": "control-variates"}).learn
-    partition = divide(data.train.labels, tiny().data, 12, STREAMS)
-    with pytest.raises(ValueError, match="those of Adam are not"):
-        TorchLearner(modules.linear, data, partition, settings, optimiser="Adam")
-
-
 def test_a_loss_may_be_a_function():
-    data = load(tiny().data)
-    settings = tiny(**{"learn.model": section("linear"), "learn.batch_size": 4}).learn
-    partition = divide(data.train.labels, tiny().data, 12, STREAMS)
-    named = TorchLearner(modules.linear, data, partition, settings, "squared-error")
-    given = TorchLearner(modules.linear, data, partition, settings, _half_square)
+    data = tiny().data.load()
+    changes = {"learn.model": section("linear", loss="squared-error"), "learn.batch_size": 4}
+    settings, partition = tiny(**changes).learn, tiny().data.divide(data, 12, STREAMS)
+    named, given = (
+        TorchLearner(settings.model, data, partition, settings.steps, loss)
+        for loss in (None, _half_square)
+    )
     start = named.init(STREAMS)
     np.testing.assert_array_equal(
         named.train(start, UES, 0, STREAMS), given.train(start, UES, 0, STREAMS)
@@ -270,7 +265,7 @@ def test_other_pooling_is_left_alone(layer):
 @pytest.mark.parametrize(("name", "length"), [("lenet5", 61706), ("mcmahan-cnn", 1663370)])
 def test_modules_of_the_package_have_their_published_sizes(name, length):
     settings = tiny(**{"learn.model": section("", source=None, name=name)}).learn
-    assert model_length(mnist(), settings) == length
+    assert settings.model.length(Mnist().load()) == length
 
 
 def test_images_get_a_channel():

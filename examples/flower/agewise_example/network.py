@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import data
 from agewise.extras import require
 from agewise.random import Streams
 from agewise.scenario import Scenario
@@ -23,9 +22,8 @@ class Network:
     def __init__(self, scenario: Scenario, seed: int) -> None:
         torch.set_num_threads(1)
         self._settings, self._seed = scenario.learn, seed
-        self._data = data.load(scenario.data)
-        labels = self._data.train.labels
-        self._partition = data.divide(labels, scenario.data, scenario.cell.ues, Streams(seed))
+        self._data = scenario.data.load()
+        self._partition = scenario.data.divide(self._data, scenario.cell.ues, Streams(seed))
 
     def initial(self) -> Arrays:
         """PyTorch's own initial weights, by the seed."""

@@ -12,11 +12,11 @@ from agewise.cli.app import command, end_if_failed, print_json, print_list, say,
 from agewise.cli.live import Live
 
 if TYPE_CHECKING:
-    from agewise.cli import printing
-    from agewise.cli.printing import Shown
+    from agewise.cli import _printing as printing
+    from agewise.cli._printing import Shown
     from agewise.experiment import Plan, RunOptions
 else:
-    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
+    printing = lazy_loader.load("agewise.cli._printing", suppress_warning=True)
 
 _PAIR = ["age-based", "max-pack"]
 

@@ -19,9 +19,9 @@ from agewise.checks import visible
 from agewise.report.pictures import PICTURES
 
 if TYPE_CHECKING:
-    from agewise.cli import printing
+    from agewise.cli import _printing as printing
 else:
-    printing = lazy_loader.load("agewise.cli.printing", suppress_warning=True)
+    printing = lazy_loader.load("agewise.cli._printing", suppress_warning=True)
 
 # Completion: known without importing what runs, so that a shell offers it at once.
 

@@ -105,7 +105,7 @@ _BLOCK = 1024
 
 
 @kernel
-def remember(models, start, rows, updates, new_weights, old_weights, total):
+def update_memory(models, start, rows, updates, new_weights, old_weights, total):
     """Put the updates ``models[i] - start`` in the rows of ``updates``, and their sum right.
 
     ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one

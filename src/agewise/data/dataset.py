@@ -1,11 +1,15 @@
 """Labelled samples, split into training and test, and what is to be told apart in them."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+
+from agewise.part import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,44 +114,87 @@ def one_row_each(features: NDArray[Any]) -> NDArray[Any]:
         return flat.astype(np.float32, copy=False)
 
 
-def parity(dataset: Dataset) -> Dataset:
-    """Even classes against odd ones: class 0 is even, class 1 odd."""
+class DataSource(Part):
+    """Where the samples of a scenario are from.
 
-    def relabel(samples: Samples) -> Samples:
-        return Samples(samples.features, samples.labels % 2, samples.unit)
+    A source of your own has one method, ``load``, which gives a `Dataset`.
+    """
 
-    return Dataset(
-        f"{dataset.name}, parity",
-        relabel(dataset.train),
-        relabel(dataset.test),
-        ("even", "odd"),
-        dataset.shape,
-        dataset.writers,
-    )
+    kind: str = ""
+    #: Whether it is known who wrote each training sample.
+    has_writers: ClassVar[bool] = False
+
+    def load(self) -> Dataset:
+        """Read or make the data set."""
+        raise self.lacks("load")
+
+    def files(self) -> dict[str, Path]:
+        """Name the files (or folders) that are there to read, by what a run calls them."""
+        return {}
+
+    def file_names(self) -> list[str]:
+        """List what `files` calls them, whether they are there or not."""
+        return list(self.files())
 
 
-def pair(dataset: Dataset, first: int, second: int) -> Dataset:
-    """Only the samples of two classes: class 0 is ``first``, class 1 ``second``."""
-    for chosen in (first, second):
-        if not 0 <= chosen < dataset.class_count:
-            raise ValueError(
-                f"{dataset.name} has classes 0 to {dataset.class_count - 1}, not {chosen}"
-            )
-    if first == second:
-        raise ValueError(f"a pair needs two different classes, not {first} twice")
+class Task(Part):
+    """What is told apart in a data set."""
 
-    def keep(samples: Samples) -> Samples:
-        kept = samples.take(np.flatnonzero(np.isin(samples.labels, (first, second))))
-        return Samples(kept.features, (kept.labels == second).astype(np.int64), kept.unit)
+    kind: str = ""
 
-    names, writers = (dataset.names[first], dataset.names[second]), dataset.writers
-    if writers is not None:
-        writers = writers[np.isin(dataset.train.labels, (first, second))]
-    return Dataset(
-        f"{dataset.name}, {names[0]} or {names[1]}",
-        keep(dataset.train),
-        keep(dataset.test),
-        names,
-        dataset.shape,
-        writers,
-    )
+    def relabel(self, dataset: Dataset) -> Dataset:
+        """Give the data set with the classes of this task."""
+        raise self.lacks("relabel")
+
+
+class AllClasses(Task):
+    """Tell all classes apart."""
+
+    kind: Literal["all"] = "all"
+
+    def relabel(self, dataset: Dataset) -> Dataset:
+        """Leave the classes as they are."""
+        return dataset
+
+
+class Parity(Task):
+    """Tell even classes from odd ones."""
+
+    kind: Literal["parity"] = "parity"
+
+    def relabel(self, dataset: Dataset) -> Dataset:
+        """Make class 0 of the even classes, class 1 of the odd ones."""
+        train, test = (
+            replace(samples, labels=samples.labels % 2) for samples in (dataset.train, dataset.test)
+        )
+        name = f"{dataset.name}, parity"
+        return replace(dataset, name=name, train=train, test=test, names=("even", "odd"))
+
+
+class Pair(Task):
+    """Tell two classes apart; the samples of all others are left out."""
+
+    kind: Literal["pair"] = "pair"
+    classes: tuple[int, int] = Field(description="the two classes")
+
+    def relabel(self, dataset: Dataset) -> Dataset:
+        """Make class 0 of the first of the pair, class 1 of the second."""
+        first, second = self.classes
+        for chosen in self.classes:
+            if not 0 <= chosen < dataset.class_count:
+                raise ValueError(
+                    f"{dataset.name} has classes 0 to {dataset.class_count - 1}, not {chosen}"
+                )
+        if first == second:
+            raise ValueError(f"a pair needs two different classes, not {first} twice")
+
+        def keep(samples: Samples) -> Samples:
+            kept = samples.take(np.flatnonzero(np.isin(samples.labels, self.classes)))
+            return replace(kept, labels=(kept.labels == second).astype(np.int64))
+
+        names, writers = (dataset.names[first], dataset.names[second]), dataset.writers
+        if writers is not None:
+            writers = writers[np.isin(dataset.train.labels, self.classes)]
+        name = f"{dataset.name}, {names[0]} or {names[1]}"
+        train, test = keep(dataset.train), keep(dataset.test)
+        return Dataset(name, train, test, names, dataset.shape, writers)

@@ -8,18 +8,23 @@ import math
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from agewise.archives import read_arrays, require_file
-from agewise.data.dataset import Dataset, Samples, one_row_each
+from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
 from agewise.frames import pl, require_frames
 from agewise.memory import require_memory
+from agewise.part import RelativeTo
+
+#: What stands in the file for a feature: the number itself, or a pixel of 0 to 255.
+Scaling = Literal["as-is", "pixels"]
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-IDX_PARTS = {
+_IDX_PARTS = {
     ("train", "images"): ("train-images-idx3-ubyte", "train-images.idx3-ubyte"),
     ("train", "labels"): ("train-labels-idx1-ubyte", "train-labels.idx1-ubyte"),
     ("test", "images"): ("t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"),
@@ -39,24 +44,45 @@ def reading(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {said}") from error
 
 
-def idx_files(folder: Path) -> dict[tuple[str, str], Path]:
+def _idx_files(folder: Path) -> dict[tuple[str, str], Path]:
     """Those of the four IDX files that are there: (train or test, images or labels)."""
     found = {}
-    for part, names in IDX_PARTS.items():
+    for part, names in _IDX_PARTS.items():
         candidates = [folder / f"{name}{ending}" for name in names for ending in ("", ".gz")]
         if there := [file for file in candidates if file.is_file()]:
             found[part] = there[0]
     return found
 
 
-def read_idx_folder(folder: Path) -> Dataset:
+class IdxFolder(DataSource):
+    """A folder of four IDX files as MNIST and its relatives come, gzipped or not."""
+
+    kind: Literal["idx"] = "idx"
+    path: str = Field(description="the folder")
+    relative_to: RelativeTo = "working-folder"
+
+    def files(self) -> dict[str, Path]:
+        """Those of the four files that are there."""
+        found = _idx_files(Path(self.path))
+        return {f"{self.path}/{' '.join(part)}": file for part, file in found.items()}
+
+    def file_names(self) -> list[str]:
+        """Images and labels, for training and for testing."""
+        return [f"{self.path}/{' '.join(part)}" for part in _IDX_PARTS]
+
+    def load(self) -> Dataset:
+        """Read the four files."""
+        return read_idx_files(Path(self.path))
+
+
+def read_idx_files(folder: Path) -> Dataset:
     """A folder with the four IDX files of MNIST's format, gzipped or not."""
     if not folder.is_dir():
         raise ValueError(
             f"{folder.absolute()}: no such folder; the four IDX files are expected in one"
         )
-    there, arrays = idx_files(folder), dict[tuple[str, str], NDArray[Any]]()
-    for part, names in IDX_PARTS.items():
+    there, arrays = _idx_files(folder), dict[tuple[str, str], NDArray[Any]]()
+    for part, names in _IDX_PARTS.items():
         found = there.get(part)
         if found is None:
             raise ValueError(f"{folder}: there is no {names[0]} (or {names[0]}.gz)")
@@ -93,63 +119,97 @@ def _read_idx(file: BinaryIO) -> NDArray[Any]:
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, *, pixels: bool = False) -> Dataset:
-    """An NPZ file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
+class NpzFile(DataSource):
+    """An .npz file with x_train, y_train, x_test and y_test."""
 
-    Arrays of bytes, and others if they hold ``pixels``, are divided by 255.
-    """
-    names = ("x_train", "y_train", "x_test", "y_test")
-    x_train, y_train, x_test, y_test = read_arrays(path, names)
-    return _dataset(path, (x_train, y_train), (x_test, y_test), pixels=pixels)
+    kind: Literal["npz"] = "npz"
+    path: str = Field(description="the file")
+    relative_to: RelativeTo = "working-folder"
+    scaling: Scaling = Field(
+        default="as-is",
+        description="pixels divides features by 255, as is always done with arrays of bytes",
+    )
 
+    def files(self) -> dict[str, Path]:
+        """The file."""
+        return {self.path: Path(self.path)}
 
-def read_table(
-    path: Path,
-    label_column: str,
-    test_fraction: float,
-    *,
-    test_first: bool = False,
-    shuffle: bool = False,
-    pixels: bool = False,
-) -> Dataset:
-    """A CSV or Parquet table; the last rows, ``test_fraction`` of all, are for testing.
-
-    Or the first ones; before that rows may be shuffled, in an order that hangs on their number
-    alone. Features that are ``pixels`` are divided by 255.
-    """
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
-    require_frames()
-    with reading(path):  # the bytes, not the path, in which Polars would expand * and [
-        content = io.BytesIO(path.read_bytes().removeprefix(codecs.BOM_UTF8))
-        table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
-    if label_column not in table.columns:
-        raise ValueError(
-            f"{path}: there is no column {label_column!r}; its columns are "
-            f"{', '.join(map(repr, table.columns[:10]))}"
+    def load(self) -> Dataset:
+        """Read the four arrays."""
+        names = ("x_train", "y_train", "x_test", "y_test")
+        x_train, y_train, x_test, y_test = read_arrays(Path(self.path), names)
+        return _dataset(
+            Path(self.path), (x_train, y_train), (x_test, y_test), pixels=self.scaling == "pixels"
         )
-    if table.is_empty():
-        raise ValueError(f"{path}: the table has no rows")
-    features = table.drop(label_column)
-    for column, kind in features.schema.items():
-        if not kind.is_numeric():
-            raise ValueError(f"{path}: column {column!r} has {kind}, not numbers")
-    for column in table.columns:
-        empty = table[column].is_null()
-        if empty.any():
-            row = empty.arg_max()
-            raise ValueError(f"{path}: column {column!r} has empty cells, the first in row {row}")
-    cut = len(table) - round(test_fraction * len(table))
-    # NumPy has no integers of 128 bits: as features they are numbers, as labels names.
-    x = features.cast({pl.Int128: pl.Float64}).to_numpy()
-    y = table.select(label_column).cast({pl.Int128: pl.String})[label_column].to_numpy()
-    y = y.astype(str) if y.dtype.kind == "O" else y
-    if shuffle:
-        order = np.random.default_rng(0).permutation(len(y))
-        x, y = x[order], y[order]
-    if test_first:
-        x, y = np.roll(x, cut, axis=0), np.roll(y, cut)
-    return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]), pixels=pixels)
+
+
+class Table(DataSource):
+    """A .csv or .parquet table with a row per sample."""
+
+    kind: Literal["table"] = "table"
+    path: str = Field(description="the file")
+    relative_to: RelativeTo = "working-folder"
+    label_column: str = Field(description="the column to predict")
+    test_fraction: float = Field(gt=0, lt=1, description="the share of rows kept for testing")
+    test_rows: Literal["last", "first"] = Field(
+        default="last", description="which rows are kept for testing, after shuffling if any"
+    )
+    shuffle: bool = Field(
+        default=False,
+        description="shuffle the rows first, always in the same way: for files sorted by label",
+    )
+    scaling: Scaling = Field(
+        default="as-is", description="pixels divides the features by 255, as for images"
+    )
+
+    def files(self) -> dict[str, Path]:
+        """The file."""
+        return {self.path: Path(self.path)}
+
+    def load(self) -> Dataset:
+        """Read the table and keep some of its rows for testing."""
+        path, table = Path(self.path), self._read()
+        # NumPy has no integers of 128 bits: as features they are numbers, as labels names.
+        x = table.drop(self.label_column).cast({pl.Int128: pl.Float64}).to_numpy()
+        label = table.select(self.label_column).cast({pl.Int128: pl.String})
+        y = label[self.label_column].to_numpy()
+        y = y.astype(str) if y.dtype.kind == "O" else y
+        if self.shuffle:  # in an order that hangs on the number of rows alone
+            order = np.random.default_rng(0).permutation(len(y))
+            x, y = x[order], y[order]
+        cut = len(table) - round(self.test_fraction * len(table))
+        if self.test_rows == "first":
+            x, y = np.roll(x, cut, axis=0), np.roll(y, cut)
+        pixels = self.scaling == "pixels"
+        return _dataset(path, (x[:cut], y[:cut]), (x[cut:], y[cut:]), pixels=pixels)
+
+    def _read(self) -> pl.DataFrame:
+        """The table, all of whose features are numbers and whose cells are filled."""
+        path = Path(self.path)
+        if path.suffix not in (".csv", ".parquet"):
+            raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
+        require_frames()
+        with reading(path):  # the bytes, not the path, in which Polars would expand * and [
+            content = io.BytesIO(path.read_bytes().removeprefix(codecs.BOM_UTF8))
+            table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)
+        if self.label_column not in table.columns:
+            raise ValueError(
+                f"{path}: there is no column {self.label_column!r}; its columns are "
+                f"{', '.join(map(repr, table.columns[:10]))}"
+            )
+        if table.is_empty():
+            raise ValueError(f"{path}: the table has no rows")
+        for column, kind in table.drop(self.label_column).schema.items():
+            if not kind.is_numeric():
+                raise ValueError(f"{path}: column {column!r} has {kind}, not numbers")
+        for column in table.columns:
+            empty = table[column].is_null()
+            if empty.any():
+                row = empty.arg_max()
+                raise ValueError(
+                    f"{path}: column {column!r} has empty cells, the first in row {row}"
+                )
+        return table
 
 
 def _dataset(

@@ -1,13 +1,19 @@
-"""Which samples lie on which UE."""
+"""Which samples lie on which UE, and the section ``data`` of a scenario."""
 
+import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, model_validator
 
 from agewise.core.elementary import exp_each
-from agewise.random import normal
+from agewise.data import files, published  # noqa: F401 - kinds of data sources
+from agewise.data.dataset import Dataset, DataSource, Task
+from agewise.files import fingerprint
+from agewise.part import LARGE, MOST, Kinds, Part, Unloaded
+from agewise.random import Streams, normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +26,24 @@ class Partition:
     order: NDArray[np.int64]
     offsets: NDArray[np.int64]
 
+    @classmethod
+    def of_owners(cls, owners: ArrayLike, ues: int) -> "Partition":
+        """Partition by ``owners[sample]``, the UE that each lies on, -1 for nowhere.
+
+        >>> Partition.of_owners([1, 0, -1, 1], 2).samples_of(1)
+        array([0, 3])
+        """
+        owner = np.asarray(owners, np.int64)
+        order = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
+        return cls(order, _offsets(np.bincount(owner[order], minlength=ues)))
+
     @property
     def sizes(self) -> NDArray[np.int64]:
         """``|D_k|``: the number of samples of each UE."""
         return np.diff(self.offsets)
 
     def samples_of(self, ue: int) -> NDArray[np.int64]:
-        """The samples of one UE."""
+        """List the samples of one UE."""
         return self.order[self.offsets[ue] : self.offsets[ue + 1]]
 
     def label_counts(self, labels: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
@@ -36,125 +53,247 @@ class Partition:
         return flat.reshape(self.sizes.size, classes)
 
 
-def equal_shares(ues: int) -> NDArray[np.float64]:
-    """The same share of the samples for every UE."""
-    return np.full(ues, 1.0 / ues)
+# ----------------------------------------------------------------------- how many samples a UE has
+class Sizes(Part):
+    """How many samples a UE has."""
+
+    kind: str = ""
+    #: Whether they follow from the writers of a UE.
+    by_writer: ClassVar[bool] = False
+
+    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Share the samples among the UEs: ``float64[ue]`` with a sum of 1; equally by default."""
+        return np.full(ues, 1.0 / ues)
 
 
-def log_normal_shares(ues: int, sigma: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shares that vary log-normally: ``sigma`` is the deviation of their logarithm."""
-    drawn = exp_each(sigma * normal(rng, ues))
-    return np.asarray(drawn / drawn.sum())
+class EqualSizes(Sizes):
+    """Every UE has as many samples."""
+
+    kind: Literal["equal"] = "equal"
 
 
-def iid(
-    labels: NDArray[np.int64], shares: NDArray[np.float64], rng: np.random.Generator
-) -> Partition:
-    """Samples dealt at random; UE k gets its share of them."""
-    _require_enough(labels.size, shares.size)
-    counts = _whole_numbers(shares * labels.size, labels.size, least=1)
-    return Partition(rng.permutation(labels.size), _offsets(counts))
+class LogNormalSizes(Sizes):
+    """The number of samples varies log-normally across the UEs."""
+
+    kind: Literal["log-normal"] = "log-normal"
+    sigma: float = Field(
+        gt=0, le=20, description="deviation of the logarithm of the number of samples"
+    )
+
+    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw the shares."""
+        drawn = exp_each(self.sigma * normal(rng, ues))
+        return np.asarray(drawn / drawn.sum())
 
 
-def shards(
-    labels: NDArray[np.int64],
-    shares: NDArray[np.float64],
-    classes_per_ue: int,
-    rng: np.random.Generator,
-) -> Partition:
-    """Exactly ``classes_per_ue`` classes on every UE.
+class NaturalSizes(Sizes):
+    """Every UE has the samples of its writers, however many."""
 
-    Each class is held by a number of UEs in proportion to its samples, and its samples are
-    divided among them by their shares; sizes are thus as equal as the classes allow.
+    kind: Literal["natural"] = "natural"
+    by_writer: ClassVar[bool] = True
+
+
+# -------------------------------------------------------------------------- which samples a UE has
+class PartitionScheme(Part):
+    """Which samples lie on which UE.
+
+    A scheme of your own has one method, ``divide``; `Partition.of_owners` helps.
     """
-    ues = shares.size
-    _require_enough(labels.size, ues)
-    totals = np.bincount(labels)
-    present = np.flatnonzero(totals)
-    if not 1 <= classes_per_ue <= present.size:
-        raise ValueError(
-            f"shards: {classes_per_ue} classes per UE, but the data have {present.size}"
-        )
-    places = ues * classes_per_ue
-    if places < present.size:
-        raise ValueError(
-            f"shards: {ues} UEs with {classes_per_ue} classes each cannot hold all "
-            f"{present.size} classes"
-        )
-    holders = _whole_numbers(totals[present] * (places / labels.size), places, 1, most=ues)
-    short = holders > totals[present]
-    if short.any():
-        worst = int(short.argmax())
-        raise ValueError(
-            f"shards: class {present[worst]} has {totals[present[worst]]} samples for the "
-            f"{holders[worst]} UEs that should hold some"
-        )
-    holds = np.zeros((ues, present.size), dtype=np.bool_)
-    left = holders.copy()
-    for ue in rng.permutation(ues):
-        # Those with most places left first: then a place for every UE is left to the end.
-        order = np.lexsort((rng.random(present.size), -left))[:classes_per_ue]
-        holds[ue, order] = True
-        left[order] -= 1
-    matrix = np.zeros((ues, totals.size), dtype=np.int64)
-    for column, label in enumerate(present):
-        held_by = np.flatnonzero(holds[:, column])
-        wanted = shares[held_by] / shares[held_by].sum() * totals[label]
-        matrix[held_by, label] = _whole_numbers(wanted, int(totals[label]), least=1)
-    return _deal(labels, matrix, rng)
+
+    kind: str = ""
+    #: Whether samples stay with their writers.
+    by_writer: ClassVar[bool] = False
+
+    def divide(
+        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> Partition:
+        """Divide the training samples among ``shares.size`` UEs; UE k is to get ``shares[k]``."""
+        raise self.lacks("divide")
 
 
-def dirichlet(
-    labels: NDArray[np.int64],
-    shares: NDArray[np.float64],
-    concentration: float,
-    rng: np.random.Generator,
-) -> Partition:
-    """Each class divided among the UEs by a draw of Dirichlet(``concentration``).
+class Iid(PartitionScheme):
+    """Samples dealt at random."""
 
-    The lower the concentration, the fewer UEs hold a class (Hsu, Qi, Brown 2019). ``shares``
-    are the expected sizes. A UE that would get nothing gets one sample of the largest.
-    """
-    ues = shares.size
-    _require_enough(labels.size, ues)
-    totals = np.bincount(labels)
-    matrix = np.zeros((ues, totals.size), dtype=np.int64)
-    for label in np.flatnonzero(totals):
-        draws = rng.standard_gamma(concentration * ues * shares)
-        # Its last bits are those of the C library, and differ between machines.
-        draws = draws.astype(np.float32).astype(np.float64)
-        if not draws.sum() > 0:  # every draw underflowed: all of it lies on one UE
-            draws[rng.integers(ues)] = 1.0
-        wanted = draws / draws.sum() * totals[label]
-        matrix[:, label] = _whole_numbers(wanted, int(totals[label]), least=0)
-    for ue in np.flatnonzero(matrix.sum(axis=1) == 0):
-        richest = int(matrix.sum(axis=1).argmax())
-        given = int(matrix[richest].argmax())
-        matrix[richest, given] -= 1
-        matrix[ue, given] += 1
-    return _deal(labels, matrix, rng)
+    kind: Literal["iid"] = "iid"
+
+    def divide(
+        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> Partition:
+        """Deal to every UE its share."""
+        count = len(dataset.train)
+        _require_enough(count, shares.size)
+        counts = _whole_numbers(shares * count, count, least=1)
+        return Partition(rng.permutation(count), _offsets(counts))
 
 
-def by_writer(
-    writers: NDArray[np.int64], ues: int, writers_per_ue: int, rng: np.random.Generator
-) -> Partition:
-    """Samples stay with their writers: UE k has those of ``writers_per_ue`` random ones.
+class Shards(PartitionScheme):
+    """A fixed number of classes on every UE."""
 
-    The samples of writers that are not drawn are left out.
-    """
-    known = np.unique(writers)
-    wanted = ues * writers_per_ue
-    if wanted > known.size:
-        raise ValueError(
-            f"by-writer: {ues} UEs with {writers_per_ue} writer(s) each need {wanted} writers, and "
-            f"the data have {known.size}"
-        )
-    drawn = rng.permutation(known)[:wanted]
-    order = np.argsort(writers, kind="stable")
-    first, last = (np.searchsorted(writers[order], drawn, side) for side in ("left", "right"))
-    parts = [order[start:stop] for start, stop in zip(first, last, strict=True)]
-    sizes = (last - first).reshape(ues, writers_per_ue).sum(axis=1)
-    return Partition(np.concatenate(parts), _offsets(sizes))
+    kind: Literal["shards"] = "shards"
+    classes_per_ue: int = Field(ge=1, le=MOST, description="how many classes each UE holds")
+
+    def divide(
+        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> Partition:
+        """Give every UE exactly ``classes_per_ue`` classes.
+
+        Each class is held by a number of UEs in proportion to its samples, and its samples are
+        divided among them by their shares; sizes are thus as equal as the classes allow.
+        """
+        labels, classes_per_ue = dataset.train.labels, self.classes_per_ue
+        ues = shares.size
+        _require_enough(labels.size, ues)
+        totals = np.bincount(labels)
+        present = np.flatnonzero(totals)
+        if not 1 <= classes_per_ue <= present.size:
+            raise ValueError(
+                f"shards: {classes_per_ue} classes per UE, but the data have {present.size}"
+            )
+        places = ues * classes_per_ue
+        if places < present.size:
+            raise ValueError(
+                f"shards: {ues} UEs with {classes_per_ue} classes each cannot hold all "
+                f"{present.size} classes"
+            )
+        holders = _whole_numbers(totals[present] * (places / labels.size), places, 1, most=ues)
+        short = holders > totals[present]
+        if short.any():
+            worst = int(short.argmax())
+            raise ValueError(
+                f"shards: class {present[worst]} has {totals[present[worst]]} samples for the "
+                f"{holders[worst]} UEs that should hold some"
+            )
+        holds = np.zeros((ues, present.size), dtype=np.bool_)
+        left = holders.copy()
+        for ue in rng.permutation(ues):
+            # Those with most places left first: then a place for every UE is left to the end.
+            order = np.lexsort((rng.random(present.size), -left))[:classes_per_ue]
+            holds[ue, order] = True
+            left[order] -= 1
+        matrix = np.zeros((ues, totals.size), dtype=np.int64)
+        for column, label in enumerate(present):
+            held_by = np.flatnonzero(holds[:, column])
+            wanted = shares[held_by] / shares[held_by].sum() * totals[label]
+            matrix[held_by, label] = _whole_numbers(wanted, int(totals[label]), least=1)
+        return _deal(labels, matrix, rng)
+
+
+class Dirichlet(PartitionScheme):
+    """Each class divided among the UEs by a draw from a Dirichlet distribution."""
+
+    kind: Literal["dirichlet"] = "dirichlet"
+    concentration: float = Field(
+        gt=0, le=LARGE, description="the lower, the less alike are the UEs"
+    )
+
+    def divide(
+        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> Partition:
+        """Draw how each class is divided (Hsu, Qi, Brown 2019).
+
+        The lower the concentration, the fewer UEs hold a class. The shares are the expected sizes.
+        A UE that would get nothing gets one sample of the largest.
+        """
+        labels = dataset.train.labels
+        ues = shares.size
+        _require_enough(labels.size, ues)
+        totals = np.bincount(labels)
+        matrix = np.zeros((ues, totals.size), dtype=np.int64)
+        for label in np.flatnonzero(totals):
+            draws = rng.standard_gamma(self.concentration * ues * shares)
+            # Its last bits are those of the C library, and differ between machines.
+            draws = draws.astype(np.float32).astype(np.float64)
+            if not draws.sum() > 0:  # every draw underflowed: all of it lies on one UE
+                draws[rng.integers(ues)] = 1.0
+            wanted = draws / draws.sum() * totals[label]
+            matrix[:, label] = _whole_numbers(wanted, int(totals[label]), least=0)
+        for ue in np.flatnonzero(matrix.sum(axis=1) == 0):
+            richest = int(matrix.sum(axis=1).argmax())
+            given = int(matrix[richest].argmax())
+            matrix[richest, given] -= 1
+            matrix[ue, given] += 1
+        return _deal(labels, matrix, rng)
+
+
+class ByWriter(PartitionScheme):
+    """The samples of one writer stay together; writers are drawn at random."""
+
+    kind: Literal["by-writer"] = "by-writer"
+    writers_per_ue: int = Field(
+        ge=1, le=MOST, description="how many writers each UE has; others are left out"
+    )
+    by_writer: ClassVar[bool] = True
+
+    def divide(
+        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> Partition:
+        """Give every UE the samples of its writers; those of writers not drawn are left out."""
+        writers, ues, writers_per_ue = dataset.writers, shares.size, self.writers_per_ue
+        if writers is None:
+            raise ValueError("data.partition = by-writer: the samples have no writers")
+        known = np.unique(writers)
+        wanted = ues * writers_per_ue
+        if wanted > known.size:
+            raise ValueError(
+                f"by-writer: {ues} UEs with {writers_per_ue} writer(s) each need {wanted} writers, "
+                f"and the data have {known.size}"
+            )
+        drawn = rng.permutation(known)[:wanted]
+        order = np.argsort(writers, kind="stable")
+        first, last = (np.searchsorted(writers[order], drawn, side) for side in ("left", "right"))
+        parts = [order[start:stop] for start, stop in zip(first, last, strict=True)]
+        sizes = (last - first).reshape(ues, writers_per_ue).sum(axis=1)
+        return Partition(np.concatenate(parts), _offsets(sizes))
+
+
+class Data(Part):
+    """What is learned from, and how it lies on the UEs."""
+
+    dataset: Annotated[DataSource, Kinds] = Field(description="where the samples are from")
+    task: Annotated[Task, Kinds] = Field(description="what is told apart")
+    partition: Annotated[PartitionScheme, Kinds] = Field(
+        description="which samples lie on which UE"
+    )
+    sizes: Annotated[Sizes, Kinds] = Field(description="how many samples a UE has")
+
+    @model_validator(mode="after")
+    def _require_writers(self) -> Self:
+        by_writer = self.partition.by_writer
+        unknown = isinstance(self.dataset, Unloaded)
+        if by_writer and not (self.dataset.has_writers or unknown):
+            raise ValueError(
+                f"partition = {self.partition.kind} needs a data set with writers, which "
+                f"{self.dataset.kind} is not: set data.dataset to femnist"
+            )
+        if by_writer and not self.sizes.by_writer:
+            raise ValueError(
+                f"sizes = {self.sizes.kind} does not go with partition = {self.partition.kind}, "
+                "where a UE has what its writers wrote: set data.sizes to natural"
+            )
+        if self.sizes.by_writer and not by_writer:
+            raise ValueError(
+                f"sizes = {self.sizes.kind} does not go with partition = {self.partition.kind}: "
+                "set data.sizes to equal or log-normal"
+            )
+        return self
+
+    def load(self) -> Dataset:
+        """Load the data set, with the classes of the task; again only if its files change."""
+        return _loaded(self, self.digests())
+
+    def digests(self) -> tuple[str | None, ...]:
+        """Digests of the files that samples are from; ``None`` for one that is not there."""
+        return tuple(map(fingerprint, self.dataset.files().values()))
+
+    def divide(self, dataset: Dataset, ues: int, streams: Streams) -> Partition:
+        """Divide the training samples among the UEs."""
+        rng = streams.partition()
+        return self.partition.divide(dataset, self.sizes.shares(ues, rng), rng)
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(data: Data, _digests: tuple[str | None, ...]) -> Dataset:
+    return data.task.relabel(data.dataset.load())
 
 
 def _deal(

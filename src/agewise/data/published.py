@@ -1,80 +1,164 @@
-"""Data sets that others publish, read from the files as their authors offer them.
+"""Data sets that others publish, as their authors offer them, and one to draw.
 
 CIFAR-10 comes as Python pickles, which could call any function when read in the usual way. The
 reader here knows only the few names that an array of bytes needs, and stands for them with inert
 classes of its own: nothing that a file names is looked up or called.
 """
 
+import hashlib
 import io
 import json
 import pickle
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise.data.dataset import Dataset, Samples
-from agewise.data.files import read_idx_folder, reading
+from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
+from agewise.data.files import IdxFolder, reading
 from agewise.memory import require_memory
+from agewise.part import RelativeTo
+from agewise.random import normal
 
-FASHION_NAMES: Final = (
+# MNIST's authors and licence are in NOTICE.
+_MNIST_SHA256 = "04264ff3782eb986c503d57b901e2b943c1a26ff3bd26d26606e38e7368df925"
+
+_FASHION_NAMES: Final = (
     "T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
     "ankle boot",
 )  # fmt: skip
-CIFAR_NAMES: Final = (
+_CIFAR_NAMES: Final = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
-CIFAR_SHAPE: Final = (3, 32, 32)
-CIFAR_PARTS: Final = {
+_CIFAR_SHAPE: Final = (3, 32, 32)
+_CIFAR_PARTS: Final = {
     "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
     "test": ("test_batch",),
 }
 #: Digits, capital letters, small letters: the order of LEAF's labels.
-FEMNIST_NAMES: Final = tuple("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-FEMNIST_SHAPE: Final = (28, 28)
-FEMNIST_PARTS: Final = ("train", "test")
+_FEMNIST_NAMES: Final = tuple("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_FEMNIST_SHAPE: Final = (28, 28)
+_FEMNIST_PARTS: Final = ("train", "test")
 #: Bytes of memory for each byte of a JSON file while it is read: a number of about 8 characters
 #: becomes an object of 24 bytes and a reference of 8.
 _JSON_MEMORY: Final = 5
 
 
-def read_fashion_mnist(folder: Path) -> Dataset:
-    """Fashion-MNIST (Xiao, Rasul, Vollgraf 2017): four IDX files, gzipped or not."""
-    if not folder.is_dir():
+class Mnist(DataSource):
+    """60,000 handwritten digits of 28 by 28 pixels, inside the package."""
+
+    kind: Literal["mnist"] = "mnist"
+
+    def load(self) -> Dataset:
+        """Unpack the 60,000 training and 10,000 test images."""
+        packed = files("agewise.data").joinpath("mnist.npz").read_bytes()
+        if hashlib.sha256(packed).hexdigest() != _MNIST_SHA256:
+            raise ValueError("mnist.npz is damaged (its checksum is wrong): reinstall agewise")
+        with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
+            train, test = (
+                Samples(
+                    one_row_each(archive[f"{part}_images"]),
+                    archive[f"{part}_labels"].astype(np.int64),
+                    unit=1.0 / 255.0,
+                )
+                for part in ("train", "test")
+            )
+        return Dataset("mnist", train, test, tuple("0123456789"), (28, 28))
+
+
+class FashionMnist(IdxFolder):
+    """70,000 pictures of clothes, 28 by 28 pixels in grey, in the files of their authors."""
+
+    kind: Literal["fashion-mnist"] = "fashion-mnist"  # type: ignore[assignment]
+    path: str = Field(
+        default="/usr/share/datasets/fashion-mnist",
+        description="the folder of the four IDX files, as Debian's package has it",
+    )
+
+    def load(self) -> Dataset:
+        """Read Fashion-MNIST (Xiao, Rasul, Vollgraf 2017)."""
+        folder = Path(self.path)
+        if not folder.is_dir():
+            raise ValueError(
+                f"{folder.absolute()}: no such folder; Debian's package dataset-fashion-mnist "
+                "makes it, or give the folder of the four IDX files as data.dataset.path"
+            )
+        read = super().load()
+        if read.class_count != len(_FASHION_NAMES):
+            raise ValueError(
+                f"{folder}: Fashion-MNIST has 10 classes, and here are {read.class_count}"
+            )
+        return Dataset("fashion-mnist", read.train, read.test, _FASHION_NAMES, read.shape)
+
+
+class Synthetic(DataSource):
+    """A small fixed problem for quick trials: ten Gaussian clusters in 20 dimensions."""
+
+    kind: Literal["synthetic"] = "synthetic"
+
+    def load(self) -> Dataset:
+        """Draw 5,000 training and 1,000 test samples, always the same ones."""
+        # One Gaussian a class, with means on the unit sphere and a deviation of 0.25.
+        classes, rng = 10, np.random.default_rng(0)
+        means = normal(rng, (classes, 20))
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+
+        def draw(count: int) -> Samples:
+            labels = rng.permutation(np.arange(count) % classes)
+            noise = 0.25 * normal(rng, (count, 20))
+            return Samples((means[labels] + noise).astype(np.float32), labels.astype(np.int64))
+
+        return Dataset("synthetic", draw(5_000), draw(1_000), tuple(map(str, range(classes))))
+
+
+class Clients(DataSource):
+    """Samples that stay on the clients of a live federation: recorded, and not simulated."""
+
+    kind: Literal["clients"] = "clients"
+
+    def load(self) -> Dataset:
+        """Refuse: the samples are elsewhere."""
         raise ValueError(
-            f"{folder.absolute()}: no such folder; Debian's package dataset-fashion-mnist makes "
-            "it, or give the folder of the four IDX files as data.dataset.path"
+            "data.dataset is clients: the samples of a live federation stay there, and a "
+            "simulation needs others: set data.dataset to mnist, synthetic or a file"
         )
-    read = read_idx_folder(folder)
-    if read.class_count != len(FASHION_NAMES):
-        raise ValueError(f"{folder}: Fashion-MNIST has 10 classes, and here are {read.class_count}")
-    return Dataset("fashion-mnist", read.train, read.test, FASHION_NAMES, read.shape)
 
 
 # -------------------------------------------------------------------------------- CIFAR-10
-def cifar_files(folder: Path) -> dict[str, Path]:
-    """The batches of CIFAR-10 by name, those that are there."""
-    names = [name for part in CIFAR_PARTS.values() for name in part]
-    return {name: folder / name for name in names if (folder / name).is_file()}
+class Cifar10(DataSource):
+    """60,000 pictures in colour, 32 by 32 pixels, as its authors' Python batches."""
 
+    kind: Literal["cifar-10"] = "cifar-10"
+    path: str = Field(description="the unpacked folder, cifar-10-batches-py")
+    relative_to: RelativeTo = "working-folder"
 
-def read_cifar_10(folder: Path) -> Dataset:
-    """CIFAR-10 (Krizhevsky 2009), "Python version": five training batches and a test batch."""
-    there = cifar_files(folder)
-    for name in (name for part in CIFAR_PARTS.values() for name in part):
-        if name not in there:
-            raise ValueError(
-                f"{folder.absolute()}: there is no {name}; give the unpacked folder "
-                "cifar-10-batches-py as data.dataset.path"
-            )
-    parts = {}
-    for part, names in CIFAR_PARTS.items():
-        batches = [_read_batch(there[name]) for name in names]
-        features, labels = (np.concatenate(each) for each in zip(*batches, strict=True))
-        parts[part] = Samples(features, labels, 1.0 / 255.0)
-    return Dataset("cifar-10", parts["train"], parts["test"], CIFAR_NAMES, CIFAR_SHAPE)
+    def files(self) -> dict[str, Path]:
+        """The batches that are there."""
+        names = {name: Path(name) for name in self.file_names()}
+        return {name: file for name, file in names.items() if file.is_file()}
+
+    def file_names(self) -> list[str]:
+        """Five training batches and a test batch."""
+        return [f"{self.path}/{name}" for part in _CIFAR_PARTS.values() for name in part]
+
+    def load(self) -> Dataset:
+        """Read CIFAR-10 (Krizhevsky 2009), "Python version"."""
+        for name in self.file_names():
+            if not Path(name).is_file():
+                raise ValueError(
+                    f"{Path(self.path).absolute()}: there is no {Path(name).name}; give the "
+                    "unpacked folder cifar-10-batches-py as data.dataset.path"
+                )
+        parts = {}
+        for part, names in _CIFAR_PARTS.items():
+            batches = [_read_batch(Path(self.path) / name) for name in names]
+            features, labels = (np.concatenate(each) for each in zip(*batches, strict=True))
+            parts[part] = Samples(features, labels, 1.0 / 255.0)
+        return Dataset("cifar-10", parts["train"], parts["test"], _CIFAR_NAMES, _CIFAR_SHAPE)
 
 
 def _read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -89,8 +173,8 @@ def _read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         data, labels = fields.get("data"), fields.get("labels")
         if not isinstance(data, _Array) or not isinstance(labels, list):
             raise ValueError("not a batch of CIFAR-10: it has no array data and list labels")
-        features = data.bytes_of(int(np.prod(CIFAR_SHAPE)))
-        if not all(type(label) is int and 0 <= label < len(CIFAR_NAMES) for label in labels):
+        features = data.bytes_of(int(np.prod(_CIFAR_SHAPE)))
+        if not all(type(label) is int and 0 <= label < len(_CIFAR_NAMES) for label in labels):
             raise ValueError("the labels are not numbers from 0 to 9")
         if len(labels) != len(features):
             raise ValueError(f"{len(labels)} labels for {len(features)} images")
@@ -169,16 +253,32 @@ class _BatchReader(pickle.Unpickler):
 
 
 # --------------------------------------------------------------------------------- FEMNIST
-def read_femnist(folder: Path) -> Dataset:
-    """FEMNIST as LEAF (Caldas et al. 2018) writes it: folders ``train`` and ``test`` of JSON.
+class Femnist(DataSource):
+    """Handwritten digits and letters with their writers, as the JSON files of LEAF."""
 
-    Writers are numbered by their names in sorted order, so that nothing depends on the files in
-    which LEAF put them.
-    """
-    parts = [_read_part(folder / part) for part in FEMNIST_PARTS]
-    train, test = (_joined(list(part.values())) for part in parts)
-    writers = np.repeat(np.arange(len(parts[0])), [len(y) for _, y in parts[0].values()])
-    return Dataset("femnist", train, test, FEMNIST_NAMES, FEMNIST_SHAPE, writers)
+    kind: Literal["femnist"] = "femnist"
+    path: str = Field(description="the folder with LEAF's folders train and test")
+    relative_to: RelativeTo = "working-folder"
+    has_writers: ClassVar[bool] = True
+
+    def files(self) -> dict[str, Path]:
+        """The two folders of JSON files."""
+        return {name: Path(name) for name in self.file_names()}
+
+    def file_names(self) -> list[str]:
+        """The folders ``train`` and ``test``."""
+        return [f"{self.path}/{part}" for part in _FEMNIST_PARTS]
+
+    def load(self) -> Dataset:
+        """Read FEMNIST as LEAF (Caldas et al. 2018) writes it.
+
+        Writers are numbered by their names in sorted order, so that nothing depends on the files
+        in which LEAF put them.
+        """
+        parts = [_read_part(Path(name)) for name in self.file_names()]
+        train, test = (_joined(list(part.values())) for part in parts)
+        writers = np.repeat(np.arange(len(parts[0])), [len(y) for _, y in parts[0].values()])
+        return Dataset("femnist", train, test, _FEMNIST_NAMES, _FEMNIST_SHAPE, writers)
 
 
 #: A writer without samples.
@@ -217,7 +317,7 @@ def _read_writers(path: Path) -> dict[str, _Written]:
 def _of_writer(name: str, held: Any) -> _Written:
     if not isinstance(held, dict) or "x" not in held or "y" not in held:
         raise ValueError(f"the writer {name} has no samples x and labels y")
-    pixels = int(np.prod(FEMNIST_SHAPE))
+    pixels = int(np.prod(_FEMNIST_SHAPE))
     x, y = np.asarray(held["x"], np.float32), np.asarray(held["y"])
     if y.dtype.kind != "i" or y.ndim != 1 or x.shape != (y.size, pixels):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
 
+from agewise.experiment._summary import LearningCurve, RunMetrics, checkpoints
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.execute import (
     AllFailed,
@@ -22,7 +23,6 @@ from agewise.experiment.plan import (
     product,
 )
 from agewise.experiment.result import Entry, FailedRun, Result
-from agewise.experiment.summary import LearningCurve, RunMetrics, checkpoints
 
 __all__ = [
     "AllFailed",

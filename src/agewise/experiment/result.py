@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import real_number
+from agewise.experiment._summary import gain_map, result_table, target_table
 from agewise.experiment.description import Description, FolderError
 from agewise.experiment.folder import Folder, Identity, run_text, strays
 from agewise.experiment.plan import (
@@ -22,7 +23,6 @@ from agewise.experiment.plan import (
     find_policy,
     variation_key,
 )
-from agewise.experiment.summary import gain_map, result_table, target_table
 from agewise.files import fingerprint
 from agewise.frames import pl, require_frames
 from agewise.policies import Policy
@@ -269,7 +269,7 @@ class Result:
         return index
 
 
-class HistoryCache:
+class _HistoryCache:
     """Histories by file, read once as long as the file stays what it is.
 
     Those that were used last are kept, up to a limit in bytes.
@@ -299,7 +299,7 @@ class HistoryCache:
         return history
 
 
-_histories = HistoryCache(_CACHE_BYTES)
+_histories = _HistoryCache(_CACHE_BYTES)
 
 
 def _identities(described: Description, seeds: list[int]) -> Iterator[tuple[Variation, Identity]]:

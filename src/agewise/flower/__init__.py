@@ -1,54 +1,17 @@
 """The same policies on a live federation: Flower, or a server of your own.
 
-Links and `RoundPlanner` need no Flower; `Scheduled` and what goes with it are imported when they
-are first used.
+Names are imported when first used: links and `RoundPlanner` need no Flower.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import lazy_loader
 
 from agewise.extras import require
-from agewise.flower.clients import Clients, PlannedRound, RoundPlanner
-from agewise.flower.links import (
-    Airtime,
-    FederationError,
-    Links,
-    Modelled,
-    Reported,
-    Slots,
-    UploadTiming,
-)
 
-if TYPE_CHECKING:
-    from agewise.flower.grid import Timeouts, identify
-    from agewise.flower.strategy import Scheduled
-
-__all__ = [
-    "Airtime",
-    "Clients",
-    "FederationError",
-    "Links",
-    "Modelled",
-    "PlannedRound",
-    "Reported",
-    "RoundPlanner",
-    "Scheduled",
-    "Slots",
-    "Timeouts",
-    "UploadTiming",
-    "identify",
-]
-
-#: Where the names are that need Flower.
-_NEED_FLOWER = {"Scheduled": "strategy", "Timeouts": "grid", "identify": "grid"}
+_attach, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_NEED_FLOWER = ("Scheduled", "Timeouts", "identify")
 
 
 def __getattr__(name: str) -> object:
-    if name not in _NEED_FLOWER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    require("flwr", "flower")
-    return getattr(import_module(f"{__name__}.{_NEED_FLOWER[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    if name in _NEED_FLOWER:
+        require("flwr", "flower")
+    return _attach(name)

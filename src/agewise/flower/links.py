@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import learn
 from agewise.checks import real_number, whole_number
-from agewise.cost import compute_slots, deadline_slots, make_batteries, offers_everyone
 from agewise.files import read_plain
 from agewise.radio import Channel
 from agewise.random import Streams
@@ -89,7 +87,7 @@ class Links(ABC):
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """``[client, subchannel]``: gains of these clients in round ``t`` (from 0), by row."""
 
-    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:  # noqa: ARG002
+    def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
         """``[client, subchannel]``: the gains that uploads meet; ``None`` if `gains` has them.
 
         An upload whose rate on these gains is below the threshold is lost.
@@ -151,7 +149,7 @@ class Slots(Links):
         """N, the number of places."""
         return self.count
 
-    def gains(self, t: int, ids: Sequence[str]) -> Gains:  # noqa: ARG002
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """One share each."""
         return _flat_gains(np.ones(len(ids)), self.count)
 
@@ -248,20 +246,23 @@ class Modelled(Links):
     scenario: Scenario = field()
     seed: int = 0
     _channel: Channel = field(init=False, repr=False)
+    _computing: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         require_scenario(self.scenario)
-        if make_batteries(self.scenario, Streams(self.seed)) is not None:
+        if self.scenario.timing.batteries(self.scenario.cell.ues, Streams(self.seed)) is not None:
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
         self._channel = self.scenario.make_channel(Streams(self.seed))
-        self.rate_threshold = learn.rate_threshold(self.scenario)
+        self.rate_threshold = self.scenario.rate_threshold
         self.margin = self.scenario.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        self.deadline_slots = deadline_slots(self.scenario)
-        self.offer_everyone = offers_everyone(self.scenario)
+        timing, work = self.scenario.timing, self.scenario.workload(Streams(self.seed))
+        self.deadline_slots = timing.deadline_after(work.upload_s)
+        self.offer_everyone = timing.everyone_eligible
+        self._computing = timing.computing_slots(work)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Gains that the access point sees in the scenario's round ``t``."""
@@ -276,7 +277,7 @@ class Modelled(Links):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Computing times of the scenario's UEs."""
         self._require(count)
-        return compute_slots(self.scenario, Streams(self.seed))[:count]
+        return self._computing[:count]
 
     def __str__(self) -> str:
         return f"{super().__str__()}, scenario {short_hash(self.scenario)}, seed {self.seed}"

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.cost import slot_s
+from agewise.cost import SecondsTiming
 from agewise.experiment import Folder, Plan
 from agewise.files import write_whole
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.policies import Policy
 from agewise.records import Delivery, Eligible, Evaluation, History, RoundCost, RoundRecord, RunInfo
-from agewise.scenario import Scenario, SecondsTiming
+from agewise.scenario import Scenario
 from agewise.simulation import eligible_of
 from agewise.spectrum import Uplink
 from agewise.version import __version__
@@ -185,7 +185,8 @@ class LiveRecord:
             "run.optimum": "never",
             "run.objective_every": 0,
         }
-        if isinstance(base.timing, SecondsTiming):  # a trace says neither
-            changes["timing.slot_s"] = slot_s(base)
-            changes["timing.transmit_power_w"] = base.timing.transmit_power_w or links.power_budget
+        timing = base.timing
+        if isinstance(timing, SecondsTiming):  # a trace says neither
+            changes["timing.slot_s"] = timing.slot_seconds(base.threshold.upload_s)
+            changes["timing.transmit_power_w"] = timing.transmit_power_w or links.power_budget
         return base.with_(**changes)

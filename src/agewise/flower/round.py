@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from agewise.flower.clients import PlannedRound, Rows
 from agewise.flower.grid import Reply, SubsetGrid
 from agewise.flower.links import Arrays, FederationError, Links
-from agewise.learn import Aggregated, Aggregator, Average, Params, State, Updates, update_reports
+from agewise.learn import (
+    Aggregated,
+    Aggregation,
+    Params,
+    State,
+    Updates,
+    WeightedAverage,
+    update_reports,
+)
 from agewise.policies import Policy
 from agewise.scheduling import Report
 
@@ -146,7 +154,7 @@ class InnerStrategy:
         subchannels: int,
         policies: Sequence[Policy] = (),
         losses: str | None = None,
-        aggregation: Aggregator | None = None,
+        aggregation: Aggregation | None = None,
     ) -> None:
         self.strategy, self.name = strategy, type(strategy).__name__
         self.chain: list[Strategy] = []
@@ -163,14 +171,15 @@ class InnerStrategy:
                 )
         if isinstance(aggregation, str | type):
             raise ValueError(
-                f"aggregation must be a rule such as agewise.learn.Memory(0.0), not {aggregation!r}"
+                "aggregation must be a rule such as agewise.learn.VarianceReduced(), not "
+                f"{aggregation!r}"
             )
         if aggregation is not None:
             self._require_average("aggregation")
         self._policies, self._losses = policies, losses
         self._always = aggregation is not None
         self._reads: frozenset[Report] = frozenset().union(*(each.reads for each in policies))
-        self._rule = _ElasticAggregator(aggregation or Average())
+        self._rule = _ElasticAggregator(aggregation or WeightedAverage())
 
     @property
     def least_available(self) -> int:
@@ -415,13 +424,13 @@ def _unflatten(record: ArrayRecord, vector: Params) -> ArrayRecord:
 class _ElasticAggregator:
     """An aggregation rule of the simulator for clients that may become more."""
 
-    def __init__(self, rule: Aggregator) -> None:
+    def __init__(self, rule: Aggregation) -> None:
         self._rule = rule
         self.state: State = {}
 
     def combine(self, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model after these updates, of clients that have these numbers of samples."""
-        state = self._rule.start(sizes.size, updates.start.size)
+        state = self._rule.init_state(sizes.size, updates.start.size)
         for name, kept in self.state.items():
             if kept.shape == state[name].shape:
                 state[name] = kept

@@ -20,7 +20,7 @@ from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.record import LiveRecord
 from agewise.flower.round import InnerStrategy, OpenRound
 from agewise.flower.state import StateFolder
-from agewise.learn import Aggregator
+from agewise.learn import Aggregation
 from agewise.policies import Policy
 from agewise.records import History
 
@@ -50,7 +50,7 @@ class Scheduled(Strategy):
     ``policy`` is a name of the registry or a policy; policies that read losses need the name of the
     metric, ``losses``, under which clients report the mean loss of the model that they were given.
     ``shadow`` are policies whose choice on the same links is recorded beside it. ``aggregation`` is
-    a rule of the simulator (`agewise.learn.Memory`) that combines the updates in the place of the
+    a rule of the simulator (`agewise.learn.UpdateMemory`) that combines updates in the place of the
     inner strategy's average. With a ``folder``, state is written there after every round, a start
     goes on where the last one ended, and at the end it is a results folder for `agewise report`,
     with the links as a trace. ``accuracy`` is the name of the metric to record.
@@ -61,7 +61,7 @@ class Scheduled(Strategy):
     links: Links = field(kw_only=True)
     losses: str | None = None
     shadow: Sequence[Policy | str] = ()
-    aggregation: Aggregator | None = None
+    aggregation: Aggregation | None = None
     timeouts: Timeouts = field(default_factory=Timeouts)
     clients: Clients = field(default_factory=Clients)
     folder: Path | str | None = None

@@ -2,83 +2,95 @@
 
 from agewise.learn.aggregation import (
     Aggregated,
-    Aggregator,
-    Average,
-    Memory,
+    Aggregation,
+    AgreementDiscount,
+    Discount,
+    FixedDiscount,
+    NoDiscount,
+    ServerAdam,
+    ServerMomentum,
+    UpdateMemory,
+    VarianceReduced,
+    WeightedAverage,
+    average,
+)
+from agewise.learn.compression import Compression, NoCompression, Qsgd, Sign, TopK
+from agewise.learn.federation import Diverged, Federation, FederationState, Learn, Learned, Probe
+from agewise.learn.kmeans import KMeans
+from agewise.learn.linear import Linear
+from agewise.learn.local import ControlVariates, LocalObjective, PlainObjective, Proximal
+from agewise.learn.mlp import Mlp
+from agewise.learn.model import (
+    L1,
+    L2,
+    Learner,
+    LocalRound,
+    LocalSteps,
+    Model,
+    NoPenalty,
+    Penalty,
+    UeSamples,
+)
+from agewise.learn.pytorch import Torch, add_module
+from agewise.learn.threads import set_threads
+from agewise.learn.updates import (
+    ArraySpec,
+    LocalModels,
+    Params,
     State,
     Updates,
-    VarianceReduced,
-    average,
     is_finite,
-    keeps_updates,
-    make_aggregator,
-    memory_bytes,
+    update_reports,
 )
-from agewise.learn.base import Evaluation, Learner, LearnerKind, Params, proximal_weight
-from agewise.learn.compression import (
-    Compressor,
-    Trained,
-    compression_bytes,
-    compression_state,
-    keeps_unsent,
-    make_compressor,
-)
-from agewise.learn.federation import Diverged, Federation, FederationState, Probe
-from agewise.learn.kmeans import KMeansLearner
-from agewise.learn.linear import LinearLearner
-from agewise.learn.local import (
-    LocalObjective,
-    keeps_variates,
-    make_local_objective,
-    variates_bytes,
-)
-from agewise.learn.makers import add_module, added_maker, source_file
-from agewise.learn.mlp import MlpLearner
-from agewise.learn.registry import make_learner, model_length, rate_threshold
-from agewise.learn.reports import update_reports
-from agewise.learn.threads import set_threads
 
 __all__ = [
+    "L1",
+    "L2",
     "Aggregated",
-    "Aggregator",
-    "Average",
-    "Compressor",
+    "Aggregation",
+    "AgreementDiscount",
+    "ArraySpec",
+    "Compression",
+    "ControlVariates",
+    "Discount",
     "Diverged",
-    "Evaluation",
     "Federation",
     "FederationState",
-    "KMeansLearner",
+    "FixedDiscount",
+    "KMeans",
+    "Learn",
+    "Learned",
     "Learner",
-    "LearnerKind",
-    "LinearLearner",
+    "Linear",
+    "LocalModels",
     "LocalObjective",
-    "Memory",
-    "MlpLearner",
+    "LocalRound",
+    "LocalSteps",
+    "Mlp",
+    "Model",
+    "NoCompression",
+    "NoDiscount",
+    "NoPenalty",
     "Params",
+    "Penalty",
+    "PlainObjective",
     "Probe",
+    "Proximal",
+    "Qsgd",
+    "ServerAdam",
+    "ServerMomentum",
+    "Sign",
     "State",
-    "Trained",
+    "TopK",
+    "Torch",
+    "UeSamples",
+    "UpdateMemory",
     "Updates",
     "VarianceReduced",
+    "WeightedAverage",
     "add_module",
-    "added_maker",
     "average",
-    "compression_bytes",
-    "compression_state",
     "is_finite",
-    "keeps_unsent",
-    "keeps_updates",
-    "keeps_variates",
-    "make_aggregator",
-    "make_compressor",
-    "make_learner",
-    "make_local_objective",
-    "memory_bytes",
-    "model_length",
-    "proximal_weight",
-    "rate_threshold",
     "set_threads",
-    "source_file",
     "update_reports",
-    "variates_bytes",
 ]

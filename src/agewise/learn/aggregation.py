@@ -1,98 +1,51 @@
 """What the access point makes of the updates that it receives.
 
-An `Aggregator` gets a state and updates, and gives the next model and the state after it. States
-are arrays that may be large; they are handed over, so that whoever gives one away does not use it
-any more. Sums run over the UEs by rising index, whatever the order in which updates arrived.
+Sums run over the UEs by rising index, whatever the order in which updates arrived.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario
 from agewise.core import aggregation as kernels
 from agewise.core.elementary import exp_each, power_each
-from agewise.learn.base import Params
+from agewise.learn.updates import ArraySpec, Params, State, StatefulPart, Updates
+from agewise.part import LARGE, Kinds, Part
 
 #: Of the sums by which the agreement of old and new updates is estimated, kept from round to round.
-_KEPT = 0.9
+_KEPT: Final = 0.9
 #: The least share of new updates that old ones are taken to explain.
-_LEAST_EXPLAINED = 1e-3
-
-State = dict[str, NDArray[Any]]
-
-
-class Kept(NamedTuple):
-    """An array of a state: its shape, and the type of its numbers."""
-
-    shape: tuple[int, ...]
-    dtype: type[np.float32 | np.float64] = np.float64
-
-
-@dataclass(frozen=True, eq=False)
-class Updates:
-    """What arrived in a round: ``models[i]`` is what UE ``ues[i]`` made of ``start``.
-
-    ``factors[i]`` are those of the policy, or ``None`` if it left the weights to the average.
-    The UEs may be given in any order; here they are in rising order, so that no sum depends on
-    who came first.
-    """
-
-    start: Params
-    models: Params
-    ues: NDArray[np.int64]
-    factors: NDArray[np.float64] | None = None
-
-    def __post_init__(self) -> None:
-        """Put the UEs in order."""
-        if self.models.shape != (self.ues.size, self.start.size):
-            raise ValueError(
-                f"updates of {self.ues.size} UEs to a model of {self.start.size} numbers need "
-                f"models of shape {(self.ues.size, self.start.size)}, not {self.models.shape}"
-            )
-        if kernels.is_rising(self.ues):
-            return
-        order = np.argsort(self.ues)
-        ues = self.ues[order]
-        if not kernels.is_rising(ues):
-            twice = int(ues[1:][ues[1:] == ues[:-1]][0])
-            raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
-        object.__setattr__(self, "ues", ues)
-        object.__setattr__(self, "models", self.models[order])
-        if self.factors is not None:
-            object.__setattr__(self, "factors", self.factors[order])
+_LEAST_EXPLAINED: Final = 1e-3
 
 
 class Aggregated(NamedTuple):
-    """The next model, the gradient diversity of what arrived, and the state.
+    """The next model, the state after it, and the gradient diversity of what arrived.
 
     The gradient diversity is the sum of the squared lengths of the updates over the squared length
-    of their sum (Yin, Pananjady, Lam et al. 2018); it is ``None`` where there are no updates or
-    they cancel.
+    of their sum (Yin, Pananjady, Lam et al. 2018); it is ``None`` where there are no updates, they
+    cancel, or a rule does not work it out.
     """
 
     params: Params
-    diversity: float | None
     state: State
+    diversity: float | None = None
 
 
-class Aggregator(Protocol):
-    """A rule that makes the next model: state in, updates in, model and state out."""
+class Aggregation(StatefulPart):
+    """A rule that makes the next model.
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for this number of UEs and models of this length."""
-        ...
+    A rule of your own has the method ``combine``, and ``state_spec`` if it keeps anything.
+    """
 
-    def start(self, ues: int, length: int) -> State:
-        """The state before the first round."""
-        ...
+    kind: str = ""
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model after a round in which these updates arrived; ``sizes[ue]`` is ``|D_k|``."""
-        ...
+        """Make the model after a round in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        raise self.lacks("combine")
 
 
 def average(
@@ -101,7 +54,7 @@ def average(
     start: Params,
     factors: NDArray[np.float64] | None = None,
 ) -> tuple[Params, float | None]:
-    """The average of ``models[i]`` weighted by ``|D_k|``, and the diversity of their updates.
+    """Average ``models[i]`` weighted by ``|D_k|``, and tell the diversity of their updates.
 
     A policy may have its own ``factors`` of the updates: then the result is ``start`` plus the
     sum of ``factors[i] * (models[i] - start)``. Without models, ``start`` stays as it is.
@@ -118,97 +71,67 @@ def average(
     return result, _diversity(apart, together)
 
 
-@dataclass(frozen=True)
-class Average:
-    """The paper's: the models that arrived, weighted by their numbers of samples."""
+class WeightedAverage(Aggregation):
+    """The models that arrived, averaged by their numbers of samples (the paper)."""
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
-        """Nothing is kept."""
-        return {}
-
-    def start(self, ues: int, length: int) -> State:
-        """Nothing."""
-        return _zeros(self.layout(ues, length))
+    kind: Literal["average"] = "average"
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The average, or the sum by the policy's factors."""
+        """Average, or sum up by the policy's factors."""
         heard = sizes[updates.ues]
         result, diversity = average(updates.models, heard, updates.start, updates.factors)
-        return Aggregated(result, diversity, state)
+        return Aggregated(result, state, diversity)
 
 
-@dataclass(frozen=True)
-class Memory:
-    """The last update of every UE, weighted by ``|D_k|`` and less the older it is.
+class Discount(Part):
+    """How the weight of an update falls with its age."""
 
-    MIFA (Gu, Huang, Zhang, Huang 2021): a UE that is not heard now counts with the update that it
-    sent last, so that no data are forgotten between two turns. Here UEs count from their first
-    update on. The weight of an update falls by the factor ``exp(-discount)`` a round; ``None``
-    is by agreement: the factor is estimated from how much of a UE's new update its old one
-    predicted, the regression of new on old updates over the last rounds, taken to the power of
-    one over the rounds between them. Factors of a policy do not apply: everyone is in the sum.
+    kind: str = ""
+    #: Whether it is estimated from how old and new updates agree.
+    learns: ClassVar[bool] = False
+
+    def decay(self, agreement: NDArray[np.float64]) -> float:
+        """Tell what an update keeps of its weight in a round, above 0 and at most 1.
+
+        ``agreement`` are the sums of `agewise.core.aggregation.learn_agreement`.
+        """
+        raise self.lacks("decay")
+
+
+class NoDiscount(Discount):
+    """An old update counts as much as a new one."""
+
+    kind: Literal["none"] = "none"
+
+    def decay(self, agreement: NDArray[np.float64]) -> float:
+        """Keep all of it."""
+        return 1.0
+
+
+class FixedDiscount(Discount):
+    """An update that is n rounds old counts exp(-rate n) of a new one."""
+
+    kind: Literal["fixed"] = "fixed"
+    rate: float = Field(gt=0, le=100, description="g, by round")
+
+    def decay(self, agreement: NDArray[np.float64]) -> float:
+        """Keep exp(-rate)."""
+        return float(exp_each(np.array([-self.rate]))[0])
+
+
+class AgreementDiscount(Discount):
+    """An old update counts by how well old ones have predicted new ones so far.
+
+    The factor of a round is estimated from how much of a UE's new update its old one predicted: the
+    regression of new on old updates over the last rounds, taken to the power of one over the rounds
+    between them.
     """
 
-    discount: float | None
+    kind: Literal["agreement"] = "agreement"
+    learns: ClassVar[bool] = True
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The updates, their weighted sum, the weights, the ages in rounds, and three sums.
-
-        ``waiting`` is the discount of rounds in which nobody was heard. It changes all weights
-        alike, and so nothing, until someone is heard: taken at once, it would end in 0 / 0.
-        """
-        return {
-            "updates": Kept((ues, length), np.float32),
-            "total": Kept((length,)),
-            "weights": Kept((ues,)),
-            "ages": Kept((ues,)),
-            "agreement": Kept((3,)),
-            "waiting": Kept((1,)),
-        }
-
-    def start(self, ues: int, length: int) -> State:
-        """No update is remembered."""
-        state = _zeros(self.layout(ues, length))
-        state["waiting"][0] = 1.0
-        return state
-
-    def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model moves by the weighted mean of all remembered updates."""
-        weights, ages, total = state["weights"], state["ages"], state["total"]
-        state["waiting"] *= self.kept(state["agreement"])
-        ages += 1.0
-        diversity = None
-        if updates.ues.size:
-            diversity = self._hear(state, updates, sizes[updates.ues].astype(np.float64))
-        whole = float(weights.sum())
-        if whole == 0.0:
-            return Aggregated(updates.start, None, state)
-        result = np.empty_like(updates.start)
-        kernels.moved_by(updates.start, total, 1.0 / whole, result)
-        return Aggregated(result, diversity, state)
-
-    def _hear(self, state: State, updates: Updates, heard: NDArray[np.float64]) -> float | None:
-        """Remember what arrived from UEs of these sizes; their diversity."""
-        ues, weights, ages, total = updates.ues, state["weights"], state["ages"], state["total"]
-        kept = float(state["waiting"][0])
-        if kept != 1.0:
-            total *= kept
-            weights *= kept
-            state["waiting"][0] = 1.0
-        apart, together, inner, squares = kernels.remember(
-            updates.models, updates.start, ues, state["updates"], heard, weights[ues], total
-        )
-        if self.discount is None:
-            # What was never heard is remembered as 0 and adds nothing.
-            kernels.learn_agreement(state["agreement"], _KEPT, inner, squares, ages[ues])
-        weights[ues] = heard
-        ages[ues] = 0.0
-        return _diversity(apart, together)
-
-    def kept(self, agreement: NDArray[np.float64]) -> float:
-        """What an update keeps of its weight in a round, above 0 and at most 1."""
-        if self.discount is not None:
-            return float(exp_each(np.array([-self.discount]))[0])
+    def decay(self, agreement: NDArray[np.float64]) -> float:
+        """Keep what is explained of new updates, a round."""
         inner, squares, rounds = agreement.tolist()
         if squares <= 0.0:
             return 1.0
@@ -216,99 +139,168 @@ class Memory:
         return float(power_each(np.array([explained]), squares / rounds)[0])
 
 
-@dataclass(frozen=True)
-class VarianceReduced:
-    """What arrived, less what was remembered of these UEs, plus what is remembered of all.
+class UpdateMemory(Aggregation):
+    """The last update of every UE, also of those not heard now (MIFA, Gu et al. 2021).
 
-    FedVARP (Jhunjhunwala, Sharma, Nagarkatti, Joshi 2022), with means weighted by ``|D_k|``. A UE
-    that was never heard is remembered as 0. Factors of a policy do not apply.
+    A UE that is not heard now counts with the update that it sent last, weighted by ``|D_k|`` and
+    less the older it is, so that no data are forgotten between two turns. Here UEs count from their
+    first update on. Factors of a policy do not apply: everyone is in the sum.
     """
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The updates, and their mean weighted by ``|D_k|`` over all UEs."""
-        return {"updates": Kept((ues, length), np.float32), "mean": Kept((length,))}
+    kind: Literal["memory"] = "memory"
+    discount: Annotated[Discount, Kinds] = Field(
+        description="how the weight of an update falls with its age"
+    )
 
-    def start(self, ues: int, length: int) -> State:
-        """No update is remembered."""
-        return _zeros(self.layout(ues, length))
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep the updates, their weighted sum, the weights, the ages in rounds, and three sums.
+
+        ``waiting`` is the discount of rounds in which nobody was heard. It changes all weights
+        alike, and so nothing, until someone is heard: taken at once, it would end in 0 / 0.
+        """
+        return {
+            "updates": ArraySpec((ues, length), np.float32),
+            "total": ArraySpec((length,)),
+            "weights": ArraySpec((ues,)),
+            "ages": ArraySpec((ues,)),
+            "agreement": ArraySpec((3,)),
+            "waiting": ArraySpec((1,)),
+        }
+
+    def init_state(self, ues: int, length: int) -> State:
+        """Remember no update."""
+        state = super().init_state(ues, length)
+        state["waiting"][0] = 1.0
+        return state
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model moves by the corrected mean."""
+        """Move the model by the weighted mean of all remembered updates."""
+        state["waiting"] *= self.discount.decay(state["agreement"])
+        state["ages"] += 1.0
+        diversity = None
+        if updates.ues.size:
+            diversity = self._update_memory(state, updates, sizes[updates.ues].astype(np.float64))
+        whole = float(state["weights"].sum())
+        if whole == 0.0:
+            return Aggregated(updates.start, state)
+        result = np.empty_like(updates.start)
+        kernels.moved_by(updates.start, state["total"], 1.0 / whole, result)
+        return Aggregated(result, state, diversity)
+
+    def _update_memory(
+        self, state: State, updates: Updates, heard: NDArray[np.float64]
+    ) -> float | None:
+        """Remember what arrived from UEs of these sizes; their diversity."""
+        ues, weights, ages, total = updates.ues, state["weights"], state["ages"], state["total"]
+        kept = float(state["waiting"][0])
+        if kept != 1.0:
+            total *= kept
+            weights *= kept
+            state["waiting"][0] = 1.0
+        apart, together, inner, squares = kernels.update_memory(
+            updates.models, updates.start, ues, state["updates"], heard, weights[ues], total
+        )
+        if self.discount.learns:
+            # What was never heard is remembered as 0 and adds nothing.
+            kernels.learn_agreement(state["agreement"], _KEPT, inner, squares, ages[ues])
+        weights[ues] = heard
+        ages[ues] = 0.0
+        return _diversity(apart, together)
+
+
+class VarianceReduced(Aggregation):
+    """What arrived, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022).
+
+    What arrived, less what was remembered of these UEs, plus what is remembered of all, with means
+    weighted by ``|D_k|``. A UE that was never heard is remembered as 0. Factors of a policy do not
+    apply.
+    """
+
+    kind: Literal["variance-reduced"] = "variance-reduced"
+
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep the updates, and their mean weighted by ``|D_k|`` over all UEs."""
+        return {"updates": ArraySpec((ues, length), np.float32), "mean": ArraySpec((length,))}
+
+    def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
+        """Move the model by the corrected mean."""
         start, ues, mean = updates.start, updates.ues, state["mean"]
         if not ues.size:
-            return Aggregated(start, None, state)
+            return Aggregated(start, state)
         heard = float(sizes[ues].sum())
         shares = sizes[ues] / heard
         correction = np.zeros(start.size)
-        apart, together, _, _ = kernels.remember(
+        apart, together, _, _ = kernels.update_memory(
             updates.models, start, ues, state["updates"], shares, shares, correction
         )
         result = np.empty_like(start)
         kernels.moved_by(start, mean + correction, 1.0, result)
         mean += (heard / float(sizes.sum())) * correction
-        return Aggregated(result, _diversity(apart, together), state)
+        return Aggregated(result, state, _diversity(apart, together))
 
 
-@dataclass(frozen=True)
-class Momentum:
-    """The average update with momentum: ``m = beta m + d``, ``w + server_step m``.
+class ServerMomentum(Aggregation):
+    """The average update with momentum (FedAvgM; Reddi et al. 2021).
 
-    FedAvgM as in Reddi, Charles, Zaheer et al. 2021. A round without updates leaves all as it is.
+    ``m = beta m + d``, ``w + server_step m``. A round without updates leaves all as it is.
     """
 
-    beta: float
-    server_step: float
+    kind: Literal["momentum"] = "momentum"
+    beta: float = Field(ge=0, lt=1, description="share of the last step that is taken again")
+    server_step: float = Field(
+        gt=0, le=LARGE, description="step of the access point; 1 takes it whole"
+    )
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
-        """The momentum."""
-        return {"momentum": Kept((length,))}
-
-    def start(self, ues: int, length: int) -> State:
-        """No momentum yet."""
-        return _zeros(self.layout(ues, length))
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep the momentum."""
+        return {"momentum": ArraySpec((length,))}
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model moves by the momentum."""
+        """Move the model by the momentum."""
         step, diversity = _mean_update(updates, sizes)
         if step is None:
-            return Aggregated(updates.start, None, state)
+            return Aggregated(updates.start, state)
         momentum = state["momentum"]
         momentum *= self.beta
         momentum += step
         result = np.empty_like(updates.start)
         kernels.moved_by(updates.start, momentum, self.server_step, result)
-        return Aggregated(result, diversity, state)
+        return Aggregated(result, state, diversity)
 
 
-@dataclass(frozen=True)
-class Adam:
-    """Adam on the average update d, without correction of the start.
+class ServerAdam(Aggregation):
+    """Adam on the average update (FedAdam; Reddi et al. 2021).
 
     ``m = b1 m + (1 - b1) d``, ``v = b2 v + (1 - b2) d^2``, ``w + server_step m / (sqrt(v) + tau)``:
-    FedAdam of Reddi, Charles, Zaheer et al. 2021, Algorithm 2, with v = tau^2 at the start. A round
-    without updates leaves all as it is.
+    Algorithm 2 there, with v = tau^2 at the start and no correction of the start. A round without
+    updates leaves all as it is.
     """
 
-    beta_1: float
-    beta_2: float
-    server_step: float
-    tau: float
+    kind: Literal["adam"] = "adam"
+    beta_1: float = Field(ge=0, lt=1, description="share of the mean update that is kept a round")
+    beta_2: float = Field(
+        ge=0, lt=1, description="share of the mean squared update that is kept a round"
+    )
+    server_step: float = Field(gt=0, le=LARGE, description="step of the access point")
+    tau: float = Field(
+        ge=1e-12, le=LARGE, description="added to the root of the mean squared update"
+    )
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
-        """The mean and the mean square."""
-        return {"mean": Kept((length,)), "square": Kept((length,))}
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep the mean and the mean square."""
+        return {"mean": ArraySpec((length,)), "square": ArraySpec((length,))}
 
-    def start(self, ues: int, length: int) -> State:
-        """No mean yet, and tau^2 as the mean square."""
-        state = _zeros(self.layout(ues, length))
+    def init_state(self, ues: int, length: int) -> State:
+        """Begin with no mean, and tau^2 as the mean square."""
+        state = super().init_state(ues, length)
         state["square"] += self.tau**2
         return state
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model moves by the mean update over the root of its mean square."""
+        """Move the model by the mean update over the root of its mean square."""
         step, diversity = _mean_update(updates, sizes)
         if step is None:
-            return Aggregated(updates.start, None, state)
+            return Aggregated(updates.start, state)
         mean, square = state["mean"], state["square"]
         mean *= self.beta_1
         mean += (1.0 - self.beta_1) * step
@@ -318,46 +310,7 @@ class Adam:
         kernels.moved_by(
             updates.start, mean / (np.sqrt(square) + self.tau), self.server_step, result
         )
-        return Aggregated(result, diversity, state)
-
-
-def make_aggregator(settings: scenario.Learn) -> Aggregator:
-    """The rule that a scenario describes."""
-    match settings.aggregation:
-        case scenario.UpdateMemory(discount=scenario.FixedDiscount(rate=rate)):
-            return Memory(rate)
-        case scenario.UpdateMemory(discount=scenario.AgreementDiscount()):
-            return Memory(None)
-        case scenario.UpdateMemory():
-            return Memory(0.0)
-        case scenario.VarianceReduction():
-            return VarianceReduced()
-        case scenario.ServerMomentum() as given:
-            return Momentum(given.beta, given.server_step)
-        case scenario.ServerAdam() as given:
-            return Adam(given.beta_1, given.beta_2, given.server_step, given.tau)
-        case _:
-            return Average()
-
-
-def is_finite(params: Params) -> bool:
-    """Whether no weight of a model is infinite or not a number."""
-    return bool(kernels.is_finite(params))
-
-
-def memory_bytes(settings: scenario.Learn, ues: int, length: int) -> int:
-    """What the state of the scenario's rule takes, for models of this length."""
-    layout = make_aggregator(settings).layout(ues, length)
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values())
-
-
-def keeps_updates(settings: scenario.Learn) -> bool:
-    """Whether the scenario's rule keeps a model's length of numbers for every UE."""
-    return isinstance(settings.aggregation, scenario.UpdateMemory | scenario.VarianceReduction)
-
-
-def _zeros(layout: dict[str, Kept]) -> State:
-    return {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+        return Aggregated(result, state, diversity)
 
 
 def _mean_update(

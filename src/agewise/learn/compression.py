@@ -1,148 +1,126 @@
-"""What becomes of updates before they are sent.
+"""Lossy codes of updates: what the access point gets of what UEs have learned."""
 
-A `Compressor` gets a state and the models of UEs, and gives what the access point receives of
-them. The state holds what error feedback keeps for the next update of each UE; it changes for UEs
-whose update arrives, and no other.
-"""
-
-import math
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
 
-from agewise import scenario
 from agewise.core import compression as kernels
-from agewise.cost import kept_weights
-from agewise.learn.aggregation import Kept, State
-from agewise.learn.base import Params
+from agewise.learn.updates import ArraySpec, LocalModels, Params, State, StatefulPart
+
+#: Bits of one weight as it is learned.
+_WEIGHT_BITS: Final = 32
+_FEEDBACK: Final = "whether a UE adds what was not sent to its next update"
 
 
-class Trained(NamedTuple):
-    """``models[i]`` is what UE ``ues[i]`` made of ``start`` in round ``t``."""
+class Compression(StatefulPart):
+    """A lossy code of updates.
 
-    start: Params
-    models: Params
-    ues: NDArray[np.int64]
-    t: int
-
-
-class Compressor(Protocol):
-    """A lossy code of updates: state in, models in, models and state out."""
-
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """The arrays of a state, for this number of UEs and models of this length."""
-        ...
-
-    def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:
-        """What arrives of these models; ``key`` decides what is left to chance.
-
-        Both the models and the state are handed over: whoever gives them does not use them again.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class Uncompressed:
-    """Models arrive as they are."""
-
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
-        """Nothing is kept."""
-        return {}
-
-    def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:  # noqa: ARG002
-        """The same models."""
-        return trained.models, state
-
-
-@dataclass(frozen=True)
-class RandomRounding:
-    """QSGD (Alistarh, Grubic, Li, Tomioka, Vojnovic 2017) with levels 0 to 2^bits - 1.
-
-    A weight v of an update of length r becomes r sign(v) l / s, where s is the last level and l
-    one of the two whole numbers around s |v| / r, drawn so that the mean is v.
+    A code of your own has the methods ``send`` and ``payload_bits``, and ``state_spec`` if it keeps
+    anything, such as what was not sent.
     """
 
-    bits: int
+    kind: str = ""
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:  # noqa: ARG002
-        """Nothing is kept: the mean is right without."""
-        return {}
+    def send(self, state: State, sent: LocalModels, key: np.uint64) -> tuple[Params, State]:
+        """Give what arrives of these models, ``[len(ues), length]``, and the state after it.
 
-    def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:
-        """The rounded updates."""
-        models, levels = np.ascontiguousarray(trained.models), 2.0**self.bits - 1.0
-        kernels.round_at_random(models, trained.start, trained.ues, levels, key, trained.t)
+        ``key`` decides what is left to chance. Only UEs whose update arrives are sent, and only
+        their state may change. The models are handed over too.
+        """
+        raise self.lacks("send")
+
+    def payload_bits(self, length: int) -> float:
+        """Count the bits of an update to a model of ``length`` weights."""
+        raise self.lacks("payload_bits")
+
+
+class NoCompression(Compression):
+    """Updates are sent as they are: 32 bits a weight."""
+
+    kind: Literal["none"] = "none"
+
+    def send(self, state: State, sent: LocalModels, key: np.uint64) -> tuple[Params, State]:
+        """Send the models as they are."""
+        return sent.models, state
+
+    def payload_bits(self, length: int) -> float:
+        """Count 32 bits a weight."""
+        return float(_WEIGHT_BITS * length)
+
+
+class Qsgd(Compression):
+    """Weights of an update rounded at random to 2^bits levels (QSGD, Alistarh et al. 2017).
+
+    A weight v of an update of length r becomes r sign(v) l / s, where s = 2^bits - 1 is the last
+    level and l one of the two whole numbers around s |v| / r, drawn so that the mean is v.
+    """
+
+    kind: Literal["qsgd"] = "qsgd"
+    bits: int = Field(ge=1, le=16, description="b, bits for the magnitude of a weight")
+
+    def send(self, state: State, sent: LocalModels, key: np.uint64) -> tuple[Params, State]:
+        """Round the updates."""
+        models, levels = np.ascontiguousarray(sent.models), 2.0**self.bits - 1.0
+        kernels.round_at_random(models, sent.start, sent.ues, levels, key, sent.t)
         return models, state
 
+    def payload_bits(self, length: int) -> float:
+        """Count magnitude and sign of each weight, and the length of the update."""
+        return float(length * (self.bits + 1) + _WEIGHT_BITS)
 
-@dataclass(frozen=True)
-class Largest:
-    """The largest weights of an update (top-k; Stich, Cordonnier, Jaggi 2018)."""
 
-    share: float
-    error_feedback: bool
+class TopK(Compression):
+    """Only the largest weights of an update are sent (Stich et al. 2018)."""
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """What was not sent, with error feedback."""
+    kind: Literal["top-k"] = "top-k"
+    share: float = Field(gt=0, le=1, description="k / n, the share of the weights that are sent")
+    error_feedback: bool = Field(default=True, description=_FEEDBACK)
+
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep what was not sent, with error feedback."""
         return _unsent(ues if self.error_feedback else 0, length)
 
-    def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:  # noqa: ARG002
-        """The largest weights, of the update and what was left of earlier ones."""
-        models, start = np.ascontiguousarray(trained.models), trained.start
-        count = kept_weights(self.share, start.size)
-        kernels.keep_largest(models, start, trained.ues, state["unsent"], count)
+    def send(self, state: State, sent: LocalModels, key: np.uint64) -> tuple[Params, State]:
+        """Send the largest weights, of the update and what was left of earlier ones."""
+        models, count = np.ascontiguousarray(sent.models), self.kept_weights(sent.start.size)
+        kernels.keep_largest(models, sent.start, sent.ues, state["unsent"], count)
         return models, state
 
+    def payload_bits(self, length: int) -> float:
+        """Count the value and the index of each weight that is sent."""
+        return float(self.kept_weights(length) * (_WEIGHT_BITS + (length - 1).bit_length()))
 
-@dataclass(frozen=True)
-class Signs:
-    """The signs of an update times the mean magnitude (Karimireddy, Rebjock, Stich, Jaggi 2019)."""
+    def kept_weights(self, length: int) -> int:
+        """Count the weights that are sent: the nearest number, and at least one.
 
-    error_feedback: bool
+        >>> TopK(share=0.01).kept_weights(7850), TopK(share=0.001).kept_weights(100)
+        (78, 1)
+        """
+        return max(1, round(self.share * length))
 
-    def layout(self, ues: int, length: int) -> dict[str, Kept]:
-        """What was not sent, with error feedback."""
+
+class Sign(Compression):
+    """Only the signs of an update are sent, and their mean magnitude (Karimireddy et al. 2019)."""
+
+    kind: Literal["sign"] = "sign"
+    error_feedback: bool = Field(default=True, description=_FEEDBACK)
+
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Keep what was not sent, with error feedback."""
         return _unsent(ues if self.error_feedback else 0, length)
 
-    def send(self, state: State, trained: Trained, key: np.uint64) -> tuple[Params, State]:  # noqa: ARG002
-        """The scaled signs, of the update and what was left of earlier ones."""
-        models = np.ascontiguousarray(trained.models)
-        kernels.keep_signs(models, trained.start, trained.ues, state["unsent"])
+    def send(self, state: State, sent: LocalModels, key: np.uint64) -> tuple[Params, State]:
+        """Send the scaled signs, of the update and what was left of earlier ones."""
+        models = np.ascontiguousarray(sent.models)
+        kernels.keep_signs(models, sent.start, sent.ues, state["unsent"])
         return models, state
 
-
-def make_compressor(settings: scenario.Learn) -> Compressor:
-    """The code that a scenario describes."""
-    match settings.compression:
-        case scenario.Qsgd(bits=bits):
-            return RandomRounding(bits)
-        case scenario.TopK(share=share, error_feedback=feedback):
-            return Largest(share, feedback)
-        case scenario.Sign(error_feedback=feedback):
-            return Signs(feedback)
-        case _:
-            return Uncompressed()
+    def payload_bits(self, length: int) -> float:
+        """Count a bit for each weight, and the magnitude."""
+        return float(length + _WEIGHT_BITS)
 
 
-def compression_state(compressor: Compressor, ues: int, length: int) -> State:
-    """The state before the first round: nothing is left of earlier updates."""
-    layout = compressor.layout(ues, length)
-    return {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
-
-
-def compression_bytes(settings: scenario.Learn, ues: int, length: int) -> int:
-    """What the state takes, for models of this length."""
-    layout = make_compressor(settings).layout(ues, length)
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values())
-
-
-def keeps_unsent(settings: scenario.Learn) -> bool:
-    """Whether the scenario's code keeps a model's length of numbers for every UE."""
-    compression = settings.compression
-    return isinstance(compression, scenario.TopK | scenario.Sign) and compression.error_feedback
-
-
-def _unsent(ues: int, length: int) -> dict[str, Kept]:
-    return {"unsent": Kept((ues, length), np.float32)}
+def _unsent(ues: int, length: int) -> Mapping[str, ArraySpec]:
+    return {"unsent": ArraySpec((ues, length), np.float32)}

@@ -1,23 +1,87 @@
-"""The learning half of a round: local learning, compression, aggregation, control variates.
+"""The section ``learn`` of a scenario, and the learning half of a round.
 
 `Federation.round` is the only place where a round of learning happens: the simulation, replays of
 recorded runs and whatever else follows a round again call it.
 """
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from agewise.learn.aggregation import State, Updates, is_finite, make_aggregator
-from agewise.learn.base import Learner, Params
-from agewise.learn.compression import Trained, compression_state, make_compressor
-from agewise.learn.local import make_local_objective
-from agewise.learn.reports import update_reports
+from agewise.data import Dataset, Partition
+from agewise.learn import kmeans, linear, mlp, pytorch  # noqa: F401 - kinds of models
+from agewise.learn.aggregation import Aggregation
+from agewise.learn.compression import Compression, NoCompression
+from agewise.learn.local import LocalObjective, PlainObjective
+from agewise.learn.model import Learner, LocalSteps, Model, Penalty
+from agewise.learn.updates import (
+    ArraySpec,
+    LocalModels,
+    Params,
+    State,
+    Updates,
+    is_finite,
+    update_reports,
+)
+from agewise.part import LARGE, MOST, Kinds, Part
 from agewise.random import Streams
-from agewise.scenario import Learn, Proximal
 from agewise.scheduling import Report
+
+
+class Learn(Part):
+    """The model, its objective (Eq. 1) and local learning (Algorithm 3)."""
+
+    model: Annotated[Model, Kinds] = Field(description="what is learned")
+    penalty: Annotated[Penalty, Kinds] = Field(description="what large weights cost: r(w)")
+    aggregation: Annotated[Aggregation, Kinds] = Field(
+        description="what the access point makes of the updates"
+    )
+    local: Annotated[LocalObjective, Kinds] = Field(
+        default=PlainObjective(), description="what keeps a UE's local steps from drifting"
+    )
+    compression: Annotated[Compression, Kinds] = Field(
+        default=NoCompression(), description="what becomes of an update before it is sent"
+    )
+    local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
+    batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
+    step_size: float = Field(gt=0, le=LARGE, description="eta in round 0")
+    step_decay: float = Field(
+        ge=0,
+        le=LARGE,
+        description="the step of round t is eta / (1 + step_decay t); 0 keeps it constant",
+    )
+
+    @model_validator(mode="after")
+    def _require_gradients(self) -> Self:
+        if self.local.needs_gradients and not self.model.has_gradients:
+            raise ValueError(
+                f"local = {self.local.kind!r} corrects gradients, and {self.model.kind} moves "
+                'centres: choose another model, or local = "none"'
+            )
+        if self.local.needs_plain_sgd:
+            self.model.require_plain_sgd()
+        return self
+
+    @property
+    def steps(self) -> LocalSteps:
+        """Local learning as models do it."""
+        return LocalSteps(
+            self.local_steps, self.batch_size, self.step_size, self.step_decay, self.penalty,
+            self.local.proximal_weight,
+        )  # fmt: skip
+
+    def learner(self, dataset: Dataset, partition: Partition) -> Learner:
+        """Bring the model together with the samples of every UE."""
+        return self.model.learner(dataset, partition, self.steps)
+
+    def state_specs(self, ues: int, length: int) -> dict[str, dict[str, ArraySpec]]:
+        """Describe the arrays that aggregation, compression and local objective keep."""
+        parts = {"aggregation": self.aggregation, "compression": self.compression,
+                 "local": self.local}  # fmt: skip
+        return {name: dict(part.state_spec(ues, length)) for name, part in parts.items()}
 
 
 class Diverged(ValueError):
@@ -70,19 +134,16 @@ class Federation:
 
     def __init__(self, learner: Learner, settings: Learn, streams: Streams) -> None:
         self.learner, self.settings, self.streams = learner, settings, streams
-        self._aggregation = make_aggregator(settings)
-        self._compression = make_compressor(settings)
-        self._local = make_local_objective(settings)
 
     def init(self) -> FederationState:
         """The initial model w^0, with nothing remembered."""
         params = self.learner.init(self.streams)
-        shape = self.learner.sizes.size, params.size
+        rules, shape = self.settings, (self.learner.sizes.size, params.size)
         return FederationState(
             params,
-            self._aggregation.start(*shape),
-            compression_state(self._compression, *shape),
-            self._local.start(*shape),
+            rules.aggregation.init_state(*shape),
+            rules.compression.init_state(*shape),
+            rules.local.init_state(*shape),
         )
 
     def round(
@@ -97,14 +158,14 @@ class Federation:
         ``factors[i]`` are the policy's own weights of the updates, if it has any. `Diverged` if the
         model does not stay finite.
         """
-        start, sizes = state.params, self.learner.sizes
-        models = self.train(state, ues, t)
-        trained = Trained(start, models, ues, t)
-        models, unsent = self._compression.send(state.unsent, trained, self.streams.compression)
+        start, rules, sizes = state.params, self.settings, self.learner.sizes
+        sent = LocalModels(start, self.train(state, ues, t), ues, t)
+        models, unsent = rules.compression.send(state.unsent, sent, self.streams.compression)
         updates = Updates(start, models, ues, factors)
-        params, diversity, memory = self._aggregation.combine(state.memory, updates, sizes)
+        params, memory, diversity = rules.aggregation.combine(state.memory, updates, sizes)
         self._require_finite(params, updates, t)
-        variates = self._local.receive(state.variates, updates, sizes, t)
+        total_step = rules.local_steps * rules.steps.step_of(t)
+        variates = rules.local.receive(state.variates, updates, sizes, total_step)
         return Learned(FederationState(params, memory, unsent, variates), updates, diversity)
 
     def train(
@@ -118,7 +179,7 @@ class Federation:
 
         Nothing is sent. Other ``streams`` draw other samples.
         """
-        corrections = self._local.corrections(state.variates, ues)
+        corrections = self.settings.local.corrections(state.variates, ues)
         return self.learner.train(state.params, ues, t, streams or self.streams, corrections)
 
     def probe(self, state: FederationState, ues: NDArray[np.int64], t: int) -> Probe:
@@ -154,12 +215,12 @@ class Federation:
             for ue, model in zip(updates.ues, updates.models, strict=True)
             if not is_finite(model)
         ]
-        step = settings.step_of(t)
+        pull = settings.steps.step_of(t) * settings.local.proximal_weight
         cause = f"is a step size that is too large: lower learn.step_size ({settings.step_size:g})"
-        if isinstance(settings.local, Proximal) and step * settings.local.mu > 1.0:
+        if pull > 1.0:
             cause = (
-                f"is a proximal term that overshoots, for step size times mu is "
-                f"{step * settings.local.mu:g}: lower learn.local.mu ({settings.local.mu:g})"
+                f"is a proximal term that overshoots, for step size times mu is {pull:g}: lower "
+                f"learn.local.mu ({settings.local.proximal_weight:g})"
             )
         elif not spoilt and updates.factors is not None:
             cause = f"are the policy's factors of the updates, up to {updates.factors.max():g}"

@@ -1,24 +1,26 @@
-from . import claims, explained, verdict
-from ._gains import explanation_chart, gain_map
+from ._claims import Claim, claims_note, claims_of
+from ._explained import explanation_table
+from ._gains import gain_map
+from ._verdict import failed_runs
 from .figures import draw_figure
 from .page import write_page
-from .pictures import PICTURES, Need, Picture
+from .pictures import PICTURES, Picture
 from .style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 
 __all__ = [
     "COLUMN_IN",
     "PAGE_IN",
     "PICTURES",
-    "Need",
+    "Claim",
     "Picture",
-    "claims",
+    "claims_note",
+    "claims_of",
     "draw_figure",
-    "explained",
-    "explanation_chart",
+    "explanation_table",
+    "failed_runs",
     "gain_map",
     "new_figure",
     "paper_style",
     "save",
-    "verdict",
     "write_page",
 ]

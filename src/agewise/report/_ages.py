@@ -5,18 +5,17 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
-from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
-from agewise.report.style import MOST_PIXELS, colour, dash, ink, legend_above, on_page
+from agewise.report.style import MOST_PIXELS, Canvas, colour, dash, ink, legend_above, on_page
 
 
-def draw_heat(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw ``ages[round, ue]`` of each policy, near UEs at the bottom, or in their order."""
     colours, oldest = _colours(), setting.oldest
-    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    axes = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
         ages, distance_m = setting.history(name).ages, setting.distances_m(name)
         rounds, count = ages.shape
@@ -43,7 +42,7 @@ def draw_heat(setting: Setting, names: Sequence[str], figure: Figure | SubFigure
             axis.set_title(name, fontsize="medium")
     if not on_page():  # the page has one scale for all
         scale = mpl.cm.ScalarMappable(Normalize(0, oldest), colours)
-        figure.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
+        canvas.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
     name = names[0]
     old = int(np.sum(setting.history(name).ages[-1] >= oldest))
     phones = f"{old} of {setting.ues} phones" if old else "no phone"
@@ -56,9 +55,9 @@ def draw_heat(setting: Setting, names: Sequence[str], figure: Figure | SubFigure
     )
 
 
-def draw_distribution(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_distribution(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw what share of the UEs of all seeds is at most so old after the last round."""
-    axis = figure.subplots()
+    axis = canvas.subplots()
     ages = {name: setting.last_ages(name) for name in names}
     oldest = max(2, max(int(each.max()) for each in ages.values()))
     for name, each in ages.items():
@@ -74,18 +73,18 @@ def draw_distribution(setting: Setting, names: Sequence[str], figure: Figure | S
     axis.set_xlim(0, 1.02 * oldest)  # so that a step at the end can be seen
     axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     legend_above(axis)
-    most = ", ".join(
-        f"{setting.display_name(name)} {np.percentile(each, 95):.0f}" for name, each in ages.items()
-    )
+    most = setting.listed({name: f"{np.percentile(x, 95):.0f}" for name, x in ages.items()})
     return Shown(
         f"The age that 19 of 20 phones stay within: {most} rounds",
         "What share of the phones is at most as old, after the last round, over all seeds.",
     )
 
 
-def draw_cell(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_cell(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the UEs of the last round where they are, by age; those that upload are ringed."""
-    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    if any(setting.last_positions_m(name) is None for name in names):
+        return None
+    axes = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
         positions_m = np.asarray(setting.last_positions_m(name))
         ages, uploads = setting.choice(name, setting.rounds - 1)

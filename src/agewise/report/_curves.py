@@ -1,30 +1,30 @@
 """Pictures over rounds, costs, distance and UEs: a line or bar for each policy."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from agewise import statistics
-from agewise.report.claims import EARLY
-from agewise.report.numbers import RINGS, Numbers
+from agewise.report._claims import EARLY
+from agewise.report._numbers import RINGS, Numbers
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
-from agewise.report.style import colour, dash, ink, legend_above, marker, on_page
+from agewise.report.style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
-from agewise.tables.words import at_text, percent_text, points_text, sentence_case
+from agewise.tables._words import at_text, percent_text, points_text, sentence_case
 
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
 
 
-def draw_gain(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_gain(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gain of the compared policy over the baseline, a thin line for each seed."""
     del names
-    axis, gains = figure.subplots(), 100 * np.asarray(setting.gains)
+    if setting.gains is None:
+        return None
+    axis, gains = canvas.subplots(), 100 * setting.gains
     axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
     dotted = ""
     if setting.over_rounds and setting.rounds > EARLY:
@@ -68,11 +68,11 @@ def _gain_finding(setting: Setting) -> str:
             return f"{rival} is behind {baseline}: {by}"
 
 
-def draw_accuracy(
-    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
-) -> Shown | None:
+def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the accuracies with their intervals; on the page only the pair in colour."""
-    axis, bright = figure.subplots(), setting.pair if on_page() else names
+    if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
+        return None  # nothing was evaluated, as in a federation whose clients keep their samples
+    axis, bright = canvas.subplots(), setting.pair if on_page() else names
     for name in names:
         runs, index = setting.accuracies[name], setting.indices[name]
         if name in bright:
@@ -91,14 +91,9 @@ def draw_accuracy(
     for text in axis.legend(loc="lower right").get_texts():
         if text.get_text() not in bright:
             text.set_color(ink("soft"))
-    if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
-        return None  # nothing was evaluated, as in a federation whose clients keep their samples
-    reached = {
-        name: float(setting.learning_curves[name].at(setting.end).mean()) for name in setting.pair
-    }
-    said = ", ".join(
-        f"{setting.display_name(name)} {'unknown' if np.isnan(x) else f'{percent_text(x)}%'}"
-        for name, x in reached.items()
+    reached = {n: setting.learning_curves[n].at(setting.end).mean() for n in setting.pair}
+    said = setting.listed(
+        {n: "unknown" if np.isnan(x) else f"{percent_text(x)}%" for n, x in reached.items()}
     )
     fewest = min(len(setting.runs[name]) for name in setting.pair)
     return Shown(
@@ -109,24 +104,24 @@ def draw_accuracy(
     )
 
 
-def draw_ages(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_ages(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw the mean, the 95th percentile and the largest age, one below the other."""
-    axes = figure.subplots(3, 1, sharex=True)
+    axes = canvas.subplots(3, 1, sharex=True)
     labels = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
     for axis, (kind, label) in zip(axes, labels.items(), strict=True):
         values = {name: getattr(setting.round_means[name], kind) for name in names}
         _draw_rounds(axis, setting, values, f"{label} (rounds)")
         axis.get_legend().remove()
         axis.label_outer()
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return Shown("Ages over the rounds", "Means over the seeds.", 4.6)
 
 
-def draw_unheard(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_unheard(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw how many UEs had sent no update by the end of each round."""
     values = {name: setting.ues - setting.round_means[name].reached for name in names}
-    _draw_rounds(figure.subplots(), setting, values, "UEs never heard from")
-    said = ", ".join(f"{setting.display_name(name)} {x[-1]:.0f}" for name, x in values.items())
+    _draw_rounds(canvas.subplots(), setting, values, "UEs never heard from")
+    said = setting.listed({name: f"{x[-1]:.0f}" for name, x in values.items()})
     return Shown(
         f"Phones never heard from in {setting.rounds} rounds: {said}",
         f"How many of {setting.ues} phones had sent no update by then, mean over the seeds.",
@@ -134,15 +129,13 @@ def draw_unheard(setting: Setting, names: Sequence[str], figure: Figure | SubFig
     )
 
 
-def draw_diversity(
-    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
-) -> Shown | None:
+def draw_diversity(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gradient diversity of the updates of each round."""
     values = {name: setting.round_means[name].diversity for name in names}
-    _draw_rounds(figure.subplots(), setting, values, "gradient diversity")
     if all(np.isnan(each).all() for each in values.values()):
         return None
-    mean = ", ".join(f"{setting.display_name(n)} {np.nanmean(x):.2f}" for n, x in values.items())
+    _draw_rounds(canvas.subplots(), setting, values, "gradient diversity")
+    mean = setting.listed({name: f"{np.nanmean(x):.2f}" for name, x in values.items()})
     return Shown(
         f"How diverse the updates of a round are: {mean}",
         "Gradient diversity: 1/S for S equal updates in a round, 1 for updates at right angles "
@@ -150,17 +143,17 @@ def draw_diversity(
     )
 
 
-def draw_distance(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_distance(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the share of rounds in which UEs are heard, in rings around the access point."""
-    edge_m = setting.scenario.channel.reach_m or math.nan
-    centres_m = (np.arange(RINGS) + 0.5) * edge_m / RINGS
-    lines = {
-        name: (centres_m, 100 * np.asarray(setting.round_means[name].served)) for name in names
-    }
+    edge_m, lines = setting.scenario.channel.reach_m, {}
+    for name in names:
+        served = setting.round_means[name].served
+        if edge_m is None or served is None:
+            return None
+        lines[name] = (np.arange(RINGS) + 0.5) * edge_m / RINGS, 100 * served
     labels = "distance from the AP (m)", "rounds heard (%)"
-    _draw_lines(figure.subplots(), setting, lines, *labels, markers=True)
-    edges = [(name, y[~np.isnan(y)]) for name, (_, y) in lines.items()]
-    edge = ", ".join(f"{setting.display_name(name)} {y[-1]:.0f}%" for name, y in edges)
+    _draw_lines(canvas.subplots(), setting, lines, *labels, markers=True)
+    edge = setting.listed({n: f"{y[~np.isnan(y)][-1]:.0f}%" for n, (_, y) in lines.items()})
     return Shown(
         f"Rounds in which a phone at the edge is heard: {edge}",
         "Share of the rounds in which an update of a phone at this distance arrived, mean over "
@@ -168,19 +161,17 @@ def draw_distance(setting: Setting, names: Sequence[str], figure: Figure | SubFi
     )
 
 
-def draw_reached(
-    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
-) -> Shown | None:
+def draw_reached(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the accuracy over the number of distinct UEs that were heard from."""
     lines = {
         name: (setting.round_means[name].reached, setting.round_means[name].accuracy)
         for name in names
     }
-    labels = "distinct UEs heard from", "test accuracy"
-    _draw_lines(figure.subplots(), setting, lines, *labels)
     if all(np.isnan(y).all() for _, y in lines.values()):
         return None
-    heard = ", ".join(f"{setting.display_name(name)} {x[-1]:.0f}" for name, (x, _) in lines.items())
+    labels = "distinct UEs heard from", "test accuracy"
+    _draw_lines(canvas.subplots(), setting, lines, *labels)
+    heard = setting.listed({name: f"{x[-1]:.0f}" for name, (x, _) in lines.items()})
     return Shown(
         f"Distinct phones heard from at the end: {heard}",
         "Test accuracy over the number of distinct phones whose update had arrived by then, means "
@@ -188,12 +179,12 @@ def draw_reached(
     )
 
 
-def draw_labels(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+def draw_labels(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw a bar for each UE: its samples, by class."""
     del names
     if setting.labels is None:
         return None
-    axis, (counts, class_names) = figure.subplots(), setting.labels
+    axis, (counts, class_names) = canvas.subplots(), setting.labels
     floor = np.zeros(len(counts))
     for label, name in enumerate(class_names):
         count = counts[:, label]

@@ -1,21 +1,21 @@
 """Pictures of gains: of every policy, per cost, per class and over the settings of a sweep."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Rectangle
 
-from agewise.report.costs import AxisView, axis_views
+from agewise.files import read_sealed
+from agewise.report._costs import AxisView, axis_views
+from agewise.report._explained import EXPLANATION
 from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
-from agewise.report.style import LIGHT, colour, ink, legend_above, marker, on_page
+from agewise.report.style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables import GainMap
-from agewise.tables.words import STARS_NOTE, and_list, at_text, last_part, starred
+from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
 
 #: How much of the width of a picture the name of a policy may take.
 _NAME_WIDE = 0.3
@@ -24,12 +24,12 @@ _NAME_WIDE = 0.3
 _COVER, _UNSURE = 0.7, 0.3
 
 
-def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+def draw_forest(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
     gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
-    if len(gains) < 2 and on_page():
-        return None  # the picture of the gain says it
-    axis = figure.subplots()
+    if len(gains) < (2 if on_page() else 1):
+        return None  # on the page the picture of the gain says it
+    axis = canvas.subplots()
     ranked = sorted(gains.items(), key=lambda item: item[1].mean)
     axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
     for place, (name, gain) in enumerate(ranked):
@@ -65,16 +65,18 @@ def draw_forest(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     )
 
 
-def draw_costs(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_costs(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the mean gain of each policy on every axis, a row an axis, joined for each policy.
 
     Lines that cross say that the order turns. Where there are too many policies for colours, only
     the pair and the leaders have one and an interval; the others are grey.
     """
-    axis, views = figure.subplots(), axis_views(setting)
-    baseline = setting.baseline or ""
-    axis.axvline(0.0, color=ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
+    views, baseline = axis_views(setting), setting.baseline or ""
     found = dict.fromkeys(name for view in views for name in view.gains if name in names)
+    if not found:
+        return None
+    axis = canvas.subplots()
+    axis.axvline(0.0, color=ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
     first = [*setting.pair, *(_leader(view, baseline) for view in views)]
     bright = [name for name in found if len(found) < len(LIGHT) or name in first]
     rows = np.arange(len(views), dtype=np.float64)
@@ -147,9 +149,7 @@ def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
     return f"At equal cost {phrase}" if found else ""
 
 
-def draw_trade_off(
-    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
-) -> Shown | None:
+def draw_trade_off(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the updates per round of each policy against its mean age, with its name beside it."""
     points = {
         name: (float(each.ues_per_round.mean()), float(each.age_mean.mean()))
@@ -158,7 +158,7 @@ def draw_trade_off(
     }
     if len(points) < 3 and on_page():
         return None
-    axis = figure.subplots()
+    axis = canvas.subplots()
     middle = np.mean([x for x, _ in points.values()])
     shifts = _apart(points)
     for name, (x, y) in points.items():
@@ -196,15 +196,13 @@ def _apart(points: dict[str, tuple[float, float]]) -> dict[str, float]:
     return shifts
 
 
-def draw_classes(
-    setting: Setting, names: Sequence[str], figure: Figure | SubFigure
-) -> Shown | None:
+def draw_classes(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gain of each class and seed over where its samples are, with a fitted line."""
     del names
     found = setting.class_gains
     if found is None or (found[0].size < 3 and on_page()):
         return None
-    axis, seeds = figure.subplots(), len(found[0])
+    axis, seeds = canvas.subplots(), len(found[0])
     x, y = found[0].ravel(), 100 * found[1].ravel()
     axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
     dots = colour(setting.indices[setting.rival])
@@ -231,13 +229,13 @@ def draw_classes(
     )
 
 
-def draw_map(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+def draw_map(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gains over the settings of a sweep, of one policy or side by side."""
     squares = setting.map
     if squares is None:
         return None
     shown = [name for name in squares.policies if name in names] or squares.policies
-    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    axes = canvas.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=True):
         gain_map(squares, squares.policies.index(name), axis)
         if not on_page():
@@ -290,9 +288,13 @@ def _name_rows(axis: Axes, names: Sequence[str]) -> None:
     axis.grid(visible=False, axis="y")
 
 
-def explanation_chart(rows: Sequence[Mapping[str, Any]], axis: Axes) -> None:
+def draw_explained(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the paired difference of two policies in each measure, in standard deviations."""
-    places = np.arange(len(rows), dtype=np.float64)
+    del names
+    found = read_sealed(setting.result.path / EXPLANATION)
+    if found is None:
+        return None
+    axis, rows = canvas.subplots(), found["rows"]
     scales = np.array([row["deviation"] for row in rows], dtype=np.float64)
     scales = np.where(scales > 1e-9, 1.0 / np.maximum(scales, 1e-9), np.nan)
     middle, low, high = (
@@ -300,10 +302,15 @@ def explanation_chart(rows: Sequence[Mapping[str, Any]], axis: Axes) -> None:
         for end in ("", "_low", "_high")
     )
     axis.errorbar(
-        middle, places, xerr=[middle - low, high - middle], fmt="o",
+        middle, np.arange(len(rows)), xerr=[middle - low, high - middle], fmt="o",
         markersize=4 if on_page() else 3, color=colour(0), elinewidth=1.0,
     )  # fmt: skip
     axis.axvline(0.0, color=ink("ink"), linewidth=0.8)
     axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.set_yticks(places, [str(row["label"]) for row in rows])
+    axis.set_yticks(range(len(rows)), [str(row["label"]) for row in rows])
     axis.set_xlabel("age-based minus max-pack\n(standard deviations)")
+    return Shown(
+        "How the two policies differ in each measure",
+        "The paired difference on the same models with its 95% interval.",
+        3.4 if on_page() else 2.6,
+    )

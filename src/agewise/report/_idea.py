@@ -1,32 +1,64 @@
 """Pictures that explain the idea on one recorded round: what a UE needs, and who is chosen."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from agewise.age import Form
-from agewise.report.numbers import Numbers
+from agewise.age import Form, f_alpha
+from agewise.policies import AgeBased
+from agewise.report._numbers import Numbers, round_distances_m
+from agewise.report._verdict import compared
 from agewise.report.pictures import Shown
-from agewise.report.setting import Filled, Ranking, Setting
-from agewise.report.style import MOST_PIXELS, colour, ink, legend_above, on_page
+from agewise.report.setting import Setting
+from agewise.report.style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page
+
+#: How many subchannels more make the difference between two UEs plain.
+_ENOUGH = 3
 
 
-def draw_water(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown | None:
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """What one UE was given in a round: its subchannels' gains and powers, in shares of P."""
+
+    ue: int
+    distance_m: float | None
+    gain: Numbers
+    power: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The UEs of a round by f(age) per subchannel needed, the highest first.
+
+    ``score[place]`` is that of the UE at a place, ``chosen`` are the places of those that upload,
+    ``owner[subchannel]`` is the place of its owner or -1, and ``gain[place, subchannel]`` are the
+    gains that were offered, if they are kept.
+    """
+
+    t: int
+    score: Numbers
+    chosen: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    gain: NDArray[np.float32] | None
+
+
+def draw_water(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw how power fills the subchannels of two UEs, up to one level for each of them.
 
     Gains are those at a power of 1, powers shares of the budget. A grey column is as high as the
     inverse of the gain. Over each stands its rate in bits per real channel use.
     """
     del names
-    if setting.filled is None:
+    found = find_filled(setting)
+    if found is None:
         return None
-    t, (low, high) = setting.filled
-    axis, start, middles = figure.subplots(), 0.0, []
+    t, low, high = found
+    axis, start, middles = canvas.subplots(), 0.0, []
     for place, ue in enumerate((low, high)):
         order = np.argsort(-ue.gain, kind="stable")
         floor, filled = 1.0 / ue.gain[order], ue.power[order]
@@ -69,14 +101,44 @@ def draw_water(setting: Setting, names: Sequence[str], figure: Figure | SubFigur
     )
 
 
+def find_filled(setting: Setting) -> tuple[int, Filled, Filled] | None:
+    """Find a round of the rival, a UE that needs few subchannels in it, and one that needs many.
+
+    The round is the one nearest to the middle in which the difference is large enough to see.
+    """
+    history = setting.history(setting.rival)
+    places, best = round_distances_m(history), None
+    for t, (owner, gain, power) in enumerate(
+        zip(history.owner, history.gain, history.power, strict=True)
+    ):
+        where = None if places is None else places[t % len(places)]
+        filled = []
+        for ue in history.scheduled[t]:
+            own = owner == ue
+            spent = float(power[own].sum())
+            if spent > 0 and (gain[own] > 0).all():
+                far_m = None if where is None else float(where[ue])
+                filled.append(Filled(int(ue), far_m, gain[own] * spent, power[own] / spent))
+        if len(filled) < 2:
+            continue
+        filled.sort(key=lambda ue: (ue.gain.size, ue.distance_m or 0.0))
+        more = filled[-1].gain.size - filled[0].gain.size
+        worth = min(more, _ENOUGH) - abs(t / setting.rounds - 0.5)
+        if more and (best is None or worth > best[0]):
+            best = worth, t, filled[0], filled[-1]
+    return None if best is None else best[1:]
+
+
 def _place(ue: Filled) -> str:
     return f"A phone at {ue.distance_m:.0f} m" if ue.distance_m else f"Phone {ue.ue}"
 
 
-def draw_chosen(setting: Setting, names: Sequence[str], figure: Figure | SubFigure) -> Shown:
+def draw_chosen(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the UEs of one round by rank, those that upload in colour, over their gains."""
-    found = {name: setting.ranking(name) for name in names}
+    found = {name: rank(setting, name) for name in names}
     rankings = {name: ranking for name, ranking in found.items() if ranking is not None}
+    if not rankings:
+        return None
     parts = [
         (name, ranking, bars)
         for name, ranking in rankings.items()
@@ -84,7 +146,7 @@ def draw_chosen(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
         if bars or ranking.gain is not None
     ]
     ratios = [1.0 if bars else 0.55 for _, _, bars in parts]
-    axes = figure.subplots(len(parts), 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+    axes = canvas.subplots(len(parts), 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
     for axis, (name, ranking, bars) in zip(axes, parts, strict=True):
         if bars:
             _draw_ranks(axis, ranking, setting.indices[name])
@@ -107,11 +169,40 @@ def draw_chosen(setting: Setting, names: Sequence[str], figure: Figure | SubFigu
     return Shown(
         f"By age per subchannel, {', '.join(taken)}",
         f"The phones in round {parts[0][1].t + 1} of seed {setting.seed} by "
-        f"{_weight_text(*setting.weighing)} per subchannel that they need. As many as upload stand "
-        "before the cut; who waits there "
-        f"lost subchannels to others.{below if gains_known else ''}",
+        f"{_weight_text(*_weighing(setting))} per subchannel that they need. As many as upload "
+        "stand before the cut; who waits there lost subchannels to others."
+        f"{below if gains_known else ''}",
         0.6 + (2.1 if gains_known else 1.7) * len(rankings),
     )
+
+
+def rank(setting: Setting, name: str) -> Ranking | None:
+    """Rank the UEs of the round that records who was eligible, in the run to look at."""
+    history = setting.history(name)
+    eligible = history.eligible
+    if eligible is None:
+        return None
+    (ages, chosen), need = setting.choice(name, eligible.t), eligible.need
+    weights = f_alpha(ages, *_weighing(setting))
+    score = np.where(need > 0, weights / np.maximum(need, 1), 0.0)
+    order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), -score))
+    place = np.append(np.argsort(order), -1)  # the last is nobody's
+    return Ranking(
+        t=eligible.t,
+        score=score[order],
+        chosen=np.sort(place[chosen]),
+        owner=place[history.owner[eligible.t]],
+        gain=None if eligible.gain is None else eligible.gain[order],
+    )
+
+
+def _weighing(setting: Setting) -> tuple[float, Form]:
+    """Alpha and form of f_alpha: the age-based policy's of the pair, else the scenario's."""
+    for key in compared(setting.result):
+        if key.name == AgeBased.name:
+            policy = AgeBased(**key.parameters)  # type: ignore[arg-type]
+            return policy.alpha, policy.form
+    return setting.scenario.run.age_alpha, "paper"
 
 
 def _draw_ranks(axis: Axes, ranking: Ranking, index: int) -> None:

@@ -19,12 +19,12 @@ from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import numbers
-from agewise.report.numbers import Variation
+from agewise.report import _numbers
+from agewise.report._numbers import Variation
 from agewise.report.pictures import PICTURES, Picture
 from agewise.report.setting import Setting
 from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
-from agewise.tables.words import last_part, value_text, variation_text
+from agewise.tables._words import last_part, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
 _HEIGHT_IN = 2.6
@@ -63,15 +63,13 @@ def draw_figure(
         raise ValueError(
             f"the figure {kind} is not drawn over {axis.name}: {picture.no_costs}; {able} are"
         )
-    opened = numbers.open_result(result, baseline)
+    opened = _numbers.open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
     setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
-    if not setting.has(picture.needs):
-        raise ValueError(f"{opened.path}: the figure {kind} needs {picture.needs}")
     path = Path(output)
     with paper_style(style), mpl.rc_context({"text.parse_math": False}):
         inches = None if width is None else _inches(width)
@@ -89,8 +87,10 @@ def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
     names = setting.pair if pair else list(setting.runs)
     figure = new_figure(COLUMN_IN, _HEIGHT_IN)
     shown = picture.draw(setting, names, figure)
-    if shown is not None and shown.height_in is not None:
-        figure.set_figheight(shown.height_in)
+    if shown is None:
+        path = setting.result.path
+        raise ValueError(f"{path}: the figure {picture.name} needs {picture.needs}")
+    figure.set_figheight(shown.height_in or _HEIGHT_IN)
     grid = figure.axes[0].get_gridspec()
     abreast = grid is not None and grid.ncols > 1
     figure.set_figwidth(inches or (PAGE_IN if abreast else COLUMN_IN))
@@ -123,7 +123,7 @@ def _inches(width: str | float) -> float:
 
 def _find_variation(result: Result, at: Variation) -> Variation:
     """The first finished variation with these values, by whole names or their last parts."""
-    finished = numbers.finished_variations(result)
+    finished = _numbers.finished_variations(result)
     found = [v for v in finished if all(_has(v, name, value) for name, value in at.items())]
     if not found:
         there = "; ".join(map(variation_text, finished))

@@ -17,20 +17,20 @@ from markupsafe import Markup, escape
 
 from agewise import statistics
 from agewise.experiment import Folder, Result
-from agewise.files import write_whole
+from agewise.files import read_sealed, write_whole
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
-from agewise.report import costs, numbers
-from agewise.report.claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
-from agewise.report.explained import explained_section
+from agewise.report import _costs, _numbers
+from agewise.report._claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
+from agewise.report._explained import EXPLANATION, explanation_table
+from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
 from agewise.report.replay import replay
 from agewise.report.setting import Setting
 from agewise.report.style import DARK, INKS, LIGHT, dash_index, new_figure, page_style
 from agewise.report.svg import inline_svg
-from agewise.report.verdict import missing, verdict
 from agewise.tables import Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     STARS_NOTE,
     command_text,
     limits_text,
@@ -73,7 +73,7 @@ def write_page(
     these points ``at`` it, as in ``Result.table``. ``target`` is the accuracy up to which costs
     are told; left out, one that both compared policies reach.
     """
-    opened = numbers.open_result(result, baseline)
+    opened = _numbers.open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened, over, at, target)
     with write_whole(path) as temporary:
@@ -94,11 +94,13 @@ def make_page(
     table = result.table(axis, at)
     # First the scenario itself, if the sweep holds it.
     shown = sorted(
-        numbers.finished_variations(result),
+        _numbers.finished_variations(result),
         key=lambda variation: result.scenario.with_(**variation) != result.scenario,
     )
     settings = [Setting(result, v, axis=axis, table=table) for v in shown[:_MOST_VARIATIONS]]
     first, alone = settings[0], len(settings) == 1
+    for setting in settings:
+        _ = setting.points  # ValueError over costs that the runs do not know
     replays = [replay(setting, all_seeds=alone) for setting in settings]
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
@@ -136,9 +138,11 @@ def make_page(
             for each in claims_of(result, axis, at)
         ],
         claims_note=claims_note(axis),
-        cost_views=costs.axis_views(first),
-        costs=costs,
-        explained=Markup(explained_section(result.path)),  # noqa: S704 (escaped there)
+        cost_views=_costs.axis_views(first),
+        costs=_costs,
+        explained=read_sealed(result.path / EXPLANATION),
+        explanation=_cards(first, "explained", "s0") if alone else [],
+        explanation_table=lambda rows: _table(explanation_table(rows)),
         channel=_Verbatim(_channel(result.path)),
         tables=_table(table.accuracy()) + _table(table.service()),
         csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
@@ -177,13 +181,13 @@ class _Card:
 def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> dict[str, Any]:
     """What the page shows of each setting of a sweep, or of the only one."""
     prefix = f"s{index}"
-    wanted = costs.usual_target(setting) if target is None else target
-    table = costs.cost_table(setting, costs.axis_views(setting, wanted), wanted)
+    wanted = _costs.usual_target(setting) if target is None else target
+    table = _costs.cost_table(setting, _costs.axis_views(setting, wanted), wanted)
     others = [name for name in setting.runs if name not in setting.pair] if alone else []
     cost_cards = _cards(setting, "costs", prefix) if table else []
     for name in ("rounds", "seconds", "joules") if table and alone else ():
         along = setting.along(statistics.AXES[name])
-        if along is not setting and costs.knows(setting, along.axis):
+        if along is not setting and _costs.knows(setting, along.axis):
             cost_cards += _drawn(
                 PICTURES["accuracy"], along, list(along.runs), f"{prefix}-over-{name}"
             )
@@ -210,7 +214,7 @@ def _cards(
 
     def cards() -> Iterator[_Card]:
         for picture in PICTURES.values():
-            if picture.section == section and setting.has(picture.needs):
+            if picture.section == section:
                 usual = list(setting.runs) if picture.pair == "never" else setting.pair
                 shown = usual if names is None else names
                 for each in [[name] for name in shown] if picture.for_each else [shown]:

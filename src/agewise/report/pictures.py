@@ -6,7 +6,6 @@ is imported when it is drawn.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -14,20 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from agewise.report.setting import Setting
-
-
-class Need(StrEnum):
-    """What the runs of a result must tell for a picture."""
-
-    PAIR = "two policies with common seeds"
-    RIVALS = "a baseline and policies that share seeds with it"
-    PLACES = "runs that say where the UEs are"
-    RINGS = "a cell whose size is known and runs that say where the UEs are"
-    CLASSES = "two policies, and runs that say where the UEs are and measured classes"
-    LABELS = "runs that say which classes the UEs hold"
-    WATER = "a round in which one UE needed more subchannels than another"
-    OFFER = "a run that recorded what its policy could choose from"
-    SWEEP = "a sweep with at least two policies"
 
 
 @dataclass(frozen=True)
@@ -54,8 +39,10 @@ class Picture:
     title: str
     sentence: str
     module: Literal["_ages", "_curves", "_gains", "_idea"]
-    section: Literal["", "hero", "idea", "watch", "learning", "costs", "why", "where"] = ""
-    needs: Need | None = None
+    section: Literal[
+        "", "hero", "idea", "watch", "learning", "costs", "why", "explained", "where"
+    ] = ""
+    needs: str = ""
     pair: Literal["never", "page", "always"] = "never"
     for_each: bool = False
     rounds: bool = False
@@ -64,7 +51,10 @@ class Picture:
     def draw(
         self, setting: "Setting", names: Sequence[str], figure: "Figure | SubFigure"
     ) -> Shown | None:
-        """Draw the policies with these names; ``None`` where that says nothing on the page."""
+        """Draw the policies with these names.
+
+        ``None`` where the runs do not tell what it needs or, on the page, where it says nothing.
+        """
         module = import_module(f"agewise.report.{self.module}")
         draw = getattr(module, f"draw_{self.name.replace('-', '_')}")
         shown: Shown | None = draw(setting, names, figure)
@@ -77,23 +67,24 @@ _ALL = (
         "gain", "Paired gain",
         "Test accuracy of the compared policy minus the baseline's on the same seeds, a thin line "
         "for each seed.",
-        "_curves", "learning", Need.PAIR, rounds=True,
+        "_curves", "learning", needs="two policies with common seeds", rounds=True,
     ),
     Picture(
         "forest", "Gain of every policy",
         "Paired gain of every policy over the baseline at the end, with its 95% interval.",
-        "_gains", "learning", Need.RIVALS,
+        "_gains", "learning", needs="a baseline and policies that share seeds with it",
     ),
     Picture(
         "accuracy", "Test accuracy",
         "The mean over the seeds with its 95% interval, over rounds or costs.",
-        "_curves", "learning", rounds=True,
+        "_curves", "learning", needs="runs whose accuracy was measured", rounds=True,
     ),
     Picture(
         "costs", "Gain per round and per cost",
         "Mean gain of every policy over the baseline per round, second, joule, channel use and "
         "bit.",
-        "_gains", "costs", Need.RIVALS, no_costs="it shows every axis",
+        "_gains", "costs",
+        needs="a baseline and policies that share seeds with it", no_costs="it shows every axis",
     ),
     Picture(
         "heat", "Age of every UE", "Age of every UE after each round of one seed, near UEs at the "
@@ -103,11 +94,15 @@ _ALL = (
     Picture(
         "water", "What a UE needs",
         "Water-filling of a UE that needs few subchannels and of one that needs many.",
-        "_idea", "idea", Need.WATER, pair="always", no_costs="it shows one round",
+        "_idea", "idea",
+        needs="a round in which one UE needed more subchannels than another",
+        pair="always", no_costs="it shows one round",
     ),
     Picture(
         "chosen", "Who is chosen", "The UEs of one round by f(age) per subchannel that they need.",
-        "_idea", "idea", Need.OFFER, pair="always", no_costs="it shows one round",
+        "_idea", "idea",
+        needs="a run that recorded what its policy could choose from",
+        pair="always", no_costs="it shows one round",
     ),
     Picture(
         "unheard", "UEs never heard from", "Number of UEs without any update so far.",
@@ -116,12 +111,15 @@ _ALL = (
     Picture(
         "cell", "The cell in the last round",
         "UEs around the access point by age; those that upload are ringed.",
-        "_ages", "watch", Need.PLACES, pair="always", for_each=True, no_costs="it shows one round",
+        "_ages", "watch",
+        needs="runs that say where the UEs are",
+        pair="always", for_each=True, no_costs="it shows one round",
     ),
     Picture(
         "distance", "Rounds heard by distance",
         "Share of the rounds in which a UE at this distance from the AP was heard.",
-        "_curves", "why", Need.RINGS, pair="page",
+        "_curves", "why",
+        needs="a cell whose size is known and runs that say where the UEs are", pair="page",
         no_costs="its axis is the distance from the AP",
     ),
     Picture(
@@ -131,11 +129,13 @@ _ALL = (
     Picture(
         "classes", "Gain by class",
         "Gain of each class at the end against how far away its samples are.",
-        "_gains", "why", Need.CLASSES, no_costs="it shows the end of the runs",
+        "_gains", "why",
+        needs="two policies, and runs that say where the UEs are and measured classes",
+        no_costs="it shows the end of the runs",
     ),
     Picture(
         "diversity", "Gradient diversity", "Gradient diversity of the updates of each round.",
-        "_curves", "why", pair="page", rounds=True,
+        "_curves", "why", needs="runs that trained", pair="page", rounds=True,
         no_costs="diversity is that of the updates of one round",
     ),
     Picture(
@@ -145,7 +145,14 @@ _ALL = (
     Picture(
         "reached", "Accuracy over UEs reached",
         "Test accuracy over the number of distinct UEs whose update arrived.",
-        "_curves", "why", pair="page", no_costs="its axis counts the UEs that were reached",
+        "_curves", "why", needs="runs whose accuracy was measured", pair="page",
+        no_costs="its axis counts the UEs that were reached",
+    ),
+    Picture(
+        "explained", "What differs on the same models",
+        "How the two policies of the paper differ in what they hear, on the same models.",
+        "_gains", "explained", needs="a reproduction with --explain",
+        no_costs="it shows means over whole runs",
     ),
     Picture(
         "ages", "Ages over rounds", "Mean, 95th percentile and largest age over rounds.",
@@ -153,11 +160,11 @@ _ALL = (
     ),
     Picture(
         "labels", "Classes held", "Which UE holds how many samples of which class.",
-        "_curves", needs=Need.LABELS, no_costs="it shows the data",
+        "_curves", needs="runs that say which classes the UEs hold", no_costs="it shows the data",
     ),
     Picture(
         "map", "Gains over a sweep", "Mean gain over the baseline in each setting of a sweep.",
-        "_gains", "where", Need.SWEEP, for_each=True,
+        "_gains", "where", needs="a sweep with at least two policies", for_each=True,
     ),
 )  # fmt: skip
 

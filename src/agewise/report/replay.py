@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agewise.records import History
-from agewise.report.numbers import Numbers
+from agewise.report._numbers import Numbers
 from agewise.report.setting import Setting
 
 #: A cell with more UEs cannot be drawn so that one could tell them apart.

@@ -2,53 +2,22 @@
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.age import Form, f_alpha
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.experiment.summary import mean_points
-from agewise.policies import AgeBased
+from agewise.experiment._summary import mean_points
 from agewise.records import History, PolicyKey
-from agewise.report import numbers
-from agewise.report.numbers import Numbers, RoundMeans, Variation
-from agewise.report.pictures import Need
-from agewise.report.verdict import compared
+from agewise.report import _numbers
+from agewise.report._numbers import Numbers, RoundMeans, Variation
+from agewise.report._verdict import compared
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row
-from agewise.tables.words import short_names
-
-#: How many subchannels more make the difference between two UEs plain.
-_ENOUGH = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Filled:
-    """What one UE was given in a round: its subchannels' gains and powers, in shares of P."""
-
-    ue: int
-    distance_m: float | None
-    gain: Numbers
-    power: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """The UEs of a round by f(age) per subchannel needed, the highest first.
-
-    ``score[place]`` is that of the UE at a place, ``chosen`` are the places of those that upload,
-    ``owner[subchannel]`` is the place of its owner or -1, and ``gain[place, subchannel]`` are the
-    gains that were offered, if they are kept.
-    """
-
-    t: int
-    score: Numbers
-    chosen: NDArray[np.int64]
-    owner: NDArray[np.int64]
-    gain: NDArray[np.float32] | None
+from agewise.tables._words import short_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +84,10 @@ class Setting:
         others = [keys[other].name for other in self.pair if other != name]
         alike = keys[name].name in others or name not in self.pair
         return name if alike else keys[name].name
+
+    def listed(self, words: Mapping[str, str]) -> str:
+        """Words on policies in a title, each behind the policy's name."""
+        return ", ".join(f"{self.display_name(name)} {said}" for name, said in words.items())
 
     @functools.cached_property
     def round_means(self) -> dict[str, RoundMeans]:
@@ -213,7 +186,7 @@ class Setting:
 
     def distances_m(self, name: str) -> Numbers | None:
         """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
-        return numbers.distances_m(self.history(name))
+        return _numbers.distances_m(self.history(name))
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
@@ -251,30 +224,6 @@ class Setting:
         swept = len(self.result.variations) > 1 and self.result.baseline is not None
         return self.result.map(self.axis) if swept else None
 
-    def has(self, need: Need | None) -> bool:
-        """Whether the runs tell what a picture needs."""
-        match need:
-            case None:
-                return True
-            case Need.PAIR:
-                return self.gains is not None
-            case Need.RIVALS:
-                return bool(self.against_baseline and self.mean_gains)
-            case Need.PLACES:
-                return all(self.last_positions_m(name) is not None for name in self.pair)
-            case Need.RINGS:
-                return all(each.served is not None for each in self.round_means.values())
-            case Need.CLASSES:
-                return self.class_gains is not None
-            case Need.LABELS:
-                return self.labels is not None
-            case Need.WATER:
-                return self.filled is not None
-            case Need.OFFER:
-                return any(self.ranking(name) is not None for name in self.pair)
-            case Need.SWEEP:
-                return self.map is not None
-
     @functools.cached_property
     def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
         """``[ue, class]`` of the samples with the lowest seed, and the names of the classes.
@@ -299,7 +248,7 @@ class Setting:
         rows = []
         for seed in self.common_seeds(*self.pair):
             first, second = (self.runs[name][seed] for name in self.pair)
-            where, held = numbers.distances_m(first), first.info.label_counts
+            where, held = _numbers.distances_m(first), first.info.label_counts
             known = ~np.isnan(first.class_accuracy).all(axis=1)
             if where is None or held is None or not known.any():
                 return None
@@ -309,82 +258,11 @@ class Setting:
         whole = [row for row in rows if not (np.isnan(row[0]) | np.isnan(row[1])).any()]
         return (np.array([d for d, _ in whole]), np.array([g for _, g in whole])) if whole else None
 
-    @functools.cached_property
-    def filled(self) -> tuple[int, list[Filled]] | None:
-        """A round of the rival with a UE that needs few subchannels, and one that needs many.
-
-        The round is the one nearest to the middle in which the difference is large enough to see.
-        """
-        history = self.history(self.rival)
-        owner, gain, power = history.owner, history.gain, history.power
-        places = numbers.round_distances_m(history)
-        best: tuple[float, int, list[Filled]] | None = None
-        for t, scheduled in enumerate(history.scheduled):
-            where = None if places is None else places[t % len(places)]
-            found = (_filled(owner[t] == ue, gain[t], power[t], ue, where) for ue in scheduled)
-            filled = [each for each in found if each]
-            if len(filled) < 2:
-                continue
-            low, high = min(filled, key=_cost), max(filled, key=_cost)
-            more = high.gain.size - low.gain.size
-            worth = min(more, _ENOUGH) - abs(t / self.rounds - 0.5)
-            if more and (best is None or worth > best[0]):
-                best = worth, t, [low, high]
-        return None if best is None else (best[1], best[2])
-
     def choice(self, name: str, t: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The ages before round ``t`` of the run to look at, and who uploads in it."""
         history = self.history(name)
         before = history.ages[t - 1] if t else np.zeros(self.ues, np.int64)
         return before, history.scheduled[t]
-
-    @functools.cached_property
-    def weighing(self) -> tuple[float, Form]:
-        """Alpha and form of the f_alpha by which ages are weighed.
-
-        They are those of the age-based policy of the pair, else those that the scenario names.
-        """
-        keys = {name: key for key, name in short_names(self.result.policies).items()}
-        for name in self.pair:
-            if keys[name].name == AgeBased.name:
-                policy = AgeBased(**keys[name].parameters)  # type: ignore[arg-type]
-                return policy.alpha, policy.form
-        return self.scenario.run.age_alpha, "paper"
-
-    def ranking(self, name: str) -> Ranking | None:
-        """The UEs of the round whose offer is recorded, in the run to look at."""
-        history = self.history(name)
-        offer = history.eligible
-        if offer is None:
-            return None
-        (ages, chosen), need = self.choice(name, offer.t), offer.need
-        weights = f_alpha(ages, *self.weighing)
-        score = np.where(need > 0, weights / np.maximum(need, 1), 0.0)
-        order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), -score))
-        place = np.append(np.argsort(order), -1)  # the last is nobody's
-        return Ranking(
-            t=offer.t,
-            score=score[order],
-            chosen=np.sort(place[chosen]),
-            owner=place[history.owner[offer.t]],
-            gain=None if offer.gain is None else offer.gain[order],
-        )
-
-
-def _cost(ue: Filled) -> tuple[float, float]:
-    """Subchannels first, then distance."""
-    return (float(ue.gain.size), ue.distance_m or 0.0)
-
-
-def _filled(
-    own: NDArray[np.bool_], gains: Numbers, powers: Numbers, ue: int, where: Numbers | None
-) -> Filled | None:
-    gain, power = gains[own], powers[own]
-    total = float(power.sum())
-    if not own.any() or total <= 0 or (gain <= 0).any():
-        return None
-    distance = None if where is None else float(where[ue])
-    return Filled(int(ue), distance, gain * total, power / total)
 
 
 def _last_known(values: Numbers) -> float:

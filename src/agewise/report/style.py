@@ -13,6 +13,8 @@ from matplotlib.style import context as style_context
 
 from agewise.files import write_whole
 
+#: What a picture is drawn on: a figure, or a part of one.
+Canvas = Figure | SubFigure
 #: Widths of one and of both columns of an IEEE paper.
 COLUMN_IN = 3.5
 PAGE_IN = 7.16
@@ -151,10 +153,9 @@ def legend_above(axis: Axes, columns: int | None = None) -> None:
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
 
 
-def save(figure: Figure | SubFigure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write the figure whole; dates are left out, so that the same figure is the same file."""
     kind = path.suffix.removeprefix(".") or "png"
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "pgf": None}
-    root = figure.figure if isinstance(figure, SubFigure) else figure
     with write_whole(path) as temporary:
-        root.savefig(temporary, format=kind, metadata=dateless.get(kind))
+        figure.savefig(temporary, format=kind, metadata=dateless.get(kind))

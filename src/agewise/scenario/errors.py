@@ -2,11 +2,12 @@
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
+from agewise.checks import nearest
 from agewise.part import Options, Part, kind_of, parts_of
 
 #: Characters of a name in an error; no field has as many.
@@ -18,15 +19,6 @@ _BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 class ScenarioError(ValueError):
     """A scenario that cannot be: the message names the file, the key and what would do."""
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the names that there are."""
-    names = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"there are {', '.join(names)}" if names else "nothing is below it"
 
 
 def require_known(name: str, scenario: type[Part]) -> list[type[Part]]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -10,6 +11,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from agewise.checks import nearest
+from agewise.cost import CostModel, Threshold, Timing, Workload
+from agewise.data import Data
+from agewise.learn import Learn
 from agewise.part import Kinds, Part, Unloaded, is_code, kind_of, own_parts, values_of
 from agewise.radio import Cell, Channel, ChannelModel
 from agewise.random import Streams
@@ -17,19 +22,10 @@ from agewise.scenario import toml
 from agewise.scenario.errors import (
     ScenarioError,
     explain,
-    nearest,
     require_known,
 )
-from agewise.scenario.learning import Data, Learn, Measurement
+from agewise.scenario.measurement import Measurement
 from agewise.scenario.paths import located
-from agewise.scenario.timing import (
-    MOST_RATE,
-    ModelThreshold,
-    RateThreshold,
-    Threshold,
-    Timing,
-    require_fitting,
-)
 
 
 class Scenario(Part):
@@ -37,8 +33,10 @@ class Scenario(Part):
 
     cell: Cell
     channel: Annotated[ChannelModel, Kinds] = Field(description="what the uploads meet")
-    threshold: Threshold = Field(description="the rate that a scheduled UE must reach")
-    timing: Timing = Field(description="how long a round takes the UEs")
+    threshold: Annotated[Threshold, Kinds] = Field(
+        description="the rate that a scheduled UE must reach"
+    )
+    timing: Annotated[Timing, Kinds] = Field(description="how long a round takes the UEs")
     data: Data
     learn: Learn
     run: Measurement
@@ -120,29 +118,40 @@ class Scenario(Part):
         return self.channel.start(self.cell, self.run.rounds, streams)
 
     @property
-    def rate_threshold(self) -> float:
-        """R_s in bits per real channel use; `agewise.learn.rate_threshold` for any threshold."""
-        if isinstance(self.threshold, ModelThreshold):
-            raise ScenarioError(
-                "threshold.kind = model: the rate follows from the length of the model, which "
-                "agewise.learn.rate_threshold(scenario) looks up"
-            )
-        if isinstance(self.threshold, RateThreshold):
-            return self.threshold.rate
-        return self.rate_for(self.threshold.payload_bits)
+    def model_length(self) -> int:
+        """How many numbers the model has; the data set is read for that."""
+        return self.learn.model.length(self.data.load())
 
-    def rate_for(self, payload_bits: float) -> float:
-        """The rate that carries this many bits in the time of the threshold, if it has one."""
-        if isinstance(self.threshold, RateThreshold):
-            return self.threshold.rate
-        bandwidth_hz = self.cell.subchannel_bandwidth_hz or 0.0  # the validator asks for one
-        rate = payload_bits / (2.0 * bandwidth_hz * self.threshold.deadline_s)
-        if rate > MOST_RATE:
-            raise ScenarioError(
-                f"threshold: {payload_bits:g} bits need a rate of {rate:g} bits per real channel "
-                f"use, and at most {MOST_RATE:g} are taken: raise threshold.deadline_s"
-            )
-        return rate
+    @property
+    def rate_threshold(self) -> float:
+        """R_s in bits per real channel use; a model's length is looked up if it follows from it."""
+        needs_model = self.threshold.needs_model
+        return self._rate_for(
+            self._upload_bits(self.model_length) if needs_model else self.threshold.upload_bits(0.0)
+        )
+
+    def _upload_bits(self, length: int) -> float:
+        return self.threshold.upload_bits(self.learn.compression.payload_bits(length))
+
+    def _rate_for(self, upload_bits: float) -> float:
+        bandwidth_hz = self.cell.subchannel_bandwidth_hz or math.nan  # the validator asks for one
+        return self.threshold.rate_for(upload_bits, bandwidth_hz)
+
+    def workload(self, streams: Streams) -> Workload:
+        """What the UEs of a run have to do in a round."""
+        samples = self.learn.local_steps * self.learn.batch_size
+        return Workload(self.cell.ues, samples, self.threshold.upload_s, streams)
+
+    def cost_model(self, streams: Streams, power_budget: float, length: int) -> CostModel:
+        """What rounds cost on a channel of this power budget with models of this length."""
+        payload, work = self._upload_bits(length), self.workload(streams)
+        return CostModel(
+            payload,
+            self._rate_for(payload),
+            self.timing.computing_slots(work),
+            self.timing.deadline_after(work.upload_s),
+            self.timing.clock(work, power_budget),
+        )
 
     def resolved(self) -> dict[str, Any]:
         """Every value that is set, as plain data."""
@@ -155,12 +164,12 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         self.channel.check(self.cell)
-        is_rate = isinstance(self.threshold, RateThreshold)
-        if not is_rate and self.cell.subchannel_bandwidth_hz is None:
+        upload_s = self.threshold.upload_s
+        if upload_s is not None and self.cell.subchannel_bandwidth_hz is None:
             kind = self.threshold.kind
             raise ValueError(f"threshold.kind = {kind} needs cell.subchannel_bandwidth_hz")
-        require_fitting(self.threshold, self.timing, link_budget=self.channel.is_in_watts)
-        if not isinstance(self.threshold, ModelThreshold):
+        self.timing.require_fitting(upload_s, link_budget=self.channel.is_in_watts)
+        if not self.threshold.needs_model:
             _ = self.rate_threshold  # refuses a payload that no rate carries
         return self
 

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from agewise.data import Clients
 from agewise.experiment import Result
 from agewise.report.page import CHANNEL
 from agewise.report.style import PAGE_IN, colour, paper_style, save
-from agewise.scenario import Clients
 from agewise.studies.channel_view import ChannelView, view_channel
 
 _ENDINGS = (".png", ".pdf", ".svg", ".eps")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise import learn
 from agewise.checks import real_number, whole_number
 from agewise.radio import (
     Block,
@@ -130,7 +129,7 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
     scenario = scenario.with_(**{"run.rounds": count}).loaded()
     streams = Streams(seed)
     channel = scenario.make_channel(streams)
-    return _view(channel, count, learn.rate_threshold(scenario), _area(scenario, streams))
+    return _view(channel, count, scenario.rate_threshold, _area(scenario, streams))
 
 
 def view_trace(

@@ -25,11 +25,12 @@ from agewise.frames import pl
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
-from agewise.report import PAGE_IN, explanation_chart, new_figure, paper_style, save
+from agewise.report import draw_figure
+from agewise.report._explained import EXPLANATION
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.tables.words import and_list, limits_text, p_text, points_text
+from agewise.tables._words import and_list, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]
@@ -150,17 +151,12 @@ def explain(
     ]
     blocks = _measured(result.path / FOLDER, tasks, options or RunOptions())
     made = summarise(blocks, every)
-    figures = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
-    with paper_style():
-        figure = new_figure(PAGE_IN / 2, 2.6)
-        explanation_chart(made.table.to_dicts(), figure.subplots())
-        for file in figures:
-            save(figure, file)
     kept: dict[str, Any] = {"version": __version__, "sentences": made.sentences}
     kept |= {"rows": made.table.fill_nan(None).to_dicts()}
     kept |= {"seeds": made.seeds, "blocks": made.blocks, "every": made.every}
-    _write_sealed(result.path / "explanation.json", kept)  # for the page and for machines
-    return replace(made, figures=figures)
+    _write_sealed(result.path / EXPLANATION, kept)  # for the page and for machines
+    files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
+    return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
 
 # What the measures say

@@ -17,7 +17,7 @@ from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Estimate, estimate
 from agewise.tables import Cell, Column, PolicyTable, Table, column_entries
-from agewise.tables.words import NOTHING, last_part, percent_text, value_text
+from agewise.tables._words import NOTHING, last_part, percent_text, value_text
 
 GAP_POLICIES = (
     "age-based",

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agewise import learn
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment.progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, PICTURES, gain_map, new_figure, paper_style, save
-from agewise.report.claims import Claim, claims_of
+from agewise.report._claims import Claim, claims_of
 from agewise.report.setting import Setting
-from agewise.scenario import RateThreshold, Scenario, require_scenario
+from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
 from agewise.studies.explanation import Explanation
@@ -160,11 +159,11 @@ def _map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
 
 def _threshold(scenario: Scenario, rate: float) -> dict[str, float]:
     """What gives this rate threshold: the rate itself, or the deadline that it follows from."""
-    threshold = scenario.threshold
-    if isinstance(threshold, RateThreshold):
+    upload_s = scenario.threshold.upload_s
+    if upload_s is None:
         return {"threshold.rate": rate}
-    longer = learn.rate_threshold(scenario) / rate
-    return {"threshold.deadline_s": threshold.deadline_s * longer}
+    longer = scenario.rate_threshold / rate
+    return {"threshold.deadline_s": upload_s * longer}
 
 
 def reproduce_map(

@@ -1,5 +1,5 @@
 """PyTorch modules as learners; only what needs PyTorch is here."""
 
-from agewise.learn.neural.learner import TorchLearner
+from agewise.learn.neural.learner import TorchLearner, length_of
 
-__all__ = ["TorchLearner"]
+__all__ = ["TorchLearner", "length_of"]

@@ -4,13 +4,14 @@ Every UE trains on a copy of the module with one PyTorch thread; UEs run side by
 threads, which PyTorch's operations do not keep waiting. On the CPU a run gives the same bytes each
 time on one kind of processor with one version of PyTorch, whatever the number of threads; on
 another kind, PyTorch may choose other kernels, whose last bits differ. On a GPU, where UEs are
-trained together (`agewise.learn.neural.batched`), two runs agree to the last bits only as far as
+trained together (`Batched`), two runs agree to the last bits only as far as
 PyTorch's kernels for that GPU do.
 """
 
 import contextlib
+import copy
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +20,20 @@ from numpy.typing import NDArray
 from agewise.core.neural import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.extras import require
-from agewise.learn.base import Evaluation, Params, penalty_of
-from agewise.learn.makers import maker_of
-from agewise.learn.neural.batched import Batched, can_batch
+from agewise.learn.model import Learner, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
-from agewise.learn.neural.replica import Replica
-from agewise.learn.neural.training import Descent, Loss, find_loss, image_shape, require_fit
+from agewise.learn.neural.training import (
+    Descent,
+    Loss,
+    Replica,
+    find_loss,
+    image_shape,
+    require_fit,
+)
+from agewise.learn.pytorch import Torch
+from agewise.learn.updates import Params
 from agewise.random import Streams
-from agewise.scenario import Learn, Torch
+from agewise.records import Evaluation
 
 torch: Any = require("torch", "torch")
 
@@ -57,67 +64,52 @@ class Source(NamedTuple):
         return taken.view(-1, *self.shape), self.labels.index_select(0, chosen)
 
 
-class TorchLearner:
-    """The module that ``make_model()`` gives, trained on the samples of each UE.
+def length_of(model: Torch, dataset: Dataset) -> int:
+    """Count the numbers of parameters and floating buffers."""
+    maker = model.maker(image_shape(dataset.shape), dataset.class_count)
+    length: int = Replica(require_fit(maker, dataset)).flat.numel()
+    return length
 
-    A model is the flat vector of its parameters and floating buffers (`Replica`).
-    ``loss`` is the name of a loss or a function of outputs and labels that gives the mean over the
-    samples. ``optimiser`` is a name of ``torch.optim``; it starts afresh in every round.
+
+class TorchLearner(Learner):
+    """The module of ``model``, trained on the samples of each UE.
+
+    A model is the flat vector of its parameters and floating buffers (`Replica`). ``loss`` may take
+    the place of the model's: a function of outputs and labels that gives the mean over the samples.
+    The optimiser starts afresh in every round.
     """
 
     def __init__(
         self,
-        make_model: Callable[[], Any],
+        model: Torch,
         dataset: Dataset,
         partition: Partition,
-        settings: Learn,
-        loss: str | Loss = "cross-entropy",
-        optimiser: str = "SGD",
-        optimiser_settings: dict[str, Any] | None = None,
+        steps: LocalSteps,
+        loss: Loss | None = None,
         device: str | None = None,
     ) -> None:
+        super().__init__(model, UeSamples(dataset, partition), steps)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        self.settings = settings
-        self.loss = find_loss(loss)
-        self._make = functools.partial(require_fit, make_model, dataset)
-        self._order, self._offsets = partition.order, partition.offsets
+        self.loss = loss or find_loss(model.loss)
         shape = image_shape(dataset.shape)
+        maker = model.maker(shape, dataset.class_count)
+        self._make = functools.partial(require_fit, maker, dataset)
+        self._order, self._offsets = partition.order, partition.offsets
         self._train = Source.of(dataset.train, shape, self.device)
         self._test = Source.of(dataset.test, shape, self.device)
-        self._test_counts = np.bincount(dataset.test.labels, minlength=dataset.class_count)
+        self._test_counts = self.samples.test_counts
         alone = self.device != "cpu"  # threads would only wait for one another there
         self._watched_training, self._watched_evaluation = Watched(alone), Watched(alone)
         self._prototype = self._make()
         self._idle: list[Replica] = []
         with self._replica() as replica:
             self._penalised = replica.penalised()
-        self._descent = Descent.of(
-            settings, self._penalised, optimiser, optimiser_settings or {}, self.device
-        )
+        options = model.optimiser_settings.values()
+        self._descent = Descent.of(steps, self._penalised, model.optimiser, options, self.device)
         self._descent.try_out(self._prototype)
         self._batched: Batched | None = None
         if self.device != "cpu" and can_batch(self._prototype, self._descent):
             self._batched = Batched(self._prototype, self.device, self.loss)
-
-    @classmethod
-    def of(cls, dataset: Dataset, partition: Partition, settings: Learn) -> "TorchLearner":
-        """A learner of this data set with these samples on each UE."""
-        model = _section(settings)
-        maker = maker_of(model, image_shape(dataset.shape), dataset.class_count)
-        chosen = model.optimiser_settings.values()
-        return cls(maker, dataset, partition, settings, model.loss, model.optimiser, chosen)
-
-    @classmethod
-    def length(cls, dataset: Dataset, settings: Learn) -> int:
-        """The numbers of parameters and floating buffers."""
-        maker = maker_of(_section(settings), image_shape(dataset.shape), dataset.class_count)
-        length: int = Replica(require_fit(maker, dataset)).flat.numel()
-        return length
-
-    @functools.cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """``|D_k|``: the number of samples of each UE."""
-        return np.diff(self._offsets)
 
     def init(self, streams: Streams) -> Params:
         """The module's own initial numbers, drawn by PyTorch from a seed of the run."""
@@ -140,7 +132,7 @@ class TorchLearner:
             except RuntimeError:  # random numbers, or an operation that vmap does not know
                 self._batched = None
         trained = np.empty((ues.size, params.size), np.float32)
-        step_size = self.settings.step_of(t)
+        step_size = self.steps.step_of(t)
 
         def work(part: slice) -> None:
             with self._replica() as replica:
@@ -175,11 +167,11 @@ class TorchLearner:
         losses, _ = self._measure(self._train, params, _pieces(self._order))
         learned = params[: self._penalised.size]
         weights = learned[self._penalised].astype(np.float64)
-        return float(losses.sum()) / self._order.size + penalty_of(weights, self.settings)
+        return float(losses.sum()) / self._order.size + self.steps.penalty.value(weights)
 
     def _train_together(
         self,
-        batched: Batched,
+        batched: "Batched",
         params: Params,
         ues: NDArray[np.int64],
         t: int,
@@ -196,13 +188,13 @@ class TorchLearner:
         added = None
         if corrections is not None:
             added = torch.from_numpy(corrections[:, : batched.trainable]).to(self.device)
-        trained = batched.train(flat, steps, self._descent, self.settings.step_of(t), added)
+        trained = batched.train(flat, steps, self._descent, self.steps.step_of(t), added)
         models: Params = trained.cpu().numpy()
         return models
 
     def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Any, Any]]:
         """The batch of each local step of a UE."""
-        steps, batch = self.settings.local_steps, self.settings.batch_size
+        steps, batch = self.steps.local_steps, self.steps.batch_size
         first, size = self._offsets[ue], self.sizes[ue]
         drawn = draw_rows(streams.sgd, t, ue, first, size, steps * batch)
         chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)
@@ -263,6 +255,53 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _section(settings: Learn) -> Torch:
-    assert isinstance(settings.model, Torch)  # noqa: S101 - the registry is by kind
-    return settings.model
+# ------------------------------------------------------------------------------ many UEs at once
+def can_batch(prototype: Any, descent: Descent) -> bool:
+    """Whether UEs can be trained together."""
+    return descent.optimiser is None and not list(prototype.buffers())
+
+
+class Batched:
+    """A module that is called with the parameters of many UEs, the rows of a matrix.
+
+    By ``torch.func.vmap``, which is how a GPU is kept busy by small modules. This is for plain SGD
+    on modules without buffers that draw no random numbers; others train one UE after another. The
+    company of other UEs may change the last bits of a UE's model here, because kernels for batches
+    of matrices may add in another order.
+    """
+
+    def __init__(self, prototype: Any, device: str, loss: Loss) -> None:
+        self._module = copy.deepcopy(prototype).to(device).train()
+        # As in a replica: those that learn first.
+        self._named = sorted(
+            self._module.named_parameters(), key=lambda pair: not pair[1].requires_grad
+        )
+        self._sizes = [each.numel() for _, each in self._named]
+        self.trainable = sum(each.numel() for _, each in self._named if each.requires_grad)
+
+        def cost(learning: Any, rest: Any, inputs: Any, labels: Any) -> Any:
+            parts = torch.cat([learning, rest]).split(self._sizes)
+            values = {
+                name: part.view(own.shape)
+                for (name, own), part in zip(self._named, parts, strict=True)
+            }
+            return loss(torch.func.functional_call(self._module, values, (inputs,)), labels)
+
+        # Random numbers under vmap would not be a UE's own: they are an error.
+        self._slopes = torch.func.vmap(torch.func.grad(cost), randomness="error")
+
+    def train(
+        self, flat: Any, batches: Any, descent: Descent, step_size: float, added: Any | None
+    ) -> Any:
+        """``[ue, length]`` from ``flat[ue, length]`` after a step for each batch.
+
+        ``batches`` gives ``inputs[ue, sample, ...]`` and ``labels[ue, sample]``; ``added`` are
+        corrections of the gradients. ``RuntimeError`` if the module draws random numbers.
+        """
+        learning, rest = flat[:, : self.trainable].clone(), flat[:, self.trainable :]
+        start = learning.clone() if descent.proximal_weight else None
+        for inputs, labels in batches:
+            gradient = self._slopes(learning, rest, inputs, labels)
+            descent.pull(gradient, learning, start, added)
+            learning.sub_(gradient, alpha=step_size)
+        return torch.cat([learning, rest], dim=1)

@@ -12,7 +12,7 @@ import agewise
 from agewise.checks import visible
 from agewise.cli.app import print_json, say
 from agewise.tables import Cell, Column, Table
-from agewise.tables.words import STARS_NOTE, counted, parameters_text, value_text
+from agewise.tables._words import STARS_NOTE, counted, parameters_text, value_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def print_table(table: Table) -> None:
     console = Console(highlight=False, markup=False)
     if table.title:
         typer.secho(table.title_lines(console.width), bold=True)
-    console.print(table.to_rich(console.width))
+    console.print(table.to_rich(console.width), crop=False)
     if table.note:
         say(table.note)
 
@@ -101,7 +101,7 @@ def print_reproduction(
     """The verdict: the tables, then the claims in plain words."""
     figures, claims = [str(file) for file in study.figures], study.claims
     if shown.at is not None:  # the claims are those of the table that is shown
-        claims = agewise.report.claims.claims_of(study.result, study.axis, shown.at)
+        claims = agewise.report.claims_of(study.result, study.axis, shown.at)
     explanation = study.explanation
     if as_json:
         told = {"claims": [asdict(claim) for claim in claims], "figures": figures}
@@ -120,7 +120,7 @@ def print_reproduction(
         say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
         say(f"     {claim.evidence}")
     if claims:
-        say(agewise.report.claims.claims_note(study.axis))
+        say(agewise.report.claims_note(study.axis))
     if explanation is not None:
         print_explanation(explanation)
         figures += map(str, explanation.figures)
@@ -130,7 +130,7 @@ def print_reproduction(
 
 def print_explanation(explanation: "Explanation") -> None:
     """What each measure is for both policies, and what their differences say."""
-    print_table(agewise.report.explained.explanation_table(explanation.table.to_dicts()))
+    print_table(agewise.report.explanation_table(explanation.table.to_dicts()))
     for sentence in explanation.sentences:
         say(sentence)
 
@@ -313,7 +313,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
 def _print_state(result: "agewise.Result") -> None:
     if len(result.entries) < result.expected:
         say(f"{len(result.entries)} of {counted(result.expected, 'run')} are finished.")
-    for line in agewise.report.verdict.failed(result):
+    for line in agewise.report.failed_runs(result):
         say(visible(line))
     for problem in result.damaged:
         say(visible(f"damaged: {problem}"))

@@ -12,7 +12,7 @@ from agewise import statistics
 from agewise.records import History, PolicyKey
 from agewise.statistics import AXES, Axis, Contrast
 from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable
-from agewise.tables.words import short_names, value_text, variation_text
+from agewise.tables._words import short_names, value_text, variation_text
 
 if TYPE_CHECKING:
     from agewise.experiment.result import Result

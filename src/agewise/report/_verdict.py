@@ -9,7 +9,7 @@ from agewise.policies import AgeBased
 from agewise.records import PolicyKey
 from agewise.statistics import Axis
 from agewise.tables import GainMap, ResultTable, Row
-from agewise.tables.words import (
+from agewise.tables._words import (
     amount_text,
     and_list,
     at_text,
@@ -165,13 +165,13 @@ def missing(result: Result) -> list[str]:
     foreign = f"The results were made with agewise {made}, this page with {__version__}."
     return [
         *_unfinished(result),
-        *failed(result),
+        *failed_runs(result),
         *damaged,
         *([] if made == __version__ else [foreign]),
     ]
 
 
-def failed(result: Result) -> list[str]:
+def failed_runs(result: Result) -> list[str]:
     """How many runs failed, and why the first of them did."""
     if not result.failed:
         return []

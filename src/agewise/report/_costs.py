@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from agewise.experiment.summary import cost_points
+from agewise.experiment._summary import cost_points
 from agewise.report.setting import Setting
 from agewise.statistics import AXES, Axis, Contrast, TimeToTarget, correct
 from agewise.tables import Cell, Column, Line, PolicyTable, Table
-from agewise.tables.words import (
+from agewise.tables._words import (
     NOTHING,
     amount_text,
     family_text,

@@ -10,9 +10,10 @@ import scipy
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_sealed
 from agewise.policies import AgeBased, MaxPack
+from agewise.report._explained import EXPLANATION
 from agewise.statistics import AXES, Axis, Contrast, contrast
 from agewise.tables import Row
-from agewise.tables.words import at_text, not_shown, p_text, points_text, too_few
+from agewise.tables._words import at_text, not_shown, p_text, points_text, too_few
 
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
@@ -82,7 +83,7 @@ def claims_of(
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     row = next(row for row in against.table(axis, at).rows if row.policy == both[0])
-    return judge(pair, row, read_sealed(result.path / "explanation.json"), axis)
+    return judge(pair, row, read_sealed(result.path / EXPLANATION), axis)
 
 
 def judge(

@@ -1,0 +1,13 @@
+from .clients import Clients as Clients
+from .clients import PlannedRound as PlannedRound
+from .clients import RoundPlanner as RoundPlanner
+from .grid import Timeouts as Timeouts
+from .grid import identify as identify
+from .links import Airtime as Airtime
+from .links import FederationError as FederationError
+from .links import Links as Links
+from .links import Modelled as Modelled
+from .links import Reported as Reported
+from .links import Slots as Slots
+from .links import UploadTiming as UploadTiming
+from .strategy import Scheduled as Scheduled

@@ -1,0 +1,106 @@
+"""Updates on their way from the UEs to the access point, and what is kept between rounds."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise.core import aggregation as kernels
+from agewise.part import Part
+from agewise.scheduling import Report
+
+#: A model: one flat vector, so that averaging, compression and transport need not know its meaning.
+Params = NDArray[np.float32]
+#: Arrays that are kept between rounds, by name.
+State = dict[str, NDArray[Any]]
+
+
+class ArraySpec(NamedTuple):
+    """An array of a state: its shape, and the type of its numbers."""
+
+    shape: tuple[int, ...]
+    dtype: type[np.float32 | np.float64] = np.float64
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the array takes."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class StatefulPart(Part):
+    """A part of learning that keeps arrays between rounds.
+
+    Its methods get a state and give the state after them. States may be large; they are handed
+    over, so that whoever gives one away does not use it any more.
+    """
+
+    def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
+        """Describe the arrays that are kept for ``ues`` models of ``length`` numbers; usually none.
+
+        What a run takes of the memory is worked out from this.
+        """
+        return {}
+
+    def init_state(self, ues: int, length: int) -> State:
+        """Make the state before the first round: zeros."""
+        spec = self.state_spec(ues, length)
+        return {name: np.zeros(each.shape, each.dtype) for name, each in spec.items()}
+
+
+class LocalModels(NamedTuple):
+    """Models before they are sent: ``models[i]`` is what ``ues[i]`` made of ``start`` in ``t``."""
+
+    start: Params
+    models: Params
+    ues: NDArray[np.int64]
+    t: int
+
+
+@dataclass(frozen=True, eq=False)
+class Updates:
+    """What arrived in a round: ``models[i]`` is what UE ``ues[i]`` made of ``start``.
+
+    ``factors[i]`` are those of the policy, or ``None`` if it left the weights to the average.
+    The UEs may be given in any order; here they are in rising order, so that no sum depends on
+    who came first.
+    """
+
+    start: Params
+    models: Params
+    ues: NDArray[np.int64]
+    factors: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.models.shape != (self.ues.size, self.start.size):
+            raise ValueError(
+                f"updates of {self.ues.size} UEs to a model of {self.start.size} numbers need "
+                f"models of shape {(self.ues.size, self.start.size)}, not {self.models.shape}"
+            )
+        if kernels.is_rising(self.ues):
+            return
+        order = np.argsort(self.ues)
+        ues = self.ues[order]
+        if not kernels.is_rising(ues):
+            twice = int(ues[1:][ues[1:] == ues[:-1]][0])
+            raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
+        object.__setattr__(self, "ues", ues)
+        object.__setattr__(self, "models", self.models[order])
+        if self.factors is not None:
+            object.__setattr__(self, "factors", self.factors[order])
+
+
+def update_reports(
+    wanted: Collection[Report], start: Params, models: Params
+) -> dict[Report, NDArray[np.float64]]:
+    """Measure of the updates ``models[i] - start`` what is wanted: their norms."""
+    if "update_norms" not in wanted:
+        return {}
+    return {"update_norms": np.sqrt(kernels.squared_norms(models, start))}
+
+
+def is_finite(params: Params) -> bool:
+    """Tell whether no weight of a model is infinite or not a number."""
+    return bool(kernels.is_finite(params))

@@ -1,0 +1,69 @@
+"""Data sets and partitions in one call, for tests."""
+
+import numpy as np
+
+from agewise.data import (
+    Cifar10,
+    Dataset,
+    Dirichlet,
+    EqualSizes,
+    FashionMnist,
+    Femnist,
+    IdxFolder,
+    Iid,
+    LogNormalSizes,
+    NpzFile,
+    Samples,
+    Shards,
+    Table,
+)
+
+
+def read_npz(path):
+    return NpzFile(path=str(path)).load()
+
+
+def read_table(path, label_column, test_fraction):
+    return Table(path=str(path), label_column=label_column, test_fraction=test_fraction).load()
+
+
+def read_idx_folder(path):
+    return IdxFolder(path=str(path)).load()
+
+
+def read_cifar_10(path):
+    return Cifar10(path=str(path)).load()
+
+
+def read_fashion_mnist(path):
+    return FashionMnist(path=str(path)).load()
+
+
+def read_femnist(path):
+    return Femnist(path=str(path)).load()
+
+
+def with_labels(labels):
+    """Samples of which nothing but the labels matters."""
+    samples = Samples(np.zeros((labels.size, 1), np.float32), labels.astype(np.int64))
+    return Dataset("labels", samples, samples, tuple(map(str, range(int(labels.max()) + 1))))
+
+
+def equal_shares(ues):
+    return EqualSizes().shares(ues, np.random.default_rng(0))
+
+
+def log_normal_shares(ues, sigma, rng):
+    return LogNormalSizes(sigma=sigma).shares(ues, rng)
+
+
+def iid(labels, shares, rng):
+    return Iid().divide(with_labels(labels), shares, rng)
+
+
+def shards(labels, shares, classes_per_ue, rng):
+    return Shards(classes_per_ue=classes_per_ue).divide(with_labels(labels), shares, rng)
+
+
+def dirichlet(labels, shares, concentration, rng):
+    return Dirichlet(concentration=concentration).divide(with_labels(labels), shares, rng)
