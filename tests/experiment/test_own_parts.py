@@ -2,7 +2,8 @@
 
 import pytest
 
-from agewise import Result, ScenarioError, compare, sweep
+from agewise import Result, compare, sweep
+from agewise.scenario import ScenarioError
 from tests.scenarios import tiny
 
 LOSS = """
