@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
+from agewise.dependencies import pl
 from agewise.experiment import Result, RunOptions
 from agewise.experiment.progress import progress
-from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
-from agewise.frames import pl
+from agewise.files import NO_CHECKSUM, add_checksum, atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
@@ -388,7 +388,7 @@ def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[
 
 def _stored(file: Path, task: Task) -> SeedBlocks | None:
     """What the file holds, if it is whole and of this very task."""
-    values = read_sealed(file)
+    values = read_verified_json(file)
     if values is None or {name: values.get(name) for name in task.identity} != task.identity:
         return None
     return SeedBlocks(*(np.array(values[name]) for name in SeedBlocks._fields))
@@ -396,5 +396,5 @@ def _stored(file: Path, task: Task) -> SeedBlocks | None:
 
 def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
-    with write_whole(file) as temporary:
-        temporary.write_bytes(seal(text.encode()))
+    with atomic_write(file) as temporary:
+        temporary.write_bytes(add_checksum(text.encode()))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
+from agewise.dependencies import pl
 from agewise.experiment import Plan, Result, RunOptions, execute, product
-from agewise.frames import pl
 from agewise.records import History, PolicyKey
 from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.scenario import Scenario, require_scenario

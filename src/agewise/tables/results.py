@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.frames import require_frames
+from agewise.dependencies import refuse_after_fork
 from agewise.statistics import Axis, Contrast, Estimate, TimeToTarget
 from agewise.tables._words import (
     amount_text,
@@ -403,5 +403,5 @@ def column_entries(variation: Variation, names: Sequence[str]) -> dict[str, Any]
 def _frame(rows: list[dict[str, Any]]) -> "pl.DataFrame":
     import polars as pl
 
-    require_frames()
+    refuse_after_fork()
     return pl.DataFrame(rows, infer_schema_length=None)
