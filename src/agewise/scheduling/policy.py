@@ -192,8 +192,9 @@ def parameter_names(kind: type[Policy]) -> tuple[str, ...]:
 
     A policy that gives no utility has only what it declares.
     """
-    declared = {each.name: each for each in fields(kind)}
-    own = [name for name in declared if name not in _SHARED]
+    own = [each.name for each in fields(kind) if each.name not in _SHARED]
     packs = kind.utility is not Policy.utility
-    shared = [name for name in _SHARED if packs or declared[name] is not _SHARED[name]]
-    return (*own, *shared)
+    # By annotations: in a worker the fields of a class from a script are copies.
+    classes = [each for each in kind.__mro__ if issubclass(each, Policy) and each is not Policy]
+    written = {name for each in classes for name in inspect.get_annotations(each)}
+    return (*own, *(name for name in _SHARED if packs or name in written))
