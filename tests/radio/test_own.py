@@ -55,6 +55,15 @@ def test_what_a_part_gives_is_checked(changes, sentence):
         simulate(tiny(**changes), "max-pack")
 
 
+def test_a_part_that_fails_is_named_with_its_file_and_line(tmp_path):
+    text = FILE.read_text(encoding="utf-8").replace("return 40.0 + 20.0 *", "return 40.0 / [] *")
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    line = next(i for i, each in enumerate(text.splitlines(), 1) if "/ []" in each)
+    scenario = tiny(**{"channel.path_loss": f"{tmp_path / 'mine.py'}:DualSlope"})
+    with pytest.raises(CodeError, match=rf"mine\.py:{line}: TypeError: unsupported operand"):
+        simulate(scenario, "max-pack")
+
+
 def test_csi_with_an_error_needs_amplitudes_that_a_user_s_fading_may_not_have():
     csi = {"kind": "estimated", "pilot_snr_db": 3.0}
     with pytest.raises(ValueError, match="needs amplitudes, and LogNormalFading has only powers"):

@@ -16,8 +16,8 @@ from pydantic import Field, model_validator
 from agewise.core.elementary import exp_each
 from agewise.core.mobility import Walk, drift, go_on, start_drifts, start_walks
 from agewise.part import LARGE, Part, RelativeTo, State
+from agewise.radio._files import read_tracks, stamp_of
 from agewise.radio.cell import RunContext
-from agewise.radio.files import read_tracks, stamp_of
 from agewise.radio.placement import Placement, require_within
 
 _Floats = NDArray[np.float64]
