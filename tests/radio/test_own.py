@@ -37,6 +37,11 @@ class Flat(PathLoss):
         return 3.0
 
 
+class Nobody(own_parts.Line):
+    def positions(self, run):
+        return np.zeros((1, 2))
+
+
 class Unlimited(Fading):
     def gains(self, run, t, large):
         return np.full((12, 5), np.inf)
@@ -46,6 +51,7 @@ class Unlimited(Fading):
     ("changes", "sentence"),
     [
         ({"channel.path_loss": Flat()}, "Flat: loss_db must give numbers of shape (1,), not ()"),
+        ({"channel.placement": Nobody()}, "Nobody: positions must give numbers of shape (12, 2)"),
         ({"channel.fading": Unlimited()}, "Unlimited: gains must give finite numbers, not inf"),
         ({"channel.fading": Fading()}, "Fading has no method gains, which every fading needs"),
     ],

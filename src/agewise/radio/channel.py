@@ -145,13 +145,13 @@ class ModelledChannel(ChannelModel):
             raise ValueError("channel.link.kind = budget needs cell.subchannel_bandwidth_hz")
 
     def _check_path_loss(self) -> None:
-        loss, reach_m = self.path_loss, self.placement.reach_m
-        if self.link.kind not in loss.links and self.link.kind == "budget":
+        loss, link, reach_m = self.path_loss, self.link.kind, self.placement.reach_m
+        if link == "budget" and link not in loss.links:
             raise ValueError(
                 f"channel.link: a budget needs a path loss with a scale, and {loss.kind} has only "
                 'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
             )
-        if self.link.kind not in loss.links:
+        if link == "edge-snr" and link not in loss.links:
             raise ValueError(
                 f"channel.link: {loss.kind} gives path loss in physical units, which an SNR at the "
                 'edge would override: set channel.link to kind = "budget"'
@@ -162,7 +162,7 @@ class ModelledChannel(ChannelModel):
                 f"{loss.most_distance_m:g} m: make it smaller by a factor of "
                 f"{reach_m / loss.most_distance_m:.4g}"
             )
-        self.interference.check(loss.kind, loss.most_distance_m)
+        self.interference.check(loss)
 
     def _check_fading(self, cell: Cell, top_speed_m_s: float | None) -> None:
         knows_los = self.path_loss.los_decorrelation_m is not None
