@@ -13,6 +13,7 @@ from . import (
     spectrum,
     statistics,
     studies,
+    tables,
     traffic,
     units,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "spectrum",
     "statistics",
     "studies",
+    "tables",
     "sweep",
     "traffic",
     "units",
