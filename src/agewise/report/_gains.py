@@ -10,9 +10,9 @@ from matplotlib.patches import Rectangle
 from agewise.files import read_sealed
 from agewise.report._costs import AxisView, axis_views
 from agewise.report._explained import EXPLANATION
+from agewise.report._setting import Setting
+from agewise.report._style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.report.pictures import Shown
-from agewise.report.setting import Setting
-from agewise.report.style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables import GainMap
 from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
