@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -48,6 +49,14 @@ def test_the_same_numbers_in_every_form(table):
     assert shown.to_text().count("rate=2:") == 1, "a setting is a heading on a terminal"
     assert shown.to_markdown().startswith("| rate | policy | round 10 | round 60 |\n|---|---|---:|")
     assert 'class="gain sure"' in shown.to_html()
+
+
+def test_numbers_are_never_cut_off(table):
+    long = Table("", [Column("policy", kind="words"), Column("a"), Column("b")],
+                 [["a name of many words", 30 * "1", 30 * "2"]])  # fmt: skip
+    assert f"{30 * '1'}  {30 * '2'}" in long.to_text(40)
+    timed = replace(table, axis=AXES["joules"]).service().to_text(80)
+    assert max(map(len, timed.splitlines())) <= 80
 
 
 def test_flat_columns_are_for_the_user(table):

@@ -129,7 +129,7 @@ def test_the_command_line(result):
     said = run("--over", "joules", "--at", "0.5,1", "--target", "0.6")
     assert said.exit_code == 0
     text = " ".join(said.stdout.split())
-    for part in ("0.5 J", "1 J", "Test accuracy over joules", "of a run"):
+    for part in ("0.5 J", "1 J", "Test accuracy over joules", "a run"):
         assert part in text
     assert "(policies and joules)" in " ".join(run("--over", "joules").stdout.split())
     assert "Energy of all UEs (J) until the accuracy is 60.0%" in text

@@ -36,7 +36,7 @@ def print_table(table: Table) -> None:
     console = Console(highlight=False, markup=False)
     if table.title:
         typer.secho(table.title_lines(console.width), bold=True)
-    console.print(table.to_rich(console.width))
+    console.print(table.to_rich(console.width), crop=False)
     if table.note:
         say(table.note)
 

@@ -38,7 +38,7 @@ Variation = Mapping[str, Any]
 _FEW = 5
 _SERVICE = {
     "ues_per_round": Column("uploads\nper round", ".1f"),
-    "distinct_ues": Column("distinct\nUEs", ".1f"),
+    "distinct_ues": Column("UEs\nheard", ".1f"),
     "age_mean": Column("mean\nage", ".1f"),
     "age_mean_peak": Column("peak\nage", ".1f"),
     "age_largest": Column("largest\nage", ".1f"),
@@ -167,7 +167,7 @@ class ResultTable(PolicyTable):
         columns = [
             *([] if one else [Column("seeds")]),
             *shown.values(),
-            *([Column(f"{self.axis.what}\nof a run")] if costly else []),
+            *([Column(f"{self.axis.what}\na run")] if costly else []),
         ]
         cells = []
         for row in self._ordered():

@@ -112,7 +112,7 @@ class Table:
 
         console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
         with console.capture() as capture:
-            console.print(self.to_rich(width))
+            console.print(self.to_rich(width), crop=False)
         lines = "\n".join(line.rstrip() for line in capture.get().splitlines())
         return "\n".join(filter(None, (self.title_lines(width), lines, visible(self.note))))
 
@@ -133,8 +133,7 @@ class Table:
         for column in shown:
             head = visible(column.head, lines=True)
             if column.kind == "number":
-                longest = max(map(len, head.split("\n")))
-                made.add_column(head, justify="right", no_wrap=True, min_width=longest)
+                made.add_column(head, justify="right", no_wrap=True)
             else:
                 made.add_column(head, overflow="fold", min_width=_NAME_WIDTH)
         before = ""
@@ -151,11 +150,15 @@ class Table:
             made.add_row(*(visible(cell, lines=True) for cell in cells))
         console = Console(width=width, highlight=False, markup=False)
         endless = console.options.update(width=10_000)
-        if console.measure(made, options=endless).maximum > width:
-            for each in made.columns:  # names break between words before a number is cut off
-                if not each.no_wrap:
-                    words = " ".join((str(each.header), *map(str, each.cells))).split()
-                    each.min_width = min(_NAME_WIDTH, max(map(len, words), default=0))
+        wide = console.measure(made, options=endless).maximum > width
+        for each in made.columns:
+            text = "\n".join((str(each.header), *map(str, each.cells)))
+            if each.no_wrap:
+                each.min_width = max(map(len, text.split("\n")))
+            elif wide:  # names break between words before a line gets too long
+                each.min_width = min(_NAME_WIDTH, max(map(len, text.split()), default=0))
+        needed = console.measure(made, options=endless).minimum
+        made.width = needed if needed > width else None  # numbers are never cut off
         return made
 
     def to_markdown(self) -> str:
