@@ -17,7 +17,7 @@ from agewise.flower import (
     Slots,
     Timeouts,
 )
-from agewise.learn import Memory
+from agewise.learn import UpdateMemory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import FAST, IMPATIENT, InProcessGrid, Problem
 
@@ -33,7 +33,12 @@ def problem():
         (FedAvg(), "oort", {}, "the policy oort needs losses: say under which metric"),
         (FedAvg(), "random", {"shadow": ["oort"]}, "the policy oort needs losses"),
         (FedAvg(fraction_train=0.5), "random", {}, "would sample on its own"),
-        (Krum(), "random", {"aggregation": Memory(0.0)}, "Krum sees them, which looks at single"),
+        (
+            Krum(),
+            "random",
+            {"aggregation": UpdateMemory(discount="none")},
+            "Krum sees them, which looks at single",
+        ),
         ("FedAvg", "random", {}, "the inner strategy must be one of Flower's"),
         (FedAvg(), "age-bsaed", {}, "did you mean age-based"),
         (FedXgbCyclic(), "random", {}, "trains one client a round and would sample it on its own"),
@@ -45,7 +50,12 @@ def problem():
             r"clients must be Clients\(...\), not {'a': 5}",
         ),
         (FedAvg(), "random", {"timeouts": 5}, r"timeouts must be Timeouts\(...\), not 5"),
-        (FedAvg(), "random", {"aggregation": "memory"}, r"such as agewise.learn.Memory\(0.0\)"),
+        (
+            FedAvg(),
+            "random",
+            {"aggregation": "memory"},
+            r"such as agewise.learn.VarianceReduced\(\)",
+        ),
     ],
 )
 def test_what_cannot_work_is_said_at_once(inner, policy, options, message):
@@ -147,7 +157,7 @@ def test_a_number_of_samples_that_is_none(size, caplog):
 
 def test_a_reply_with_two_models(caplog):
     problem = Odd(records=2)
-    strategy = problem.scheduled("round-robin", Slots(6), aggregation=Memory(0.0))
+    strategy = problem.scheduled("round-robin", Slots(6), aggregation=UpdateMemory(discount="none"))
     stops(problem, strategy, caplog, "a client sent 2 records of arrays in the place of one model")
 
 

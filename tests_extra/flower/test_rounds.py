@@ -13,7 +13,7 @@ from flwr.serverapp import strategy as flower
 from agewise import History, Result, Scenario, simulate, write_page
 from agewise.flower import Airtime, Clients, Modelled, Slots, Timeouts, identify
 from agewise.flower.round import InnerStrategy, _flatten, _unflatten
-from agewise.learn import Memory
+from agewise.learn import UpdateMemory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import InProcessGrid, Problem, id_of
 
@@ -70,7 +70,10 @@ def test_fedavg_inside_learns_as_the_simulator(problem):
     [
         ("age-based", {}),
         ("oort", {"inner": "adam"}),
-        ("markov", {"aggregation": Memory(None), "shadow": ["max-pack", "random"]}),
+        (
+            "markov",
+            {"aggregation": UpdateMemory(discount="agreement"), "shadow": ["max-pack", "random"]},
+        ),
     ],
 )
 def test_a_restarted_server_goes_on_as_an_undisturbed_one(problem, tmp_path, policy, options):

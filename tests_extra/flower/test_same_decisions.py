@@ -5,7 +5,7 @@ import pytest
 
 from agewise import Scenario, policies, simulate
 from agewise.flower import Modelled
-from agewise.learn import Average
+from agewise.learn import WeightedAverage
 from tests.scenarios import tiny
 from tests_extra.flower.federations import Problem
 
@@ -53,7 +53,7 @@ def test_ages_and_accuracies_are_those_of_simulate(policy, tmp_path):
     assert 0 < len(failing) < 12
     assert not ((computing + 1.0 > DEADLINE) & (computing < DEADLINE)).any()
     problem = Problem(TIMED, seed=3, fails=failing)
-    strategy = problem.scheduled(policy, links, aggregation=Average(), folder=tmp_path)
+    strategy = problem.scheduled(policy, links, aggregation=WeightedAverage(), folder=tmp_path)
     result = problem.start(strategy, ROUNDS, presence)
     live = strategy.history()
     simulated = simulate(Scenario.read(live.info.scenario), policy, seed=3)
@@ -71,7 +71,7 @@ def test_ages_and_accuracies_are_those_of_simulate(policy, tmp_path):
 def test_uploads_that_the_true_channel_loses_are_lost(policy):
     """Every client replies in time, and a reply that the simulator loses counts for nothing."""
     problem = Problem(LOSSY, seed=1)
-    strategy = problem.scheduled(policy, Modelled(LOSSY, seed=1), aggregation=Average())
+    strategy = problem.scheduled(policy, Modelled(LOSSY, seed=1), aggregation=WeightedAverage())
     result = problem.start(strategy, ROUNDS)
     live, simulated = strategy.history(), simulate(LOSSY, policy, seed=1)
     assert live.outcome_counts == simulated.outcome_counts
@@ -88,7 +88,7 @@ def test_uploads_that_the_true_channel_loses_are_lost(policy):
 def test_what_was_seen_and_what_was_met_are_replayed(tmp_path):
     """The trace has both; the policy in the shadow loses its own uploads."""
     problem = Problem(LOSSY, seed=1)
-    options = {"aggregation": Average(), "shadow": ["max-pack"], "folder": tmp_path}
+    options = {"aggregation": WeightedAverage(), "shadow": ["max-pack"], "folder": tmp_path}
     strategy = problem.scheduled("age-based", Modelled(LOSSY, seed=1), **options)
     problem.start(strategy, ROUNDS, presence)
     live, (shadow,) = strategy.history(), strategy.shadow_histories()
@@ -107,7 +107,7 @@ def test_links_with_a_budget_and_a_payload_are_replayed(tmp_path):
     )
     problem = Problem(scenario, seed=2)
     links = Modelled(scenario, seed=2)
-    strategy = problem.scheduled("age-based", links, aggregation=Average(), folder=tmp_path)
+    strategy = problem.scheduled("age-based", links, aggregation=WeightedAverage(), folder=tmp_path)
     problem.start(strategy, ROUNDS)
     simulated = simulate(scenario, "age-based", seed=2)
     replayed = simulate(Scenario.load(tmp_path / "scenario.toml"), "age-based", seed=2)
@@ -120,7 +120,9 @@ def test_links_with_a_budget_and_a_payload_are_replayed(tmp_path):
 def test_uploads_after_the_modelled_deadline_are_lost():
     """Nobody fails: those who are late in the simulator's slots are late here."""
     problem = Problem(TIMED, seed=3)
-    strategy = problem.scheduled("age-based", Modelled(TIMED, seed=3), aggregation=Average())
+    strategy = problem.scheduled(
+        "age-based", Modelled(TIMED, seed=3), aggregation=WeightedAverage()
+    )
     problem.start(strategy, ROUNDS)
     simulated = simulate(TIMED, "age-based", seed=3)
     assert strategy.history().outcome_counts == simulated.outcome_counts

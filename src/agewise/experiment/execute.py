@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agewise.checks import require_memory
 from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment.description import FolderError
 from agewise.experiment.folder import Folder
@@ -27,7 +28,6 @@ from agewise.experiment.progress import (
     say,
 )
 from agewise.experiment.result import Result
-from agewise.memory import require_memory
 from agewise.policies import Policy
 from agewise.records import MOST_BYTES, RoundRecord
 from agewise.resources import expected_seconds, kept_memories

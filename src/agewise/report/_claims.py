@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.files import read_sealed
+from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.report._explained import EXPLANATION
 from agewise.statistics import AXES, Axis, Contrast, contrast
@@ -83,7 +83,7 @@ def claims_of(
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     row = next(row for row in against.table(axis, at).rows if row.policy == both[0])
-    return judge(pair, row, read_sealed(result.path / EXPLANATION), axis)
+    return judge(pair, row, read_verified_json(result.path / EXPLANATION), axis)
 
 
 def judge(

@@ -7,7 +7,7 @@ import scipy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from agewise.files import read_sealed
+from agewise.files import read_verified_json
 from agewise.report._costs import AxisView, axis_views
 from agewise.report._explained import EXPLANATION
 from agewise.report._setting import Setting
@@ -291,7 +291,7 @@ def _name_rows(axis: Axes, names: Sequence[str]) -> None:
 def draw_explained(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the paired difference of two policies in each measure, in standard deviations."""
     del names
-    found = read_sealed(setting.result.path / EXPLANATION)
+    found = read_verified_json(setting.result.path / EXPLANATION)
     if found is None:
         return None
     axis, rows = canvas.subplots(), found["rows"]

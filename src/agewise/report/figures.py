@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from agewise import statistics
 from agewise.experiment import Result
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report._setting import Setting, Variation, finished_variations, open_result
@@ -97,7 +97,7 @@ def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
 
 def _write(figure: Figure, path: Path) -> None:
     if path.suffix == ".csv":
-        with write_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(figure_csv(figure), encoding="utf-8", newline="\n")
         return
     try:

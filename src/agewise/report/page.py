@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from agewise import statistics
 from agewise.experiment import Folder, Result
-from agewise.files import read_sealed, write_whole
+from agewise.files import atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
 from agewise.report import _costs
@@ -77,7 +77,7 @@ def write_page(
     opened = open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened, over, at, target)
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
 
@@ -142,7 +142,7 @@ def make_page(
         claims_note=claims_note(axis),
         cost_views=_costs.axis_views(first),
         costs=_costs,
-        explained=read_sealed(result.path / EXPLANATION),
+        explained=read_verified_json(result.path / EXPLANATION),
         explanation=_cards(first, "explained", "s0") if alone else [],
         explanation_table=lambda rows: _table(explanation_table(rows)),
         channel=_Verbatim(_channel(result.path)),

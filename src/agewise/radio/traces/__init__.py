@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agewise.archives import array_names, require_file
+from agewise.npz import array_names, require_file
 from agewise.part import Kinds, RelativeTo, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import ChannelModel

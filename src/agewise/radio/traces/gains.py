@@ -12,10 +12,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.archives import array_names, map_array, require_file
-from agewise.extras import require
-from agewise.files import write_whole
-from agewise.frames import pl, require_frames
+from agewise.dependencies import pl, refuse_after_fork, require
+from agewise.files import atomic_write
+from agewise.npz import array_names, map_array, require_file
 from agewise.part import Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel
@@ -228,7 +227,7 @@ def _budget(path: Path, value: Any) -> float | None:
 
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
-    require_frames()
+    refuse_after_fork()
     try:
         table = pl.read_parquet(io.BytesIO(path.read_bytes()))
     except (Exception, pl.exceptions.PanicException) as error:
@@ -280,7 +279,7 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
     require_recordable(path)
     arrays = _arrays(channel, rounds)
     write = _write_npz if path.suffix == ".npz" else _write_hdf5
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         write(temporary, arrays, {"power_budget": channel.power_budget, **about})
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.archives import array_names, read_arrays, require_file
+from agewise.checks import require_memory
 from agewise.core.elementary import circle_each
 from agewise.core.propagation import ratios_each
-from agewise.frames import pl, require_frames
-from agewise.memory import require_memory
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.npz import array_names, read_arrays, require_file
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
 from agewise.radio.fading import Fading
@@ -328,7 +328,7 @@ def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _table(path: Path, separator: str) -> pl.DataFrame:
     require_file(path)
-    require_frames()
+    refuse_after_fork()
     try:
         content = io.BytesIO(path.read_bytes())
         return pl.read_csv(content, separator=separator, infer_schema_length=None)
