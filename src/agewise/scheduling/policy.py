@@ -192,8 +192,9 @@ def parameter_names(kind: type[Policy]) -> tuple[str, ...]:
 
     A policy that gives no utility has only what it declares.
     """
-    declared = {each.name: each for each in fields(kind)}
-    own = [name for name in declared if name not in _SHARED]
+    own = [each.name for each in fields(kind) if each.name not in _SHARED]
     packs = kind.utility is not Policy.utility
-    shared = [name for name in _SHARED if packs or declared[name] is not _SHARED[name]]
-    return (*own, *shared)
+    # Not by the fields themselves: a class that was pickled by value has copies of them.
+    bases = kind.__mro__[: kind.__mro__.index(Policy)]
+    declared = {name for base in bases for name in inspect.get_annotations(base)}
+    return (*own, *(name for name in _SHARED if packs or name in declared))
