@@ -194,7 +194,7 @@ def parameter_names(kind: type[Policy]) -> tuple[str, ...]:
     """
     own = [each.name for each in fields(kind) if each.name not in _SHARED]
     packs = kind.utility is not Policy.utility
-    # Not by the fields themselves: a class that was pickled by value has copies of them.
-    bases = kind.__mro__[: kind.__mro__.index(Policy)]
-    declared = {name for base in bases for name in inspect.get_annotations(base)}
-    return (*own, *(name for name in _SHARED if packs or name in declared))
+    # By annotations: in a worker the fields of a class from a script are copies.
+    classes = [each for each in kind.__mro__ if issubclass(each, Policy) and each is not Policy]
+    written = {name for each in classes for name in inspect.get_annotations(each)}
+    return (*own, *(name for name in _SHARED if packs or name in written))
