@@ -159,14 +159,14 @@ class Description:
         if self.version != new.version:
             raise FolderError(
                 f"{path}: made with agewise {self.version}, this is {new.version}: give another "
-                "folder, or begin this one anew with force"
+                "folder, or begin this one anew with --force"
             )
         old_values, new_values = self.scenario.resolved(), new.scenario.resolved()
         if old_values != new_values:
             raise FolderError(
                 f"{path}: holds results of another scenario "
                 f"({difference(old_values, new_values)}): give another folder, or begin this "
-                "one anew with force"
+                "one anew with --force"
             )
         varied = {
             variation_key(variation): (variation, scenario)

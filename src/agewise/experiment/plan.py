@@ -97,7 +97,7 @@ class Plan:
     def _varied(self) -> list[tuple[Variation, Scenario, dict[PolicyKey, dict[str, str]]]]:
         """Each variation with its scenario, and the sources of its runs by policy."""
         base = self.scenario
-        varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        varied = [(v, (base.with_(**v) if v else base).loaded()) for v in self.variations]
         return [
             (variation, scenario, {p.key: sources_of(scenario, p) for p in self.policies})
             for variation, scenario in varied

@@ -7,11 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.doubles import WIDTH, aligned
-from agewise.core.elementary import circle_each
-from agewise.core.fading import fade
-from agewise.core.multipath import fade_paths
-from agewise.core.normal import add_estimation_error, fade_nakagami
+from agewise.core.elementary import cos_sin_each
+from agewise.core.fading import fade_nakagami, fade_paths
 from agewise.part import MOST_DB, Kinds, Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.large_scale import LargeScale
@@ -20,7 +17,8 @@ from agewise.random import normal
 from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
-_NOTHING = np.empty((0, 0))
+_Error = tuple[np.uint64, float, _Gains]
+_NOTHING, _NO_TAPS = np.empty((0, 0)), np.empty((2, 0, 0))
 _STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
 #: The speed of light in m/s.
 LIGHT_M_S = 299_792_458.0
@@ -303,7 +301,7 @@ class _Scattered(Fading):
     def prepare(self, run: RunContext) -> _Paths:
         """Return the phases of the taps and the shares of direct paths."""
         profile = self.frequency.delay_profile()
-        phases = _NOTHING if profile is None else _phases(profile, run.cell)
+        phases = _NO_TAPS if profile is None else _phases(profile, run.cell)
         return _Paths(run, phases, self.direct_share(run, profile))
 
     def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
@@ -317,54 +315,21 @@ class _Scattered(Fading):
         self, state: _Paths, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
         """Sum the paths as they are estimated, and as they are."""
-        true = np.empty((large.mean_gains.size, state.run.cell.subchannels))
-        seen = np.empty_like(true)
+        seen, true = np.empty((2, large.mean_gains.size, state.run.cell.subchannels))
         behind = self.time.moved(error.delay_s, large) if error.delay_s > 0 else _UP_TO_DATE
         self._fade(state, t, large, (error.key, error.correlation, behind), true, seen)
         return seen, true
 
-    def _fade(
-        self,
-        state: _Paths,
-        t: int,
-        large: LargeScale,
-        error: tuple[np.uint64, float, _Gains],
-        true: _Gains,
-        seen: _Gains,
-    ) -> None:
+    def _fade(self, state: _Paths, t: int, large: LargeScale, error: _Error, *out: _Gains) -> None:
         places = self.time.places((state.run.round_s or 0.0) * t, large)
         scene = (large.mean_gains, state.direct_share, self.direct_ues(large), places)
-        fade_paths((state.run.streams.channel, state.phases), t, scene, error, true, seen)
+        fade_paths((state.run.streams.channel, state.phases), t, scene, error, *out)
 
 
 class Rayleigh(_Scattered):
     """Rayleigh block fading: waves from all sides, none of which stands out."""
 
     kind: Literal["rayleigh"] = "rayleigh"
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether gains are independent over rounds and subchannels, as in the paper."""
-        return self.frequency.kind == "independent" and not self.is_over_time
-
-    def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
-        """Draw exponential gains, or sum the paths."""
-        if not self._is_plain:
-            return super().gains(state, t, large)
-        gains = np.empty((large.mean_gains.size, state.run.cell.subchannels))
-        fade(state.run.streams.channel, t, large.mean_gains, gains)
-        return gains
-
-    def seen_and_true(
-        self, state: _Paths, t: int, large: LargeScale, error: CsiError
-    ) -> tuple[_Gains, _Gains]:
-        """Add an error to the amplitudes of the true gains."""
-        if not self._is_plain:
-            return super().seen_and_true(state, t, large, error)
-        true = self.gains(state, t, large)
-        seen = np.empty_like(true)
-        add_estimation_error(error.key, t, error.correlation, large.mean_gains, true, seen)
-        return seen, true
 
 
 class Rician(_Scattered):
@@ -408,12 +373,10 @@ def doppler_hz(time: Jakes) -> float:
 def _phases(profile: DelayProfile, cell: Cell) -> _Gains:
     """Return the phases of the taps by the subchannels' offsets from the middle of the band."""
     count, bandwidth_hz = cell.subchannels, cell.subchannel_bandwidth_hz or 0.0
-    offsets = np.arange((count + 1) // 2) + (0.5 if count % 2 == 0 else 0.0)
-    turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
-    phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
-    taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
-    taps = np.pad(taps, ((0, 0), (0, -offsets.size % WIDTH), (0, 0)))
-    return aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
+    offsets_hz = (np.arange(count) - 0.5 * (count - 1)) * bandwidth_hz
+    turns = np.multiply.outer(profile.delays_s, offsets_hz)
+    turned = cos_sin_each(turns.ravel()).T.reshape(2, *turns.shape)
+    return np.ascontiguousarray(np.sqrt(profile.powers)[:, np.newaxis] * turned)
 
 
 def bessel_j0(x: float) -> float:
@@ -424,6 +387,6 @@ def bessel_j0(x: float) -> float:
     """
     if not x < 1e5:
         return 0.0  # below 0.003, and of no use to anyone
-    angles = circle_each(np.arange(2 * int(x) + 64) / (2 * int(x) + 64))[:, 0]
+    angles = cos_sin_each(np.arange(2 * int(x) + 64) / (2 * int(x) + 64))[:, 0]
     turns = (x / (2.0 * math.pi) * angles) % 1.0
-    return float(math.fsum(circle_each(turns)[:, 0]) / turns.size)
+    return float(math.fsum(cos_sin_each(turns)[:, 0]) / turns.size)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.interference import draw_interferers
+from agewise.core.fading import draw_interferers
 from agewise.core.mobility import Area
 from agewise.part import Part, State
 from agewise.radio.cell import RunContext

@@ -76,17 +76,25 @@ class PathLoss(Part):
 
 # ------------------------------------------------------------------------------ powers of distance
 class _Power(PathLoss):
-    """A power law from a reference distance on; nearer UEs have its gain there."""
+    """A power law of the distance."""
 
-    def _law(self) -> tuple[float, float, float]:
-        """Return the exponent, the reference distance in metres and the loss there in dB."""
-        raise self.lacks("_law")
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
+    reference_distance_m: float = Field(
+        ge=1e-3,
+        le=1e7,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+
+    @property
+    def _reference_db(self) -> float:
+        """The loss at the reference distance in dB."""
+        return 0.0
 
     def gain(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return received over transmitted power at these distances."""
-        exponent, reference_m, loss_db = self._law()
+        reference_m = self.reference_distance_m
         ratio = np.maximum(distance_m, reference_m) / reference_m
-        return np.asarray(power_each(ratio, -exponent) / db_to_linear(loss_db))
+        return np.asarray(power_each(ratio, -self.exponent) / db_to_linear(self._reference_db))
 
     def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return the path loss in dB at these distances."""
@@ -99,43 +107,31 @@ class PowerLaw(_Power):
     links: ClassVar[tuple[str, ...]] = ("edge-snr",)
 
     kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-
-    def _law(self) -> tuple[float, float, float]:
-        return self.exponent, self.reference_distance_m, 0.0
 
 
 class LogDistance(_Power):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
     reference_loss_db: float = Field(
         ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
     )
 
-    def _law(self) -> tuple[float, float, float]:
-        return self.exponent, self.reference_distance_m, self.reference_loss_db
+    @property
+    def _reference_db(self) -> float:
+        return self.reference_loss_db
 
 
-class FreeSpace(_Power):
+class FreeSpace(PathLoss):
     """Nothing in the way: (4 pi d f / c)^2, from 1 m on."""
 
     kind: Literal["free-space"] = "free-space"
     carrier_ghz: float = Field(ge=1e-3, le=1000, description=_CARRIER)
 
-    def _law(self) -> tuple[float, float, float]:
-        return 2.0, 1.0, 2.0 * _db(4.0 * math.pi * self.carrier_ghz * 1e9 / _LIGHT_M_S)
+    def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return the path loss in dB at these distances."""
+        per_metre = 4.0 * math.pi * self.carrier_ghz * 1e9 / _LIGHT_M_S
+        return 2.0 * np.asarray(decibels_each(per_metre * np.maximum(distance_m, 1.0)))
 
 
 # ------------------------------------------------------------------------------ 3GPP TR 38.901

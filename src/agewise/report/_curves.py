@@ -13,7 +13,7 @@ from agewise.report.pictures import Shown
 from agewise.report.setting import Setting
 from agewise.report.style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
-from agewise.tables._words import at_text, percent_text, points_text, sentence_case
+from agewise.tables._words import at_text, counted, percent_text, points_text, sentence_case
 
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
@@ -46,8 +46,8 @@ def draw_gain(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown |
     return Shown(
         _gain_finding(setting),
         f"Test accuracy of {setting.rival} minus that of {setting.baseline} on the same seed"
-        f"{_along(setting)}: the mean over {len(gains)} seeds{_with_interval(len(gains))}, and "
-        f"a thin line for each seed.{dotted}",
+        f"{_along(setting)}: the mean over {counted(len(gains), 'seed')}"
+        f"{_with_interval(len(gains))}, and a thin line for each seed.{dotted}",
     )
 
 

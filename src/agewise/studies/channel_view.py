@@ -14,7 +14,6 @@ from agewise.radio import (
     Channel,
     DrawnChannel,
     ModelledChannel,
-    RecordedChannel,
     open_gains,
 )
 from agewise.radio.traces import require_recordable, write_trace
@@ -143,8 +142,7 @@ def view_trace(
         raise ValueError(f"{path}: the trace is empty: its gains have shape {trace.gains.shape}")
     if rate_threshold is not None and real_number("rate_threshold", rate_threshold) < 0:
         raise ValueError(f"rate_threshold must not be negative, and is {rate_threshold:g}")
-    channel = RecordedChannel(trace, trace.power_budget or 1.0)
-    return _view(channel, count, rate_threshold, None)
+    return _view(trace, count, rate_threshold, None)
 
 
 def record_trace(

@@ -30,7 +30,7 @@ from agewise.report._explained import EXPLANATION
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.tables._words import and_list, limits_text, p_text, points_text
+from agewise.tables._words import and_list, counted, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]
@@ -190,7 +190,7 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
         for i, name in enumerate(MEASURES)
     ]
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
-    size = f"{len(blocks)} seeds with {gains[0].size} blocks of {every} rounds each"
+    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
     sentences = _sentences(rows, gain, size, tested=tested)
     return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])

@@ -125,7 +125,7 @@ class GapTable(PolicyTable):
         unproven = sum(row.unproven for row in self.rows)
         return f"The optimum is proven in {rounds - unproven:,} of {rounds:,} rounds."
 
-    def shown(self) -> Table:
+    def table(self) -> Table:
         """The losses in percent, and the cost of the ages."""
         columns = [
             Column("loss of\na round", ".2f", 100.0),
@@ -139,7 +139,7 @@ class GapTable(PolicyTable):
             more += [row.age_cost, row.unproven or None]
             cells.append((row.policy, row.variation, more))
         title = "Weight lost against the optimum, % (95% interval over seeds); cost of the ages"
-        return self.table(title, columns, cells, self.proven)
+        return self.lay_out(title, columns, cells, self.proven)
 
     def to_polars(self) -> pl.DataFrame:
         """Flat columns, such as ``loss_per_round_low``."""

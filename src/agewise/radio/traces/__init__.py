@@ -1,6 +1,7 @@
 """Channels in files: our own gains, and what simulators, ray tracers and drive tests write."""
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -14,7 +15,6 @@ from agewise.radio.files import stamp_of
 from agewise.radio.traces.gains import (
     ENDINGS,
     GainsFormat,
-    RecordedChannel,
     Trace,
     TraceFormat,
     require_recordable,
@@ -35,7 +35,6 @@ __all__ = [
     "DriveTestFormat",
     "GainsFormat",
     "Ns3SinrFormat",
-    "RecordedChannel",
     "SionnaFormat",
     "Trace",
     "TraceChannel",
@@ -98,7 +97,7 @@ class TraceChannel(ChannelModel):
         "format.link, if not given, and 1 if these say nothing",
     )
 
-    def start(self, cell: Cell, rounds: int, streams: Streams) -> RecordedChannel:
+    def start(self, cell: Cell, rounds: int, streams: Streams) -> Trace:
         """Open the trace of one run; ``ValueError`` says what is wrong with the file or size."""
         path = Path(self.path)
         stamp = stamp_of(path, "trace")
@@ -112,7 +111,7 @@ class TraceChannel(ChannelModel):
                 f"the scenario {(rounds, cell.ues, cell.subchannels)}: set run.rounds to at most "
                 f"{held}, cell.ues={others[0]} and cell.subchannels={others[1]}"
             )
-        return RecordedChannel(trace, self.power_budget or trace.power_budget or 1.0)
+        return replace(trace, power_budget=self.power_budget or trace.power_budget)
 
 
 def open_gains(path: Path | str) -> Trace:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.checks import require_memory
-from agewise.core.elementary import circle_each
+from agewise.core.elementary import cos_sin_each
 from agewise.core.propagation import ratios_each
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.npz import array_names, read_arrays, require_file
@@ -100,7 +100,7 @@ def _response_power(a: NDArray[Any], tau: NDArray[Any], cell: Cell) -> NDArray[n
         real, imaginary = np.zeros_like(gains), np.zeros_like(gains)
         for path in range(paths):
             turns = -(tau[:, i, j, path].astype(np.float64)[:, np.newaxis] * middles_hz)
-            turned = circle_each((turns - np.floor(turns)).ravel()).reshape(ues, count, 2)
+            turned = cos_sin_each((turns - np.floor(turns)).ravel()).reshape(ues, count, 2)
             cosine, sine = turned[..., 0], turned[..., 1]
             taps = a[:, i, j, path, :].T[:, :, np.newaxis]
             re, im = taps.real.astype(np.float64), taps.imag.astype(np.float64)
@@ -210,7 +210,7 @@ def _scaled(
             raise ValueError(f"{path}: channel.format.link needs cell.subchannel_bandwidth_hz")
         gains = gains / link.noise_w(cell.subchannel_bandwidth_hz)
     require_gains(path, "gains", gains)
-    return Trace(gains, None, positions_m, None if link is None else link.power_budget)
+    return Trace(gains, None, positions_m, 1.0 if link is None else link.power_budget)
 
 
 # ---------------------------------------------------------------------- one SNR per UE and time
@@ -291,8 +291,7 @@ class Ns3SinrFormat(_SnrFormat):
             raise ValueError(
                 f"{path}: {value} must be linear and not negative: it is no ratio in dB"
             )
-        index, _ = _rows_of_rounds(path, table, ("time", "IMSI"), self.round_s)
-        _require_ues(path, index.shape, cell)
+        index = _rows_of_rounds(path, table, ("time", "IMSI"), self.round_s, cell.ues)
         return _MeanSnrs(_numbers(table, value)[index], None)
 
 
@@ -312,8 +311,7 @@ class DriveTestFormat(_SnrFormat):
         if (table[value].abs() > _MOST_DB).any():
             raise ValueError(f"{path}: column {value!r} must hold dB of at most {_MOST_DB:g}")
         names = (self.time_column, self.ue_column)
-        index, _ = _rows_of_rounds(path, table, names, self.round_s)
-        _require_ues(path, index.shape, cell)
+        index = _rows_of_rounds(path, table, names, self.round_s, cell.ues)
         positions = None
         if {"x_m", "y_m"} <= set(table.columns):
             _require_columns(path, table, ("x_m", self.ue_column, "y_m"))
@@ -363,9 +361,9 @@ def _numbers(table: pl.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def _rows_of_rounds(
-    path: Path, table: pl.DataFrame, names: tuple[str, str], round_s: float
-) -> tuple[NDArray[np.int64], list[object]]:
-    """``[round, ue]``: the last row of each UE at or before each round, and the UEs in order.
+    path: Path, table: pl.DataFrame, names: tuple[str, str], round_s: float, ue_count: int
+) -> NDArray[np.int64]:
+    """Return the last row of each UE at or before each round, ``[round, ue]``.
 
     Rounds begin when there is a value of every UE, and end with the first UE whose values end.
     """
@@ -379,15 +377,12 @@ def _rows_of_rounds(
     end = min(times[own[-1]] for own in rows)
     if end < start:
         raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs have values")
+    if len(ues) != ue_count:
+        raise ValueError(
+            f"{path}: the trace has {len(ues)} UEs and the scenario {ue_count}: set "
+            f"cell.ues={len(ues)}"
+        )
     rounds = int((end - start) / round_s + 1e-9) + 1
     at = start + round_s * (np.arange(rounds) + 1e-9)  # a row of that very time counts
     index = [own[np.searchsorted(times[own], at, side="right") - 1] for own in rows]
-    return np.stack(index, axis=1), ues
-
-
-def _require_ues(path: Path, found: tuple[int, ...], cell: Cell) -> None:
-    if found[1] != cell.ues:
-        raise ValueError(
-            f"{path}: the trace has {found[1]} UEs and the scenario {cell.ues}: set "
-            f"cell.ues={found[1]}"
-        )
+    return np.stack(index, axis=1)
