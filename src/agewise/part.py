@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -135,14 +134,6 @@ class _Kinds:
 #: Marks a field that holds one kind of a family: ``Annotated[PathLoss, Kinds]``. A kind without
 #: further fields may be written by its name alone: ``fading = "rayleigh"``.
 Kinds = _Kinds()
-
-
-def _kind_by_name(value: object) -> object:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-#: Lets a kind of a plain union be written by its name alone.
-ByName = BeforeValidator(_kind_by_name)
 
 
 def _read(
@@ -356,7 +347,7 @@ def faults_named() -> Iterator[None]:
         yield
     except CodeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not is_users_fault(error):
             raise
         raise CodeError(fault(error)) from error

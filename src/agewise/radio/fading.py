@@ -40,13 +40,23 @@ class CsiError(NamedTuple):
     delay_s: float = 0.0
 
 
+class Rounds(NamedTuple):
+    """Seconds from round to round, and the fastest speed of the mobility in m/s.
+
+    The speed is 0 without mobility, and ``None`` where it is not known yet.
+    """
+
+    round_s: float | None
+    top_speed_m_s: float | None
+
+
 # -------------------------------------------------------------------------------------- over time
 class Time(Part):
     """Correlation of fading from round to round."""
 
     kind: str = ""
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` if rounds of this length cannot follow such fading."""
 
     def places(self, time_s: float, large: LargeScale) -> _Gains:
@@ -76,12 +86,12 @@ class Jakes(Time):
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, it follows from the mobility"
     )
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
 
-        The speed is its own or else the fastest of the mobility, 0 without one and ``None`` where
-        it is not known yet.
+        The speed is its own or else the fastest of the mobility.
         """
+        round_s, top_speed_m_s = rounds
         if round_s is None:
             raise ValueError("channel.fading.time = jakes needs channel.round_s")
         speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
@@ -181,17 +191,9 @@ class Fading(Part):
         """Whether fading is correlated from round to round."""
         return False
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if it cannot be, for subchannels so wide and rounds so long.
 
-        ``top_speed_m_s`` is that of the mobility, 0 without one and ``None`` if it is not known;
         ``knows_los`` says whether the path loss tells who is in line of sight.
         """
 
@@ -278,17 +280,10 @@ class _Scattered(Fading):
         """Whether fading is correlated from round to round."""
         return not isinstance(self.time, IndependentRounds)
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
-        self.frequency.check(bandwidth_hz)
-        self.time.check(round_s, top_speed_m_s)
+        self.frequency.check(cell.subchannel_bandwidth_hz)
+        self.time.check(rounds)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return the share of power on a direct path, ``[ue]``: K / (K + 1)."""
@@ -338,14 +333,7 @@ class Rician(_Scattered):
     kind: Literal["rician"] = "rician"
     k_factor: Annotated[KFactor, Kinds] = Field(description="how strong the direct path is")
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` also if the direct path needs a line of sight that nobody knows."""
         if self.k_factor.needs_los and not knows_los:
             raise ValueError(
@@ -353,7 +341,7 @@ class Rician(_Scattered):
                 "is in line of sight: set channel.path_loss to uma, umi, inh or inf, or "
                 "channel.fading.k_factor to fixed"
             )
-        super().check(bandwidth_hz, round_s, top_speed_m_s, knows_los=knows_los)
+        super().check(cell, rounds, knows_los=knows_los)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return K / (K + 1), in the place of the profile's."""

@@ -12,6 +12,7 @@ from agewise.core.mobility import Area
 from agewise.part import Part, State
 from agewise.radio.cell import RunContext
 from agewise.radio.large_scale import Environment
+from agewise.radio.path_loss import PathLoss
 from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
@@ -28,8 +29,8 @@ class Interference(Part):
 
     kind: str = ""
 
-    def check(self, kind: str, most_distance_m: float) -> None:
-        """Raise ``ValueError`` if a path loss of this kind does not reach as far as it."""
+    def check(self, path_loss: PathLoss) -> None:
+        """Raise ``ValueError`` if it does not go with this path loss."""
 
     def prepare(self, run: RunContext, environment: Environment) -> State:
         """Return the state for one run: by default what the run asks of its channel."""
@@ -80,15 +81,15 @@ class CellInterference(Interference):
         ge=0, le=1, description="part of its power P_TX that a neighbouring UE puts on a subchannel"
     )
 
-    def check(self, kind: str, most_distance_m: float) -> None:
+    def check(self, path_loss: PathLoss) -> None:
         """Raise ``ValueError`` if a UE that interferes may be further than the path loss holds."""
-        reach = self.tiers + 1.0 / math.sqrt(3.0)
-        if self.inter_site_distance_m * reach > most_distance_m:
-            largest = most_distance_m / reach
+        reach, most_m = self.tiers + 1.0 / math.sqrt(3.0), path_loss.most_distance_m
+        if self.inter_site_distance_m * reach > most_m:
+            largest = most_m / reach
             raise ValueError(
                 f"channel.interference.inter_site_distance_m = {self.inter_site_distance_m:g}: "
-                f"must be from 0.001 to {largest:.5g} with tiers = {self.tiers}, because {kind} "
-                f"holds to {most_distance_m:g} m; the nearest is {largest:.5g}"
+                f"must be from 0.001 to {largest:.5g} with tiers = {self.tiers}, because "
+                f"{path_loss.kind} holds to {most_m:g} m; the nearest is {largest:.5g}"
             )
 
     def prepare(self, run: RunContext, environment: Environment) -> State:

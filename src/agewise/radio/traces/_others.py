@@ -21,9 +21,9 @@ from agewise.dependencies import pl, refuse_after_fork
 from agewise.npz import array_names, read_arrays, require_file
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
-from agewise.radio.fading import Fading
+from agewise.radio.fading import Fading, Rounds
 from agewise.radio.large_scale import LargeScale
-from agewise.radio.traces.gains import Trace, TraceFormat, require_gains
+from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
 
 #: What the arrays of DeepMIMO are called, by its versions.
 CHANNEL_NAMES = ("channels", "channel")
@@ -232,8 +232,7 @@ class _SnrFormat(TraceFormat):
     def trace(self, content: State, run: RunContext) -> Trace:
         """Return gains with fading around the means of the file."""
         try:
-            bandwidth_hz = run.cell.subchannel_bandwidth_hz
-            self.fading.check(bandwidth_hz, self.round_s, 0.0, knows_los=False)
+            self.fading.check(run.cell, Rounds(self.round_s, 0.0), knows_los=False)
         except ValueError as error:  # its fields are those of the format here
             text = str(error).replace("channel.fading", "channel.format.fading")
             text = text.replace("channel.round_s", "channel.format.round_s")
