@@ -1,7 +1,9 @@
 """Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
 
+from agewise.experiment._description import Description, FolderError
+from agewise.experiment._folder import Folder, replay_scenario
+from agewise.experiment._progress import progress
 from agewise.experiment._summary import LearningCurve, RunMetrics, checkpoints
-from agewise.experiment.description import Description, FolderError
 from agewise.experiment.execute import (
     AllFailed,
     DryRun,
@@ -13,7 +15,6 @@ from agewise.experiment.execute import (
     run,
     sweep,
 )
-from agewise.experiment.folder import Folder, replay_scenario
 from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
 from agewise.experiment.plan import (
     Plan,
@@ -50,6 +51,7 @@ __all__ = [
     "find_policy",
     "forecast",
     "product",
+    "progress",
     "replay_scenario",
     "run",
     "sweep",

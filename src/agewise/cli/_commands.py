@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 import agewise
-from agewise.cli import options as opt
-from agewise.cli.app import command, end_if_failed, print_json, print_list, say, trace_command
-from agewise.cli.live import Live
+from agewise.cli import _options as opt
+from agewise.cli._app import command, end_if_failed, print_json, print_list, say, trace_command
+from agewise.cli._live import Live
 
 if TYPE_CHECKING:
     from agewise.cli import _printing as printing
@@ -358,8 +358,7 @@ def traffic_command(
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
     scenario = opt.scenario_of(source, changes)
-    progress = agewise.experiment.progress.progress
-    with progress(rounds, rounds, quiet=quiet, what="slots") as shown:
+    with agewise.experiment.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
         traffic = agewise.schedule_traffic(
             scenario,
             policy,
