@@ -21,8 +21,8 @@ import pytest
 import agewise
 from agewise import checks
 from agewise.cli import app, main
-from agewise.cli.app import print_json
-from agewise.cli.options import range_values, swept_scenario, variations_of
+from agewise.cli._app import print_json
+from agewise.cli._options import range_values, swept_scenario, variations_of
 from agewise.engines import Inline
 from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
@@ -774,7 +774,7 @@ def strictly(text):
 
 def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatch):
     """Also with progress, pages, and numbers that are not there."""
-    monkeypatch.setattr(agewise.experiment.progress, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(agewise.experiment._progress, "_INTERVAL_S", 0.01)
     np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
     np.savetxt(tmp_path / "a.csv", np.ones(3))
     commands = {

@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 import agewise
 from agewise import simulation
 from agewise.report import write_page
-from agewise.report.setting import Setting
-from agewise.report.style import DARK, INKS, LIGHT
+from agewise.report._setting import Setting
+from agewise.report._style import DARK, INKS, LIGHT
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
 from tests.scenarios import tiny

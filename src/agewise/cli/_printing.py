@@ -10,7 +10,7 @@ from rich.console import Console
 
 import agewise
 from agewise.checks import visible
-from agewise.cli.app import print_json, say
+from agewise.cli._app import print_json, say
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import STARS_NOTE, counted, parameters_text, value_text
 

@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 
 from agewise.checks import require_memory
 from agewise.engines import Engine, Inline, Local, make_engine
-from agewise.experiment.description import FolderError
-from agewise.experiment.folder import Folder
-from agewise.experiment.loggers import Logged, Logger, make_loggers
-from agewise.experiment.plan import Plan, Run, product
-from agewise.experiment.progress import (
+from agewise.experiment._description import FolderError
+from agewise.experiment._folder import Folder
+from agewise.experiment._progress import (
     Progress,
     RoundCounts,
     counter,
@@ -27,6 +25,8 @@ from agewise.experiment.progress import (
     progress,
     say,
 )
+from agewise.experiment.loggers import Logged, Logger, make_loggers
+from agewise.experiment.plan import Plan, Run, product
 from agewise.experiment.result import Result
 from agewise.policies import Policy
 from agewise.records import MOST_BYTES, RoundRecord

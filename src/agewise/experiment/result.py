@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from agewise.checks import real_number
 from agewise.dependencies import pl, refuse_after_fork
+from agewise.experiment._description import Description, FolderError
+from agewise.experiment._folder import Folder, Identity, run_text, unexpected_files
 from agewise.experiment._summary import gain_map, result_table, target_table
-from agewise.experiment.description import Description, FolderError
-from agewise.experiment.folder import Folder, Identity, run_text, unexpected_files
 from agewise.experiment.plan import (
     Plan,
     Variation,

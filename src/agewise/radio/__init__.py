@@ -4,11 +4,11 @@ Each part of a channel is one class: its fields as a scenario writes them, and w
 are the families, from which a part of your own derives; their kinds stand beside them.
 """
 
+from agewise.radio._files import read_ages, read_gains
 from agewise.radio.cell import Cell, Link, RunContext
 from agewise.radio.channel import Block, Channel, ChannelModel, DrawnChannel, ModelledChannel
 from agewise.radio.csi import Csi
 from agewise.radio.fading import Fading, KFactor, Time
-from agewise.radio.files import read_ages, read_gains
 from agewise.radio.interference import Interference
 from agewise.radio.large_scale import Environment, LargeScale
 from agewise.radio.mobility import Mobility, Motion

@@ -40,13 +40,26 @@ class CsiError(NamedTuple):
     delay_s: float = 0.0
 
 
+class Rounds(NamedTuple):
+    """Seconds from round to round, and the fastest speed of the mobility in m/s.
+
+    The speed is 0 without mobility, and ``None`` where it is not known yet.
+    """
+
+    round_s: float | None
+    top_speed_m_s: float | None
+
+
 # -------------------------------------------------------------------------------------- over time
 class Time(Part):
     """Correlation of fading from round to round."""
 
+    #: Whether there is any.
+    is_correlated: ClassVar[bool] = False
+
     kind: str = ""
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` if rounds of this length cannot follow such fading."""
 
     def places(self, time_s: float, large: LargeScale) -> _Gains:
@@ -70,18 +83,20 @@ class IndependentRounds(Time):
 class Jakes(Time):
     """Correlated from round to round by the Doppler spread of waves from all sides (J0)."""
 
+    is_correlated: ClassVar[bool] = True
+
     kind: Literal["jakes"] = "jakes"
     carrier_hz: float = Field(ge=1e6, le=1e12, description=CARRIER)
     speed_m_s: float | None = Field(
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, it follows from the mobility"
     )
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
 
-        The speed is its own or else the fastest of the mobility, 0 without one and ``None`` where
-        it is not known yet.
+        The speed is its own or else the fastest of the mobility.
         """
+        round_s, top_speed_m_s = rounds
         if round_s is None:
             raise ValueError("channel.fading.time = jakes needs channel.round_s")
         speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
@@ -92,9 +107,7 @@ class Jakes(Time):
             )
         shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
         if shift * round_s > 0.5:
-            whose = (
-                "" if self.speed_m_s is not None else f" of UEs that move at {speed_m_s:.4g} m/s"
-            )
+            whose = f" of UEs that move at {speed_m_s:.4g} m/s" if self.speed_m_s is None else ""
             raise ValueError(
                 f"channel.round_s = {round_s:g}: must be from 1e-06 to {0.5 / shift:.4g} with "
                 f"channel.fading.time = jakes, half a period of the Doppler shift of {shift:.4g} "
@@ -102,19 +115,24 @@ class Jakes(Time):
                 'channel.fading.time = "independent", which such rounds are'
             )
 
+    @property
+    def _doppler_hz(self) -> float:
+        """The largest Doppler shift at its own speed."""
+        return (self.speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
+
     def places(self, time_s: float, large: LargeScale) -> _Gains:
         """Return the places in wavelengths; along x if the speed is the same for all."""
         if self.speed_m_s is None:
             return large.positions_m / (LIGHT_M_S / self.carrier_hz)
         places = np.zeros((large.mean_gains.size, 2))
-        places[:, 0] = doppler_hz(self) * time_s
+        places[:, 0] = self._doppler_hz * time_s
         return places
 
     def moved(self, delay_s: float, large: LargeScale) -> _Gains:
         """Return the ways in wavelengths."""
         if self.speed_m_s is None:
             return large.speed_m_s * (delay_s / (LIGHT_M_S / self.carrier_hz))
-        return np.full(large.mean_gains.size, doppler_hz(self) * delay_s)
+        return np.full(large.mean_gains.size, self._doppler_hz * delay_s)
 
 
 # --------------------------------------------------------------------------------------- K-factors
@@ -181,17 +199,9 @@ class Fading(Part):
         """Whether fading is correlated from round to round."""
         return False
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if it cannot be, for subchannels so wide and rounds so long.
 
-        ``top_speed_m_s`` is that of the mobility, 0 without one and ``None`` if it is not known;
         ``knows_los`` says whether the path loss tells who is in line of sight.
         """
 
@@ -276,19 +286,12 @@ class _Scattered(Fading):
     @property
     def is_over_time(self) -> bool:
         """Whether fading is correlated from round to round."""
-        return not isinstance(self.time, IndependentRounds)
+        return self.time.is_correlated
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
-        self.frequency.check(bandwidth_hz)
-        self.time.check(round_s, top_speed_m_s)
+        self.frequency.check(cell.subchannel_bandwidth_hz)
+        self.time.check(rounds)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return the share of power on a direct path, ``[ue]``: K / (K + 1)."""
@@ -338,14 +341,7 @@ class Rician(_Scattered):
     kind: Literal["rician"] = "rician"
     k_factor: Annotated[KFactor, Kinds] = Field(description="how strong the direct path is")
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` also if the direct path needs a line of sight that nobody knows."""
         if self.k_factor.needs_los and not knows_los:
             raise ValueError(
@@ -353,7 +349,7 @@ class Rician(_Scattered):
                 "is in line of sight: set channel.path_loss to uma, umi, inh or inf, or "
                 "channel.fading.k_factor to fixed"
             )
-        super().check(bandwidth_hz, round_s, top_speed_m_s, knows_los=knows_los)
+        super().check(cell, rounds, knows_los=knows_los)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return K / (K + 1), in the place of the profile's."""
@@ -363,11 +359,6 @@ class Rician(_Scattered):
     def direct_ues(self, large: LargeScale) -> NDArray[np.bool_]:
         """Return who is in line of sight, if that decides."""
         return large.line_of_sight if self.k_factor.needs_los else _ALL
-
-
-def doppler_hz(time: Jakes) -> float:
-    """Return the largest Doppler shift."""
-    return (time.speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
 
 
 def _phases(profile: DelayProfile, cell: Cell) -> _Gains:

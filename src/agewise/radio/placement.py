@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 from agewise.core.elementary import cos_sin_each
 from agewise.core.mobility import Area, draw_points
 from agewise.part import Part, RelativeTo
+from agewise.radio._files import read_positions, stamp_of
 from agewise.radio.cell import RunContext
-from agewise.radio.files import read_positions, stamp_of
 
 _Floats = NDArray[np.float64]
 _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"

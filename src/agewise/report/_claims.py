@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.report._explained import EXPLANATION
-from agewise.statistics import AXES, Axis, Contrast, contrast
+from agewise.statistics import AXES, Axis, Contrast, contrast, correlation
 from agewise.tables import Row
 from agewise.tables._words import at_text, not_shown, p_text, points_text, too_few
 
@@ -188,11 +187,9 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
-        link = scipy.stats.pearsonr(wider, gain)
-        sure = link.pvalue < 0.05
-        linked, opposed = sure and link.statistic > 0, sure and link.statistic < 0
-        evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
-        evidence += _in_brackets(link.pvalue)
+        r, p = correlation(wider, gain)
+        linked, opposed = p < 0.05 and r > 0, p < 0.05 and r < 0
+        evidence += f"; correlation with the gain over seeds {r:+.2f}{_in_brackets(p)}"
     verdict = _judged(
         more.pairs,
         shown=[more.verdict == "better", linked],

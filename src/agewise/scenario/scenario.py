@@ -114,7 +114,7 @@ class Scenario(Part):
 
     def make_channel(self, streams: Streams) -> Channel:
         """Return the channel of one run: what is random in it follows from the streams."""
-        return self.channel.start(self.cell, self.run.rounds, streams)
+        return self.loaded().channel.start(self.cell, self.run.rounds, streams)
 
     @property
     def model_length(self) -> int:

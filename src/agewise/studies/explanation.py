@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from agewise import learn, statistics
 from agewise.dependencies import pl
-from agewise.experiment import Result, RunOptions
-from agewise.experiment.progress import progress
+from agewise.experiment import Result, RunOptions, progress
 from agewise.files import NO_CHECKSUM, add_checksum, atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams

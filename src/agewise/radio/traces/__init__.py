@@ -9,10 +9,10 @@ from pydantic import Field
 
 from agewise.npz import array_names, require_file
 from agewise.part import Kinds, RelativeTo, State
+from agewise.radio._files import stamp_of
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import ChannelModel
-from agewise.radio.files import stamp_of
-from agewise.radio.traces.gains import (
+from agewise.radio.traces._gains import (
     ENDINGS,
     GainsFormat,
     Trace,
@@ -20,7 +20,7 @@ from agewise.radio.traces.gains import (
     require_recordable,
     write_trace,
 )
-from agewise.radio.traces.others import (
+from agewise.radio.traces._others import (
     CHANNEL_NAMES,
     DeepMimoFormat,
     DriveTestFormat,

@@ -21,9 +21,9 @@ from agewise.dependencies import pl, refuse_after_fork
 from agewise.npz import array_names, read_arrays, require_file
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
-from agewise.radio.fading import Fading
+from agewise.radio.fading import Fading, Rounds
 from agewise.radio.large_scale import LargeScale
-from agewise.radio.traces.gains import Trace, TraceFormat, require_gains
+from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
 
 #: What the arrays of DeepMIMO are called, by its versions.
 CHANNEL_NAMES = ("channels", "channel")
@@ -232,8 +232,7 @@ class _SnrFormat(TraceFormat):
     def trace(self, content: State, run: RunContext) -> Trace:
         """Return gains with fading around the means of the file."""
         try:
-            bandwidth_hz = run.cell.subchannel_bandwidth_hz
-            self.fading.check(bandwidth_hz, self.round_s, 0.0, knows_los=False)
+            self.fading.check(run.cell, Rounds(self.round_s, 0.0), knows_los=False)
         except ValueError as error:  # its fields are those of the format here
             text = str(error).replace("channel.fading", "channel.format.fading")
             text = text.replace("channel.round_s", "channel.format.round_s")
@@ -324,7 +323,7 @@ def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
 
 
-def _table(path: Path, separator: str) -> pl.DataFrame:
+def _table(path: Path, separator: str) -> "pl.DataFrame":
     require_file(path)
     refuse_after_fork()
     try:
@@ -335,7 +334,7 @@ def _table(path: Path, separator: str) -> pl.DataFrame:
         raise ValueError(f"{path}: not a readable table: {reason}") from error
 
 
-def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> None:
+def _require_columns(path: Path, table: "pl.DataFrame", names: Sequence[str]) -> None:
     """Columns of numbers without gaps, but for the second, which names the UE."""
     for place, name in enumerate(names):
         if name not in table.columns:
@@ -356,12 +355,12 @@ def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> N
         raise ValueError(f"{path}: the table has no rows")
 
 
-def _numbers(table: pl.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(table: "pl.DataFrame", name: str) -> NDArray[np.float64]:
     return table[name].cast(pl.Float64).to_numpy()
 
 
 def _rows_of_rounds(
-    path: Path, table: pl.DataFrame, names: tuple[str, str], round_s: float, ue_count: int
+    path: Path, table: "pl.DataFrame", names: tuple[str, str], round_s: float, ue_count: int
 ) -> NDArray[np.int64]:
     """Return the last row of each UE at or before each round, ``[round, ue]``.
 

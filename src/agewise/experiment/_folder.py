@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agewise.checks import visible
-from agewise.experiment.description import Description, FolderError, difference, digest
+from agewise.experiment._description import Description, FolderError, difference, digest
 from agewise.experiment.plan import Plan, Run, Variation, find_policy
 from agewise.files import (
     NO_CHECKSUM,
