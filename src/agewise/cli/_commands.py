@@ -9,13 +9,14 @@ import lazy_loader
 import agewise
 from agewise.cli import _options as opt
 from agewise.cli._app import command, end_if_failed, print_json, print_list, say, trace_command
-from agewise.cli._live import Live
 
 if TYPE_CHECKING:
+    from agewise.cli import _live as live_view
     from agewise.cli import _printing as printing
     from agewise.cli._printing import Shown
     from agewise.experiment import Plan, RunOptions
 else:
+    live_view = lazy_loader.load("agewise.cli._live", suppress_warning=True)
     printing = lazy_loader.load("agewise.cli._printing", suppress_warning=True)
 
 _PAIR = ["age-based", "max-pack"]
@@ -80,7 +81,7 @@ def run_command(
         _carry_out(plan, folder, options, shown, as_json=as_json, page=False)
         return
     _require_live(options, as_json=as_json)
-    with Live(policy, scenario.run.rounds) as watch:
+    with live_view.Live(policy, scenario.run.rounds) as watch:
         result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
     printing.print_result(result, as_json=as_json, shown=shown)
     end_if_failed(result)
