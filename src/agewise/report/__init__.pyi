@@ -1,5 +1,4 @@
-from ._claims import Claim, claims_note, claims_of
-from ._explained import explanation_table
+from ._claims import Claim, claims_note, claims_of, explanation_table
 from ._gains import gain_map
 from ._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from ._verdict import failed_runs

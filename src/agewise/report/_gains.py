@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from agewise.files import read_verified_json
+from agewise.report._claims import EXPLANATION
 from agewise.report._costs import AxisView, axis_views
-from agewise.report._explained import EXPLANATION
 from agewise.report._setting import Setting
 from agewise.report._style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.report.pictures import Shown

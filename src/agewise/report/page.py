@@ -22,8 +22,15 @@ from agewise.files import atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
 from agewise.report import _costs
-from agewise.report._claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
-from agewise.report._explained import EXPLANATION, explanation_table
+from agewise.report._claims import (
+    EXPLANATION,
+    HOLDS,
+    IN_PART,
+    REFUTED,
+    claims_note,
+    claims_of,
+    explanation_table,
+)
 from agewise.report._replay import replay
 from agewise.report._setting import Setting, finished_variations, open_result
 from agewise.report._style import DARK, INKS, LIGHT, dash_index, new_figure, page_style

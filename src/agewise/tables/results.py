@@ -404,4 +404,5 @@ def _frame(rows: list[dict[str, Any]]) -> "pl.DataFrame":
     import polars as pl
 
     refuse_after_fork()
-    return pl.DataFrame(rows, infer_schema_length=None)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no row has
