@@ -13,11 +13,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agewise.experiment.plan import Plan, Variation, find_policy, variation_key
+from agewise.experiment.plan import Plan, find_policy, variation_key
 from agewise.files import NO_CHECKSUM, add_checksum, parse_json, verify_checksum
 from agewise.provenance import policy_source, source_names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
+from agewise.tables import Variation
 from agewise.version import __version__
 
 #: The format that is written, and the oldest one that is still read.
