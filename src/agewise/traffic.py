@@ -149,7 +149,7 @@ def schedule_traffic(
 
     >>> from agewise import Scenario
     >>> schedule_traffic(Scenario.preset("paper"), "round-robin", 1000)
-    <Traffic round-robin, 1,000 slots: mean age 4.118, 10.843 updates per slot, fairness 1.000>
+    <Traffic round-robin, 1,000 slots: mean age 4.111, 10.862 updates per slot, fairness 1.000>
     """
     rounds = whole_number("rounds", rounds, least=1)
     chosen, streams, margin = make_policy(policy), Streams(seed), 0.0

@@ -113,7 +113,7 @@ class Result:
         return cls(
             folder.path,
             described.scenario,
-            described.variations,
+            list(described.variations),
             described.policies,
             seeds,
             _baseline(baseline, described.baseline, described.policies),
