@@ -23,7 +23,6 @@ from agewise.files import NO_CHECKSUM, add_checksum, parse_json, verify_checksum
 from agewise.provenance import policy_source, source_names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
-from agewise.tables import Variation
 from agewise.version import __version__
 
 #: The format that is written, and the oldest one that is still read.
