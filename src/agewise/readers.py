@@ -47,7 +47,7 @@ def reading(path: Path, wanted: str) -> Iterator[None]:
         raise ValueError(f"{path}: not a readable {wanted}: {said}") from error
 
 
-def read_table(path: Path, separator: str = ",") -> pl.DataFrame:
+def read_table(path: Path, separator: str = ",") -> "pl.DataFrame":
     """Read a .parquet table, or a text whose first line names its columns."""
     refuse_after_fork()
     with reading(path, "table"):  # the bytes, not the path, in which Polars would expand * and [

@@ -148,7 +148,7 @@ class Table(_File):
         pixels = self.scaling == "pixels"
         return _dataset(path, x[:cut], y[:cut], x[cut:], y[cut:], pixels=pixels)
 
-    def _read(self) -> pl.DataFrame:
+    def _read(self) -> "pl.DataFrame":
         """Read the table, all of whose features are numbers and whose cells are filled."""
         path = Path(self.path)
         if path.suffix not in (".csv", ".parquet"):

@@ -18,7 +18,6 @@ from agewise.experiment._folder import Folder, Identity, run_text, unexpected_fi
 from agewise.experiment._summary import gain_map, result_table, target_table
 from agewise.experiment.plan import (
     Plan,
-    Variation,
     default_baseline,
     file_name,
     find_policy,
@@ -30,7 +29,7 @@ from agewise.provenance import source_files, source_text
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
 from agewise.statistics import Axis, axis_of
-from agewise.tables import GainMap, ResultTable, TargetTable, column_entries
+from agewise.tables import GainMap, ResultTable, TargetTable, Variation, column_entries
 
 if TYPE_CHECKING:
     import pandas
@@ -114,7 +113,7 @@ class Result:
         return cls(
             folder.path,
             described.scenario,
-            described.variations,
+            list(described.variations),
             described.policies,
             seeds,
             _baseline(baseline, described.baseline, described.policies),
@@ -225,7 +224,14 @@ class Result:
             and variation_key(each.variation) in wanted
         ]
         return replace(
-            self, variations=plan.variations, policies=plan.keys, seeds=plan.seeds, entries=entries
+            self,
+            variations=plan.variations,
+            policies=plan.keys,
+            seeds=plan.seeds,
+            baseline=_baseline(
+                plan.baseline, self.baseline if self.baseline in policies else None, plan.keys
+            ),
+            entries=entries,
         )
 
     def _axis(self, over: str | Axis) -> Axis:

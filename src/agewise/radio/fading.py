@@ -54,6 +54,9 @@ class Rounds(NamedTuple):
 class Time(Part):
     """Correlation of fading from round to round."""
 
+    #: Whether there is any.
+    is_correlated: ClassVar[bool] = False
+
     kind: str = ""
 
     def check(self, rounds: Rounds) -> None:
@@ -80,6 +83,8 @@ class IndependentRounds(Time):
 class Jakes(Time):
     """Correlated from round to round by the Doppler spread of waves from all sides (J0)."""
 
+    is_correlated: ClassVar[bool] = True
+
     kind: Literal["jakes"] = "jakes"
     carrier_hz: float = Field(ge=1e6, le=1e12, description=CARRIER)
     speed_m_s: float | None = Field(
@@ -102,9 +107,7 @@ class Jakes(Time):
             )
         shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
         if shift * round_s > 0.5:
-            whose = (
-                "" if self.speed_m_s is not None else f" of UEs that move at {speed_m_s:.4g} m/s"
-            )
+            whose = f" of UEs that move at {speed_m_s:.4g} m/s" if self.speed_m_s is None else ""
             raise ValueError(
                 f"channel.round_s = {round_s:g}: must be from 1e-06 to {0.5 / shift:.4g} with "
                 f"channel.fading.time = jakes, half a period of the Doppler shift of {shift:.4g} "
@@ -112,19 +115,24 @@ class Jakes(Time):
                 'channel.fading.time = "independent", which such rounds are'
             )
 
+    @property
+    def _doppler_hz(self) -> float:
+        """The largest Doppler shift at its own speed."""
+        return (self.speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
+
     def places(self, time_s: float, large: LargeScale) -> _Gains:
         """Return the places in wavelengths; along x if the speed is the same for all."""
         if self.speed_m_s is None:
             return large.positions_m / (LIGHT_M_S / self.carrier_hz)
         places = np.zeros((large.mean_gains.size, 2))
-        places[:, 0] = doppler_hz(self) * time_s
+        places[:, 0] = self._doppler_hz * time_s
         return places
 
     def moved(self, delay_s: float, large: LargeScale) -> _Gains:
         """Return the ways in wavelengths."""
         if self.speed_m_s is None:
             return large.speed_m_s * (delay_s / (LIGHT_M_S / self.carrier_hz))
-        return np.full(large.mean_gains.size, doppler_hz(self) * delay_s)
+        return np.full(large.mean_gains.size, self._doppler_hz * delay_s)
 
 
 # --------------------------------------------------------------------------------------- K-factors
@@ -278,7 +286,7 @@ class _Scattered(Fading):
     @property
     def is_over_time(self) -> bool:
         """Whether fading is correlated from round to round."""
-        return not isinstance(self.time, IndependentRounds)
+        return self.time.is_correlated
 
     def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
@@ -351,11 +359,6 @@ class Rician(_Scattered):
     def direct_ues(self, large: LargeScale) -> NDArray[np.bool_]:
         """Return who is in line of sight, if that decides."""
         return large.line_of_sight if self.k_factor.needs_los else _ALL
-
-
-def doppler_hz(time: Jakes) -> float:
-    """Return the largest Doppler shift."""
-    return (time.speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
 
 
 def _phases(profile: DelayProfile, cell: Cell) -> _Gains:

@@ -94,7 +94,7 @@ class CellInterference(Interference):
 
     def prepare(self, run: RunContext, environment: Environment) -> State:
         """Return the run, its environment and the sites of the neighbours."""
-        return run, environment, neighbour_sites(self.inter_site_distance_m, self.tiers)
+        return run, environment, self.sites_m()
 
     def noise_rise(self, state: State, t: int) -> _Floats:
         """Add up the powers of the UEs that transmit."""
@@ -111,14 +111,13 @@ class CellInterference(Interference):
             rise += np.bincount(subchannel, power * gains * fading, count)
         return rise
 
-
-def neighbour_sites(distance_m: float, tiers: int) -> _Floats:
-    """Return the rings of a hexagonal grid around (0, 0), ``[site, (x, y)]``."""
-    steps = range(-tiers, tiers + 1)
-    sites = [
-        (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)
-        for a in steps
-        for b in steps
-        if (a, b) != (0, 0) and abs(a + b) <= tiers
-    ]
-    return np.array(sites)
+    def sites_m(self) -> _Floats:
+        """Return the sites of the neighbours, rings of a hexagonal grid around (0, 0)."""
+        distance_m, steps = self.inter_site_distance_m, range(-self.tiers, self.tiers + 1)
+        sites = [
+            (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)
+            for a in steps
+            for b in steps
+            if (a, b) != (0, 0) and abs(a + b) <= self.tiers
+        ]
+        return np.array(sites)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from agewise.experiment._summary import cost_points
-from agewise.report.setting import Setting
+from agewise.report._setting import Setting
 from agewise.statistics import AXES, Axis, Contrast, TimeToTarget, correct
 from agewise.tables import Cell, Column, Line, PolicyTable, Table
 from agewise.tables._words import (

@@ -276,8 +276,12 @@ def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
 def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Part]]) -> None:
     """Put a section, or switch to the kind of this name."""
     table, key = _parent(values, name)
+    value = "none" if value is None else value
+    if value == "none" and "none" not in map(kind_of, kinds):
+        table.pop(key, None)  # a section that may be left out
+        return
     if not isinstance(value, str):
-        table[key] = "none" if value is None else value
+        table[key] = value
         return
     chosen = [section for section in kinds if kind_of(section) == value]
     kept = table.get(key, {}) if chosen else {}

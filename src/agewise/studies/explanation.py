@@ -25,7 +25,7 @@ from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
 from agewise.report import draw_figure
-from agewise.report._explained import EXPLANATION
+from agewise.report._claims import EXPLANATION
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of

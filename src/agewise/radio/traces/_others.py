@@ -322,7 +322,7 @@ def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
 
 
-def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> None:
+def _require_columns(path: Path, table: "pl.DataFrame", names: Sequence[str]) -> None:
     """Columns of numbers without gaps, but for the second, which names the UE."""
     for place, name in enumerate(names):
         if name not in table.columns:
@@ -343,12 +343,12 @@ def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> N
         raise ValueError(f"{path}: the table has no rows")
 
 
-def _numbers(table: pl.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(table: "pl.DataFrame", name: str) -> NDArray[np.float64]:
     return table[name].cast(pl.Float64).to_numpy()
 
 
 def _rows_of_rounds(
-    path: Path, table: pl.DataFrame, names: tuple[str, str], round_s: float, ue_count: int
+    path: Path, table: "pl.DataFrame", names: tuple[str, str], round_s: float, ue_count: int
 ) -> NDArray[np.int64]:
     """Return the last row of each UE at or before each round, ``[round, ue]``.
 
