@@ -5,8 +5,7 @@ from pathlib import Path
 
 from agewise import Result, gap, reproduce, reproduce_map
 from agewise.files import atomic_write
-from agewise.report._claims import claims_note
-from agewise.report._explained import explanation_table
+from agewise.report import claims_note, explanation_table
 from agewise.studies import Explanation, Gap, MapReproduction, Reproduction
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import STARS_NOTE, counted, last_part, value_text

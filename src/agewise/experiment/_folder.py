@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -292,10 +292,10 @@ class Folder:
             )
         if plan.baseline is not None:
             baseline = find_policy(plan.baseline, described.policies)
-            described = replace(described, baseline=baseline)
+            described = described.model_copy(update={"baseline": baseline})
         if not (self.scenario_file.exists() and continued):
             text = plan.scenario.to_toml()
-            described = replace(described, scenario_toml=digest(text))
+            described = described.model_copy(update={"scenario_toml": digest(text)})
             with atomic_write(self.scenario_file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         with atomic_write(self.description_file) as temporary:

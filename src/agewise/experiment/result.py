@@ -114,7 +114,7 @@ class Result:
         return cls(
             folder.path,
             described.scenario,
-            described.variations,
+            list(described.variations),
             described.policies,
             seeds,
             _baseline(baseline, described.baseline, described.policies),
@@ -225,7 +225,14 @@ class Result:
             and variation_key(each.variation) in wanted
         ]
         return replace(
-            self, variations=plan.variations, policies=plan.keys, seeds=plan.seeds, entries=entries
+            self,
+            variations=plan.variations,
+            policies=plan.keys,
+            seeds=plan.seeds,
+            baseline=_baseline(
+                plan.baseline, self.baseline if self.baseline in policies else None, plan.keys
+            ),
+            entries=entries,
         )
 
     def _axis(self, over: str | Axis) -> Axis:

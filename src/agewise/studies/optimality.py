@@ -194,8 +194,9 @@ def gap(
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = Plan.of(base, policies, seeds, product(_REGIMES if vary is None else vary))
     result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
+    asked = result.only(plan)
     rows = [
-        _row(policy, variation, result.only(plan).histories(policy, variation))
+        _row(policy, variation, asked.histories(policy, variation))
         for variation in plan.variations
         for policy in plan.keys
     ]
