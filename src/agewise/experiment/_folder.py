@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agewise.checks import visible
 from agewise.experiment._description import Description, FolderError, difference, digest
-from agewise.experiment.plan import Plan, Run, Variation, find_policy
+from agewise.experiment.plan import Plan, Run, find_policy
 from agewise.files import (
     NO_CHECKSUM,
     NotRegularFile,
@@ -30,6 +30,7 @@ from agewise.provenance import source_text
 from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
 from agewise.scenario import Scenario
+from agewise.tables import Variation
 from agewise.version import __version__
 
 #: The largest experiment.json, scenario.toml or record of a failed run that is read.
