@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
-from agewise.core.random import seed_words
 
 # Numbers, not positions in a list: a stream keeps its draws when another one is added.
 _PLACEMENT: Final = 1
@@ -141,22 +140,13 @@ class Streams:
         return self._stream(_OWN + zlib.crc32(name.encode()) // 2, t)
 
     def _key(self, name: int) -> np.uint64:
-        return np.uint64(self._words(name, 0)[0])
+        return np.uint64(self._seeds(name, 0).generate_state(1, np.uint64)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:
-        words = _Words(self._words(name, t))
-        return np.random.Generator(np.random.PCG64(words))  # type: ignore[arg-type]
+        return np.random.Generator(np.random.PCG64(self._seeds(name, t)))
 
-    def _words(self, name: int, t: int) -> NDArray[np.uint64]:
-        """The state of ``SeedSequence(seed, spawn_key=(name, t))``."""
-        words: NDArray[np.uint64] = seed_words(self._seed_words, name, t)
-        return words
-
-    @functools.cached_property
-    def _seed_words(self) -> NDArray[np.uint32]:
-        """The seed in words of 32 bits, at least four."""
-        count = max(4, -(-self.seed.bit_length() // 32))
-        return np.frombuffer(self.seed.to_bytes(4 * count, "little"), "<u4").astype(np.uint32)
+    def _seeds(self, name: int, t: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.seed, spawn_key=(name, t))
 
 
 #: Beyond this NumPy draws normal numbers by a logarithm of the C library.
@@ -177,17 +167,3 @@ def normal(
     tail = np.abs(drawn) > _NORMAL_TAIL
     drawn[tail] = drawn[tail].astype(np.float32 if kind is np.float64 else np.float16)
     return drawn
-
-
-@np.random.bit_generator.ISeedSequence.register
-class _Words:
-    """A seed sequence that was worked out already."""
-
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        self._words = words
-
-    def generate_state(self, n_words: int, dtype: type = np.uint32) -> NDArray[np.uint64]:
-        """What a bit generator asks for: four words of 64 bits."""
-        if (n_words, dtype) != (4, np.uint64):
-            raise ValueError("this seed sequence has four words of 64 bits")
-        return self._words

@@ -13,10 +13,10 @@ from sklearn.svm import LinearSVC
 from agewise import Streams
 from agewise.core.losses import Scores, find_loss, find_slopes, signs_of, stride_of
 from agewise.data import Dataset, Mnist, Partition, Samples
-from agewise.learn import average, is_finite
+from agewise.learn import is_finite
 from agewise.learn.linear import LOSSES
 from tests.learn import twin
-from tests.samples import equal_shares, iid
+from tests.samples import average, equal_shares, iid
 from tests.scenarios import tiny
 
 STREAMS = Streams(11)

@@ -201,9 +201,9 @@ class Federation:
         The loss is the mean over the UE's samples of what the model costs there that it started
         from.
         """
-        found = update_reports(wanted, updates.start, updates.models)
+        found = update_reports(wanted, updates.params, updates.models)
         if "losses" in wanted:
-            found["losses"] = self.learner.losses(updates.start, updates.ues)
+            found["losses"] = self.learner.losses(updates.params, updates.ues)
         return found
 
     def _require_finite(self, params: Params, updates: Updates, t: int) -> None:

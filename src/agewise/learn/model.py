@@ -11,8 +11,7 @@ from pydantic import Field
 
 from agewise.core.linear import Cohort, Descent
 from agewise.core.linear import Round as KernelRound
-from agewise.core.neural import draw_rows
-from agewise.core.samples import Rows, rows_of
+from agewise.core.samples import Rows, draw_rows, rows_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn.threads import in_chunks
 from agewise.learn.updates import Params
