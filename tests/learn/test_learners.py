@@ -54,7 +54,7 @@ def settings_of(**settings):
 
 def told(learner):
     """What the twins are told of a learner."""
-    return SimpleNamespace(model=learner.model, **learner.steps._asdict())
+    return SimpleNamespace(model=learner.model, **vars(learner.steps))
 
 
 def learner_of(data, ues=3, **settings):

@@ -6,6 +6,7 @@ from agewise.core.jit import kernel
 from agewise.core.lanes import (
     LANES,
     any_nonzero,
+    fused,
     load,
     load_sums,
     no_sums,
@@ -137,36 +138,42 @@ def learn_agreement(sums, kept, inner, squares, rounds):
 
 
 @kernel
-def add_updates(models, starts, version, factors, total):
-    """``total`` gets ``factors[i]`` times the update ``models[i] - starts[version[i]]``, in double.
+def mean_update(models, starts, version, shares, step):
+    """``step``: the sum of ``shares[i]`` times the update ``models[i] - starts[version[i]]``.
 
-    Returns the sum of the squared lengths of the updates and the squared length of their sum.
+    It is a sum of updates, not a difference of averages, so that single precision keeps its digits
+    however small the step is beside the weights. Returns the sum of the squared lengths of the
+    updates and the squared length of their sum.
     """
     count, size = models.shape
-    flat, begun = models.ravel(), starts.ravel()
+    flat, begun, begins = models.ravel(), starts.ravel(), version * size
+    weights = shares.astype(np.float32)
     apart, together = np.zeros(LANES), np.zeros(LANES)
     apart_sums = no_sums()
     together_sums = no_sums()
     whole = size - size % LANES
     for i in range(0, whole, LANES):
-        summed = load_sums(total, i)
+        mean = spread(0.0)
         moved = spread(0.0)
+        squared = spread(0.0)
         for k in range(count):
-            move = load(flat, k * size + i) - load(begun, version[k] * size + i)
-            summed = plus_scaled(summed, factors[k], move)
-            apart_sums = plus_products(apart_sums, move, move)
+            move = load(flat, k * size + i) - load(begun, begins[k] + i)
+            mean = fused(weights[k], move, mean)
             moved = moved + move
-        store(total, i, summed)
+            squared = fused(move, move, squared)
+        store(step, i, mean)
+        apart_sums = plus_scaled(apart_sums, 1.0, squared)
         together_sums = plus_products(together_sums, moved, moved)
     store(apart, 0, apart_sums)
     store(together, 0, together_sums)
     for i in range(whole, size):
-        moved = 0.0
+        mean, moved = 0.0, 0.0
         for k in range(count):
-            move = np.float64(flat[k * size + i] - begun[version[k] * size + i])
-            total[i] += factors[k] * move
+            move = np.float64(flat[k * size + i] - begun[begins[k] + i])
+            mean += shares[k] * move
             apart[0] += move * move
             moved += move
+        step[i] = mean
         together[0] += moved * moved
     return apart.sum(), together.sum()
 

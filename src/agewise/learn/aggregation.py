@@ -62,7 +62,7 @@ class WeightedAverage(Aggregation):
         step, diversity = _mean_update(updates, sizes)
         if step is None:
             return Aggregated(updates.params, state)
-        return Aggregated(_moved(updates.params, step, 1.0), state, diversity)
+        return Aggregated(updates.params + step, state, diversity)
 
 
 class Discount(Part):
@@ -296,28 +296,22 @@ class ServerAdam(Aggregation):
         mean *= self.beta_1
         mean += (1.0 - self.beta_1) * step
         square *= self.beta_2
-        square += (1.0 - self.beta_2) * (step * step)
+        square += (1.0 - self.beta_2) * np.square(step, dtype=np.float64)
         scaled = mean / (np.sqrt(square) + self.tau)
         return Aggregated(_moved(updates.params, scaled, self.server_step), state, diversity)
 
 
-def _mean_update(
-    updates: Updates, sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.float64] | None, float | None]:
-    """Work out the mean update and the diversity; no step without updates.
-
-    It is summed in double: the difference of two averages in single precision would be noise where
-    the step is small, and Adam divides by the size of the step.
-    """
+def _mean_update(updates: Updates, sizes: NDArray[np.int64]) -> tuple[Params | None, float | None]:
+    """Work out the mean update and the diversity; no step without updates."""
     if not updates.ues.size:
         return None, None
-    factors = updates.factors
-    if factors is None:
+    shares = updates.factors
+    if shares is None:
         heard = sizes[updates.ues]
-        factors = heard / float(heard.sum())
-    step = np.zeros(updates.params.size)
-    apart, together = kernels.add_updates(
-        updates.models, updates.starts, updates.version, factors, step
+        shares = heard / float(heard.sum())
+    step = np.empty_like(updates.params)
+    apart, together = kernels.mean_update(
+        updates.models, updates.starts, updates.version, shares, step
     )
     return step, _diversity(apart, together)
 

@@ -164,7 +164,7 @@ class Federation:
         updates = Updates(start, models, ues, factors)
         params, memory, diversity = rules.aggregation.combine(state.memory, updates, sizes)
         self._require_finite(params, updates, t)
-        total_step = rules.local_steps * rules.steps.step_of(t)
+        total_step = rules.local_steps * self.learner.steps.step_of(t)
         variates = rules.local.receive(state.variates, updates, sizes, total_step)
         return Learned(FederationState(params, memory, unsent, variates), updates, diversity)
 

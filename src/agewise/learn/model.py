@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal, NamedTuple
 
@@ -89,7 +90,8 @@ class L1(_WeightedPenalty):
         return np.float32(self.weight) * np.sign(weights)
 
 
-class LocalSteps(NamedTuple):
+@dataclass(frozen=True)
+class LocalSteps:
     """Local learning as all UEs do it in every round: tau steps on batches of samples."""
 
     local_steps: int
@@ -103,6 +105,7 @@ class LocalSteps(NamedTuple):
         """The step size of round ``t``."""
         return self.step_size / (1.0 + self.step_decay * t)
 
+    @functools.cached_property
     def descent(self) -> Descent:
         """Local SGD as the kernels take it."""
         penalty = self.penalty
