@@ -74,7 +74,7 @@ STUDIES := benchmark radio neural tune results
 study: $(RUN_READY)  ## make a document anew: NAME=benchmark, radio, neural, tune or results
 	@$(if $(filter $(NAME),$(STUDIES)),$(BIN)/python -m benchmarks.documents.$(NAME),echo "make study NAME=...: $(STUDIES)")
 
-BENCHES := scheduling radio traffic learning perceptron engines
+BENCHES := scheduling radio traffic learning perceptron engines waiting
 bench: $(READY)  ## measure speeds; NAME=exact, greedy, peers, flower or neural for one more
 	@$(if $(NAME),$(if $(filter $(NAME),flower neural),$(FLOWER_BIN),$(BIN))/python -m benchmarks.$(NAME),\
 	for each in $(BENCHES); do $(BIN)/python -m benchmarks.$$each || exit 1; done)

@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from agewise.data import Mnist
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.scenario import Scenario
 from benchmarks.learning import CHOSEN, MANY, UES, loop_of, scenario, stream_of
 from benchmarks.turns import CORES, Race, Round, scaling

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import agewise
+from agewise.cli import _options as completion
 from agewise.cli import app, main
-from agewise.cli import options as completion
-from agewise.cli.options import split_values, variations_of
+from agewise.cli._options import split_values, variations_of
 from agewise.resources import expected_seconds
 from tests.scenarios import tiny
 
@@ -480,7 +480,7 @@ def test_an_edited_scenario_has_a_folder_of_its_own(scenario_file):
 
 
 def test_a_preset_as_it_is_keeps_its_plain_name():
-    from agewise.cli.options import default_out
+    from agewise.cli._options import default_out
 
     paper = agewise.Scenario.preset("paper")
     assert default_out("compare", "paper", paper).name == "compare-paper"

@@ -10,9 +10,9 @@ import agewise
 from agewise import Allocation, Streams, Uplink
 from agewise.cost import upload_slots
 from agewise.files import fingerprint
+from agewise.provenance import source_names
 from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
-from agewise.sources import source_names
 from tests import costs
 from tests.scenarios import tiny
 

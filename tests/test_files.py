@@ -2,7 +2,7 @@
 
 import os
 
-from agewise.files import write_whole
+from agewise.files import atomic_write
 
 
 def test_the_mask_of_the_process_holds_and_is_never_touched(tmp_path, monkeypatch):
@@ -13,7 +13,7 @@ def test_the_mask_of_the_process_holds_and_is_never_touched(tmp_path, monkeypatc
     try:
         with monkeypatch.context() as patched:
             patched.setattr(os, "umask", None)
-            with write_whole(tmp_path / "file") as temporary:
+            with atomic_write(tmp_path / "file") as temporary:
                 temporary.write_text("content")
     finally:
         os.umask(before)

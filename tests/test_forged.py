@@ -6,7 +6,7 @@ import json
 import polars as pl
 import pytest
 
-from agewise.files import NO_CHECKSUM, seal
+from agewise.files import NO_CHECKSUM, add_checksum
 from agewise.records import History
 from agewise.simulation import simulate
 from tests.scenarios import tiny
@@ -23,7 +23,7 @@ def forged(history, frame, **changes):
     described |= changes | {"checksum": NO_CHECKSUM}
     buffer = io.BytesIO()
     frame.write_parquet(buffer, metadata={"agewise": json.dumps(described)})
-    return seal(buffer.getvalue())
+    return add_checksum(buffer.getvalue())
 
 
 FORGERIES = {
@@ -111,7 +111,7 @@ def test_bytes_that_the_reader_cannot_take(history, tmp_path):
     for place in range(4, 400, 11):
         damaged = bytearray(empty)
         damaged[place] ^= 0xFF
-        file.write_bytes(seal(bytes(damaged)))
+        file.write_bytes(add_checksum(bytes(damaged)))
         said = refusal(file)
         if said is not None:
             assert said.startswith(f"{file}: ")

@@ -19,14 +19,14 @@ import polars as pl
 import pytest
 
 import agewise
-from agewise import memory
-from agewise.archives import read_arrays
+from agewise import checks
 from agewise.cli import app, main
-from agewise.cli.app import print_json
-from agewise.cli.options import range_values, swept_scenario, variations_of
+from agewise.cli._app import print_json
+from agewise.cli._options import range_values, swept_scenario, variations_of
 from agewise.engines import Inline
 from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
+from agewise.npz import read_arrays
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
 from agewise.scenario import Scenario, ScenarioError, toml
@@ -435,7 +435,7 @@ def test_a_policy_that_is_no_dataclass():
      {"learn.local_steps": 10**9, "learn.batch_size": 1000}, {"run.rounds": 2 * 10**9}],
 )  # fmt: skip
 def test_what_needs_too_much_memory_is_refused_with_the_amount(tmp_path, monkeypatch, changes):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10**10)
+    monkeypatch.setattr(checks, "available_bytes", lambda: 10**10)
     field = next(iter(changes)).replace("local_steps", "batch_size")
     for call in (
         lambda: agewise.simulate(tiny(**changes), "max-pack"),
@@ -452,12 +452,12 @@ def test_what_needs_too_much_memory_is_refused_with_the_amount(tmp_path, monkeyp
 
 
 def test_too_many_seeds_and_slots_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10**10)
+    monkeypatch.setattr(checks, "available_bytes", lambda: 10**10)
     many = {"engine": "inline", "out": tmp_path / "out"}
     assert "1,000,000,000 seeds would need 40 GB" in message(
         lambda: agewise.compare(tiny(), ["max-pack"], 10**9, **many)
     )
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10**6)
+    monkeypatch.setattr(checks, "available_bytes", lambda: 10**6)
     assert "the list of 20,000 runs would need 8 MB" in message(
         lambda: agewise.compare(tiny(), ["max-pack", "random"], 10_000, **many)
     )
@@ -468,16 +468,16 @@ def test_too_many_seeds_and_slots_are_refused(tmp_path, monkeypatch):
 
 def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
     files = tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes"
-    monkeypatch.setattr(memory, "_CONTAINER_LIMITS", files)
-    whole = memory.available_bytes()
+    monkeypatch.setattr(checks, "_CONTAINER_LIMITS", files)
+    whole = checks.available_bytes()
     assert whole > 10**8
     files[0].write_text("max\n")
-    assert memory.available_bytes() == whole
+    assert checks.available_bytes() == whole
     files[1].write_text("4000000\n")
-    assert memory.available_bytes() == 4_000_000
+    assert checks.available_bytes() == 4_000_000
     files[0].write_text("3000000\n")
     with pytest.raises(ValueError, match="this would need 5 MB of memory, and 3 MB are available"):
-        memory.require_memory(5e6, "this")
+        checks.require_memory(5e6, "this")
 
 
 def test_years_of_computing_are_announced(capsys):
@@ -774,7 +774,7 @@ def strictly(text):
 
 def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatch):
     """Also with progress, pages, and numbers that are not there."""
-    monkeypatch.setattr(agewise.experiment.progress, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(agewise.experiment._progress, "_INTERVAL_S", 0.01)
     np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
     np.savetxt(tmp_path / "a.csv", np.ones(3))
     commands = {

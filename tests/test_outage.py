@@ -14,9 +14,10 @@ from agewise.policies import AgeBased, MaxWeight, Whittle, make_policy
 from agewise.policies._estimates import chances_of_success
 from agewise.radio import Block
 from agewise.records import OUTCOMES, History
-from agewise.scheduling import AccessPoint, RoundView, State
+from agewise.scheduling import AccessPoint, State
 from agewise.spectrum import Uplink, solve
 from tests.scenarios import tiny
+from tests.views import view_of
 
 DELAYED = {"kind": "delayed", "delay_s": 0.005, "carrier_hz": 3e9, "speed_m_s": 1.0}
 LOSSY = tiny(**{"channel.csi": DELAYED, "run.rounds": 30, "learn.local_steps": 1})
@@ -184,7 +185,7 @@ def test_chances_of_success_fall_with_outages():
     state = {name: np.full(2, fill) for name, fill in Whittle.state_per_ue.items()}
     ages, uplink = np.zeros(2, np.int64), Fickle().block(0).seen
     for t in range(4):
-        view = RoundView.simple(Uplink(uplink, 1.0, 3.0), ages, State(state, {}))
+        view = view_of(Uplink(uplink, 1.0, 3.0), ages, State(state, {}))
         chances = chances_of_success(view)
         in_reach = (t + 2.0) / (t + 3.0)
         np.testing.assert_allclose(chances, in_reach * np.array([1 / (t + 1), 1.0]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.core.random import below, subkey
+from agewise.core.random import fold_in, randint
 
 
 def test_streams_differ_by_seed_purpose_and_round_and_by_nothing_else():
@@ -54,10 +54,10 @@ def test_kernel_draws_are_uniform_and_independent_of_neighbours():
     """Chi-squared over cells, for counts, rounds and UEs next to each other."""
     key = np.uint64(12345)
     cells, draws = 50, 50_000
-    by_count = [below(key, np.int64(n), cells) for n in range(draws)]
-    by_round = [below(np.uint64(subkey(key, t)), 0, cells) for t in range(draws)]
+    by_count = [randint(key, np.int64(n), cells) for n in range(draws)]
+    by_round = [randint(np.uint64(fold_in(key, t)), 0, cells) for t in range(draws)]
     by_ue = [
-        below(np.uint64(subkey(np.uint64(subkey(key, 7)), ue)), 3, cells) for ue in range(draws)
+        randint(np.uint64(fold_in(np.uint64(fold_in(key, 7)), ue)), 3, cells) for ue in range(draws)
     ]
     for drawn in (by_count, by_round, by_ue):
         counts = np.bincount(drawn, minlength=cells)

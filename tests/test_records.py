@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import agewise
-from agewise.files import NO_CHECKSUM, seal, write_whole
+from agewise.files import NO_CHECKSUM, add_checksum, atomic_write
 from agewise.policies import AgeBased, MaxPack
 from agewise.records import (
     Delivery,
@@ -86,7 +86,7 @@ def test_files_that_are_not_histories(history, tmp_path):
     buffer = io.BytesIO()
     empty = json.dumps({"format": 5, "checksum": NO_CHECKSUM})
     pl.DataFrame({"a": [1]}).write_parquet(buffer, metadata={"agewise": empty})
-    path.write_bytes(seal(buffer.getvalue()))
+    path.write_bytes(add_checksum(buffer.getvalue()))
     with pytest.raises(ValueError, match="run.parquet: does not describe a run: 'scenario'"):
         History.load(path)
     with pytest.raises(ValueError, match="missing.parquet: cannot be read: No such file"):
@@ -216,7 +216,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
     path.write_text("old")
 
     def interrupted():
-        with write_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
 
@@ -224,6 +224,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
         interrupted()
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
     assert path.read_text() == "old"
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import Allocation, InfeasibleAllocation, RoundView, Streams, Uplink, simulation
+from agewise import Allocation, InfeasibleAllocation, Streams, Uplink, simulation
 from agewise.age import f_alpha
 from agewise.learn import Diverged
 from agewise.learn.threads import set_threads
@@ -17,6 +17,7 @@ from agewise.simulation import rounds, simulate
 from tests import reference
 from tests.learn import twin
 from tests.scenarios import tiny
+from tests.views import view_of
 
 
 def test_a_run_is_algorithm_3():
@@ -139,7 +140,7 @@ class Forger(Policy):
         return {
             "gains": Allocation(fair.owner, fair.power * 0.1, fair.gain * 10, 12, 1.0, 4.0),
             "threshold": AgeBased().schedule(
-                RoundView.simple(Uplink(uplink.gains, uplink.power_budget, 0.5), view.ages), rng
+                view_of(Uplink(uplink.gains, uplink.power_budget, 0.5), view.ages), rng
             ),
             "size": Allocation.of(Uplink(uplink.gains[:, :3], 1.0, 0.0), [-1] * 3, [0.0] * 3),
             "nothing": None,

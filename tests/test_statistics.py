@@ -3,11 +3,14 @@
 import math
 import subprocess
 import sys
+import warnings
 from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from agewise import statistics
 from agewise.statistics import (
     age_statistics,
     contrast,
@@ -234,6 +237,24 @@ def test_limits_of_the_median_against_the_slow_twin(confidence):
         )
         limited += not math.isnan(result.high)
     assert limited > 10
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_curves_and_correlations_are_those_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    times, reached = rng.integers(1, 9, 12).astype(float), rng.random(12) < 0.7
+    ends, *curves = statistics._kaplan_meier(times, reached, 0.9)
+    sample = stats.CensoredData(times[reached], right=times[~reached])
+    expected = stats.ecdf(sample).sf
+    np.testing.assert_array_equal(ends, expected.quantiles)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        band = expected.confidence_interval(0.9, method="log-log")
+    for ours, theirs in zip(curves, (expected, band.low, band.high), strict=True):
+        np.testing.assert_allclose(ours, theirs.probabilities, rtol=1e-12)
+    x, y = rng.random((2, 3 + seed))
+    np.testing.assert_allclose(statistics.correlation(x, y), stats.pearsonr(x, y), rtol=1e-9)
+    np.testing.assert_allclose(statistics.correlation(x, -2 * x), (-1, 0), atol=1e-12)
 
 
 def test_first_round_at_or_above_the_target_counts():

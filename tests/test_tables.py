@@ -73,6 +73,13 @@ def test_flat_columns_are_for_the_user(table):
     assert table.by_policy({"threshold.rate": 4.0})["age-based"].gains == {10.0: GAIN}
 
 
+def test_columns_without_a_number_are_of_numbers(table):
+    lonely = replace(table, rows=[row for row in table.rows if row.policy == PACK])
+    assert str(lonely.to_polars()["gain@10"].dtype) == "Float64"
+    assert "age_mean_peak" in lonely.to_csv()
+    assert "max-\n" not in table.accuracy().to_text(79), "names are not broken inside"
+
+
 def test_no_text_steers_a_medium():
     evil = r"\input{x} | 100% <script>" + "\x1b[31m"
     columns = [Column(evil, kind="policy"), Column("n", "d")]

@@ -22,8 +22,11 @@ def fresh_state(ues, **per_ue):
 
 def view_of(uplink, ages, state=None, **known):
     """A view of which these things are known beside the channel and the ages."""
-    simple = RoundView.simple(uplink, ages, state or fresh_state(uplink.ue_count))
-    return replace(simple, **known)
+    count = uplink.ue_count
+    state = state or fresh_state(count)
+    sizes, slots = np.ones(count, np.int64), np.zeros(count)
+    view = RoundView(0, uplink, np.asarray(ages), sizes, slots, np.inf, Feedback.none(count), state)
+    return replace(view, **known)
 
 
 def feedback_of(ues, **known):

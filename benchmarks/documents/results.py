@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agewise import Result, gap, reproduce, reproduce_map
-from agewise.files import write_whole
-from agewise.report._claims import claims_note
-from agewise.report._explained import explanation_table
+from agewise.files import atomic_write
+from agewise.report import claims_note, explanation_table
 from agewise.studies import Explanation, Gap, MapReproduction, Reproduction
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import STARS_NOTE, counted, last_part, value_text
@@ -23,7 +22,7 @@ They are measured on the presets, which were fixed beforehand for the reasons in
 
 def write_document(path: Path, text: str) -> Path:
     """Write a document, or a part of one, whole."""
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 

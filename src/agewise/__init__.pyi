@@ -13,6 +13,7 @@ from . import (
     spectrum,
     statistics,
     studies,
+    tables,
     traffic,
     units,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "statistics",
     "studies",
     "sweep",
+    "tables",
     "traffic",
     "units",
     "view_channel",

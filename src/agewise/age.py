@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
-from agewise.core.age import CONTINUOUS, PAPER, weigh_ages
+from agewise.core.pack import CONTINUOUS, PAPER, weigh_ages
 
 Form = Literal["paper", "continuous"]
 _FORMS = {"paper": PAPER, "continuous": CONTINUOUS}
 #: Above this not every whole number is a float64, and squares of ages could overflow.
-LARGEST_AGE = 2**53
+_LARGEST_AGE = 2**53
 _Age = TypeVar("_Age", np.int64, np.float64)
 
 
@@ -72,7 +72,7 @@ def check_ages(ages: ArrayLike, ue_count: int) -> NDArray[np.int64] | NDArray[np
         raise ValueError(
             f"ages must be non-negative and finite: the age of UE {ue} is {converted[ue]}"
         )
-    if converted.size and converted.max() > LARGEST_AGE:
+    if converted.size and converted.max() > _LARGEST_AGE:
         ue = int(converted.argmax())
         raise ValueError(
             f"ages must be at most 2**53 rounds: the age of UE {ue} is {converted[ue]}"

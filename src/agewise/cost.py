@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.archives import require_file
 from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING
+from agewise.npz import require_file
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
 from agewise.records import Delivery, RoundCost

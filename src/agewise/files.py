@@ -17,7 +17,7 @@ from typing import Any
 #: What stands in a file in the place of its checksum while that is worked out.
 NO_CHECKSUM = "0" * 64
 _CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{64})"')
-#: Temporary files that `write_whole` makes, by which only they are ever cleared away.
+#: Temporary files that `atomic_write` makes, by which only they are ever cleared away.
 _TEMPORARY = re.compile(r"\.agewise-(\d+)-\w+\.tmp")
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -31,7 +31,7 @@ _KINDS = {
 _DEEPEST = 40
 
 
-class NotPlainFile(OSError):
+class NotRegularFile(OSError):
     """A pipe, a device, a link or a folder in the place of a file, or a file that is too large."""
 
     def __init__(self, path: Path, problem: str) -> None:
@@ -44,7 +44,7 @@ def temporary_name(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def write_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` to write to; on success it is flushed and renamed.
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
@@ -70,7 +70,7 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Delete the temporary files of `write_whole` in this very folder whose process is gone."""
+    """Delete the temporary files of `atomic_write` in this very folder whose process is gone."""
     for file in folder.iterdir():
         found = _TEMPORARY.fullmatch(file.name)
         if found and not _is_alive(int(found[1])):
@@ -90,7 +90,7 @@ def _is_alive(process: int) -> bool:
 
 def _unlink_unless_locked(file: Path) -> None:
     """The lock tells of processes on other machines and in other containers."""
-    handle = open_plain(file, os.O_RDONLY)
+    handle = open_regular_file(file, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.unlink(missing_ok=True)
@@ -98,8 +98,8 @@ def _unlink_unless_locked(file: Path) -> None:
         os.close(handle)
 
 
-def open_plain(path: Path, flags: int, mode: int = 0o666) -> int:
-    """A handle of a regular file that is no link; `NotPlainFile` says what it is instead.
+def open_regular_file(path: Path, flags: int, mode: int = 0o666) -> int:
+    """A handle of a regular file that is no link; `NotRegularFile` says what it is instead.
 
     Nothing else is opened, for a pipe would wait and a device might act.
     """
@@ -109,7 +109,7 @@ def open_plain(path: Path, flags: int, mode: int = 0o666) -> int:
     handle = os.open(path, flags | extra, mode)
     try:
         _require_plain(path, os.fstat(handle))
-    except NotPlainFile:
+    except NotRegularFile:
         os.close(handle)
         raise
     return handle
@@ -118,18 +118,18 @@ def open_plain(path: Path, flags: int, mode: int = 0o666) -> int:
 def _require_plain(path: Path, state: os.stat_result) -> None:
     if not stat.S_ISREG(state.st_mode):
         kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
-        raise NotPlainFile(path, f"{kind}, not a file")
+        raise NotRegularFile(path, f"{kind}, not a file")
 
 
-def read_plain(path: Path, limit: int) -> bytes:
+def read_regular_file(path: Path, limit: int) -> bytes:
     """The content of a regular file of at most ``limit`` bytes that is no link."""
-    with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
+    with os.fdopen(open_regular_file(path, os.O_RDONLY), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
-            raise NotPlainFile(path, f"{size:,} bytes, more than the {limit:,} that it may have")
+            raise NotRegularFile(path, f"{size:,} bytes, more than the {limit:,} that it may have")
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NotPlainFile(path, f"more than the {limit:,} bytes that it may have")
+        raise NotRegularFile(path, f"more than the {limit:,} bytes that it may have")
     return content
 
 
@@ -200,7 +200,7 @@ def _flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def seal(content: bytes) -> bytes:
+def add_checksum(content: bytes) -> bytes:
     """Content that holds the JSON member ``"checksum": NO_CHECKSUM``, with the checksum there.
 
     It is the SHA-256 of all bytes as they were given, so that no byte of the file can change
@@ -212,11 +212,12 @@ def seal(content: bytes) -> bytes:
     return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[end:]
 
 
-def seal_holds(content: bytes) -> bool | None:
-    """Whether sealed content is what it was when it was sealed; ``None`` if it never was.
+def verify_checksum(content: bytes) -> bool | None:
+    """Whether content matches its checksum; ``None`` if it has none.
 
-    >>> content = seal(b'{"x": 1, "checksum": "' + NO_CHECKSUM.encode() + b'"}')
-    >>> seal_holds(content), seal_holds(content.replace(b"1", b"2", 1)), seal_holds(b"{}")
+    >>> content = add_checksum(b'{"x": 1, "checksum": "' + NO_CHECKSUM.encode() + b'"}')
+    >>> changed = content.replace(b"1", b"2", 1)
+    >>> verify_checksum(content), verify_checksum(changed), verify_checksum(b"{}")
     (True, False, None)
     """
     start, end = _checksum_span(content)
@@ -226,13 +227,13 @@ def seal_holds(content: bytes) -> bool | None:
     return hashlib.sha256(empty).hexdigest().encode() == content[start:end]
 
 
-def read_sealed(file: Path) -> dict[str, Any] | None:
-    """The JSON object of a sealed file; ``None`` if there is none, or a byte of it has changed."""
+def read_verified_json(file: Path) -> dict[str, Any] | None:
+    """The JSON object of a file with a checksum; ``None`` if it is not there or has changed."""
     try:
         content = file.read_bytes()
     except OSError:
         return None
-    if not seal_holds(content):
+    if not verify_checksum(content):
         return None
     values: dict[str, Any] = json.loads(content)
     return values

@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -137,14 +136,6 @@ class _Kinds:
 Kinds = _Kinds()
 
 
-def _kind_by_name(value: object) -> object:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-#: Lets a kind of a plain union be written by its name alone.
-ByName = BeforeValidator(_kind_by_name)
-
-
 def _read(
     family: type[Part],
     value: Any,
@@ -162,11 +153,19 @@ def _read(
     if found is None or not (info.context or {}).get("load_code"):
         return _unloaded(family).model_validate(value)
     chosen = load_class(found["file"], found["name"], family)
+    if unknown := [key for key in value if key not in chosen.model_fields]:
+        takes = ", ".join(key for key in chosen.model_fields if key != "kind") or "no fields"
+        raise ValueError(f"there is no {unknown[0]!r}: {kind} takes {takes}")
     return chosen.model_validate(value, context=info.context)
 
 
 def _dump(value: Part, info: core_schema.SerializationInfo[Any]) -> dict[str, Any]:
-    return value.model_dump(mode=info.mode, exclude_none=info.exclude_none)
+    """Return the values as plain data; of a user's class those that were given.
+
+    So they are the same whether the class is loaded or not; its defaults are part of its source.
+    """
+    own = is_code(getattr(value, "kind", ""))
+    return value.model_dump(mode=info.mode, exclude_none=info.exclude_none, exclude_unset=own)
 
 
 @functools.cache
@@ -235,9 +234,11 @@ def values_of(part: Part) -> dict[str, Any]:
     An object of a class that stands in no file cannot be made again: it stays as it is.
     """
     values: dict[str, Any] = {}
+    own = is_code(getattr(part, "kind", ""))
     for key, value in part:  # fields, and those of code that is not loaded
         field = type(part).model_fields.get(key)
-        if value is None or (field is not None and field.exclude):
+        left_out = own and key not in part.model_fields_set
+        if value is None or left_out or (field is not None and field.exclude):
             continue
         object_only = isinstance(value, Part) and _CLASS_NAME.match(getattr(value, "kind", ""))
         plain = isinstance(value, Part) and (not object_only or isinstance(value, Unloaded))
@@ -346,7 +347,7 @@ def faults_named() -> Iterator[None]:
         yield
     except CodeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not is_users_fault(error):
             raise
         raise CodeError(fault(error)) from error

@@ -23,12 +23,12 @@ _MODEL: Final = 5
 _SGD: Final = 6
 _ARRIVALS: Final = 7
 _SPEED: Final = 8
-_KNOWLEDGE: Final = 20
+_CSI: Final = 20
 _RICIAN: Final = 21
 _COMPRESSION: Final = 30
 _BATTERY: Final = 31
 _MOVEMENT: Final = 40
-_SIGHT: Final = 41
+_LOS: Final = 41
 _SHADOWING: Final = 42
 _INTERFERENCE: Final = 43
 _INDOOR: Final = 44
@@ -67,9 +67,9 @@ class Streams:
         return self._key(_MOVEMENT)
 
     @functools.cached_property
-    def sight(self) -> np.uint64:
-        """The key of where the access point is in sight."""
-        return self._key(_SIGHT)
+    def los(self) -> np.uint64:
+        """The key of where UEs are in line of sight."""
+        return self._key(_LOS)
 
     @functools.cached_property
     def shadowing(self) -> np.uint64:
@@ -87,9 +87,9 @@ class Streams:
         return self._key(_CHANNEL)
 
     @functools.cached_property
-    def knowledge(self) -> np.uint64:
-        """The key of errors in what the access point sees; the kernel mixes it with the round."""
-        return self._key(_KNOWLEDGE)
+    def csi(self) -> np.uint64:
+        """The key of errors of CSI; the kernel mixes it with the round."""
+        return self._key(_CSI)
 
     def rician(self) -> np.random.Generator:
         """How strong the UEs' direct paths are."""
@@ -140,12 +140,12 @@ class Streams:
         return self._stream(_OWN + zlib.crc32(name.encode()) // 2, t)
 
     def _key(self, name: int) -> np.uint64:
-        return np.uint64(self._seeds(name, 0).generate_state(1, np.uint64)[0])
+        return np.uint64(self._seed_sequence(name, 0).generate_state(1, np.uint64)[0])
 
     def _stream(self, name: int, t: int) -> np.random.Generator:
-        return np.random.Generator(np.random.PCG64(self._seeds(name, t)))
+        return np.random.Generator(np.random.PCG64(self._seed_sequence(name, t)))
 
-    def _seeds(self, name: int, t: int) -> np.random.SeedSequence:
+    def _seed_sequence(self, name: int, t: int) -> np.random.SeedSequence:
         """``SeedSequence(seed, spawn_key=(name, t))``; with its words at hand it takes a third."""
         words = self._words.copy()
         words[-2], words[-1] = name, t

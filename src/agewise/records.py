@@ -12,17 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
-from agewise.extras import require
+from agewise.dependencies import pl, refuse_after_fork, require
 from agewise.files import (
     NO_CHECKSUM,
-    NotPlainFile,
+    NotRegularFile,
+    add_checksum,
+    atomic_write,
     parse_json,
-    read_plain,
-    seal,
-    seal_holds,
-    write_whole,
+    read_regular_file,
+    verify_checksum,
 )
-from agewise.frames import pl, require_frames
 
 if TYPE_CHECKING:
     import pandas
@@ -237,7 +236,7 @@ class RunInfo:
     ``scenario`` holds every value of the resolved scenario. ``positions_m[ue, (x, y)]`` and
     ``label_counts[ue, class]`` are ``None`` where they are not known; ``class_names[class]`` says
     what the classes stand for. ``sources`` has the SHA-256 of what a run is computed from besides
-    the package and the scenario, by the names of `agewise.sources`.
+    the package and the scenario, by the names of `agewise.provenance`.
     """
 
     scenario: Mapping[str, Any]
@@ -402,7 +401,7 @@ class History:
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
-        with write_whole(Path(path)) as temporary:
+        with atomic_write(Path(path)) as temporary:
             temporary.write_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
@@ -410,12 +409,12 @@ class History:
 
         A checksum of the whole content is part of it.
         """
-        require_frames()
+        refuse_after_fork()
         described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
         buffer = io.BytesIO()
         metadata = {_KEY: json.dumps(described)}
         self.frame.write_parquet(buffer, compression="zstd", metadata=metadata)
-        return seal(buffer.getvalue())
+        return add_checksum(buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path | str) -> "History":
@@ -458,10 +457,10 @@ def _hashable(value: Any) -> Value:
 
 def _read(file: Path, path: Path | str) -> bytes:
     """The content of just this file: Polars itself would expand ``*`` and ``[`` in its name."""
-    require_frames()
+    refuse_after_fork()
     try:
-        return read_plain(file, MOST_BYTES)
-    except NotPlainFile as error:
+        return read_regular_file(file, MOST_BYTES)
+    except NotRegularFile as error:
         raise ValueError(f"{path}: not read: it is {error.strerror}") from error
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
@@ -473,7 +472,7 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     Only content that is as it was written gets as far as the reader of its rounds, which may fail
     in any way on other bytes.
     """
-    whole = seal_holds(content)
+    whole = verify_checksum(content)
     if whole is False:
         raise ValueError(f"{path}: damaged: its content does not match its checksum")
     described = _metadata(content, path)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agewise.memory import bytes_text, require_memory
+from agewise.checks import bytes_text, require_memory
 from agewise.scenario import SampledOptimum, Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.spectrum import Exact

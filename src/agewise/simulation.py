@@ -13,13 +13,13 @@ from agewise.files import fingerprint
 from agewise.learn import Federation, FederationState, Learn, Learner
 from agewise.part import faults_named
 from agewise.policies import make_policy
+from agewise.provenance import require_same, sources_of
 from agewise.radio import Block, Channel
 from agewise.random import Streams
 from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
 from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Feedback, Policy
-from agewise.sources import require_same, sources_of
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
 
@@ -77,7 +77,7 @@ def simulate(
     The result is a pure function of (scenario, policy, seed, version) and of the files that the
     scenario names. ``on_round`` is called with the record of each round as it happens. ``sources``
     are the digests of these files and of the policy where they are known already
-    (`agewise.sources`): ``ValueError`` if a file is another one here.
+    (`agewise.provenance`): ``ValueError`` if a file is another one here.
     """
     require_scenario(scenario)
     scenario = scenario.loaded()

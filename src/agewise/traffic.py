@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import Form, f_alpha
-from agewise.checks import number_within, whole_number
+from agewise.checks import number_within, require_memory, whole_number
 from agewise.core.random import uniforms
-from agewise.memory import require_memory
 from agewise.policies import make_policy
 from agewise.radio import Channel
 from agewise.random import Streams

@@ -1,5 +1,13 @@
-"""What every channel must do, however it is made."""
+"""What every channel must do, however it is made.
 
+`channels.json` has what their blocks were when they were frozen: who means to change them writes
+it anew, ``python -m tests.conformance.test_channels``.
+"""
+
+import hashlib
+import json
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +104,10 @@ def placed_by_file(kind, path):
 
 @pytest.fixture
 def scenario(kind, tmp_path):
+    return scenario_of(kind, tmp_path)
+
+
+def scenario_of(kind, tmp_path):
     if kind in ("positions", "tracks"):
         return placed_by_file(kind, tmp_path / "ues.npz")
     if kind in OWN:
@@ -152,3 +164,29 @@ def test_the_seed_alone_decides(scenario, kind):
     one, other = (scenario.make_channel(Streams(seed)).block(0) for seed in (5, 6))
     is_random = kind not in FILES or kind in SEEDED
     assert np.array_equal(one.true, other.true) != is_random
+
+
+#: Channels whose bytes are the same on every x86-64 machine: those of users follow NumPy.
+FROZEN = [*MODELS, *FADING, *CSI, *FILES]
+DIGESTS = Path(__file__).with_name("channels.json")
+
+
+def digest_of(scenario):
+    channel, digest = scenario.make_channel(Streams(5)), hashlib.sha256()
+    for t in (7, 0, 1):
+        block = channel.block(t)
+        for array in (block.true, block.seen, block.positions_m):
+            digest.update(b"" if array is None else array.tobytes())
+    return digest.hexdigest()[:16]
+
+
+@pytest.mark.parametrize("kind", FROZEN)
+def test_blocks_are_what_they_were(kind, scenario):
+    assert digest_of(scenario) == json.loads(DIGESTS.read_text(encoding="utf-8"))[kind]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        made = {kind: digest_of(scenario_of(kind, Path(folder))) for kind in FROZEN}
+    DIGESTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{len(made)} channels\n")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agewise.core import elementary
-from agewise.core.elementary import circle_each, exp_each, log1p_each, power_each
+from agewise.core.elementary import cos_sin_each, exp_each, log1p_each, power_each
 
 RNG = np.random.default_rng(7)
 COUNT = 400
@@ -85,14 +85,21 @@ def test_power(exponent):
     assert worst(power_each(bases, exponent), exact) < 0.6
 
 
-def test_circle():
-    turns = np.concatenate((RNG.random(COUNT), 0.25 - 2.0 ** -np.arange(5.0, 50.0)))
-    found = circle_each(turns)
-    exact = [sine_series(2 * PI * Decimal(v)) for v in turns.tolist()]
+def test_cos_sin():
+    whole = RNG.uniform(-40.0, 40.0, COUNT)
+    turns = np.concatenate((RNG.random(COUNT), whole, 0.25 - 2.0 ** -np.arange(5.0, 50.0)))
+    found = cos_sin_each(turns)
+    exact = [sine_series(2 * PI * (Decimal(v) - round(Decimal(v)))) for v in turns.tolist()]
     assert worst(found[:, 0], [cosine for cosine, _ in exact]) < 0.9
     assert worst(found[:, 1], [sine for _, sine in exact]) < 0.9
     quarters = [[1, 0], [0, 1], [-1, 0], [0, -1], [1, 0]]
-    np.testing.assert_array_equal(circle_each(np.linspace(0.0, 1.0, 5)), quarters)
+    np.testing.assert_array_equal(cos_sin_each(np.linspace(0.0, 1.0, 5)), quarters)
+    np.testing.assert_array_equal(cos_sin_each(np.linspace(-2.0, -1.0, 5)), quarters)
+
+
+def test_log_of_the_unit_interval():
+    x = np.concatenate((RNG.random(COUNT), 2.0 ** -np.arange(53.0), 1.0 - 2.0 ** -np.arange(2, 53)))
+    np.testing.assert_array_equal(each(elementary.log_unit, x), each(elementary.log, x))
 
 
 def test_exp_of_float32_is_rounded_from_double():

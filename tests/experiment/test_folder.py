@@ -15,7 +15,7 @@ import pytest
 
 import agewise
 from agewise.experiment import Folder, FolderError, Plan, Result, RunOptions, execute
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.policies import AgeBased
 from tests.experiment.watch import (
     Counting,
@@ -52,8 +52,11 @@ def test_a_folder_explains_itself(out):
     assert described["agewise"] == agewise.__version__
     assert described["scenario"] == SCENARIO.resolved()
     assert described["policies"] == [
-        {"name": "age-based", "parameters": {"alpha": 0.5, "ties": "random", "form": "paper"}},
-        {"name": "max-pack", "parameters": {"ties": "random"}},
+        {
+            "name": "age-based",
+            "parameters": {"alpha": 0.5, "form": "paper", "packing": "greedy", "ties": "random"},
+        },
+        {"name": "max-pack", "parameters": {"packing": "greedy", "ties": "random"}},
     ]
     assert described["seeds"] == [0, 1, 2]
     assert {"python", "packages", "command"} < described.keys()
@@ -198,7 +201,7 @@ def test_a_folder_is_opened_100_times_while_pages_are_written(out):
     def write():
         while not over.is_set():
             try:
-                with write_whole(out / "report.html") as temporary:
+                with atomic_write(out / "report.html") as temporary:
                     temporary.write_text("page " * 10_000)
             except OSError as error:
                 failed.append(error)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment import progress as module
-from agewise.experiment.progress import Progress, RoundCounts, counter, progress
+from agewise.experiment import _progress as module
+from agewise.experiment._progress import Progress, RoundCounts, counter, progress
 from agewise.policies import Policy
 from tests.scenarios import tiny
 

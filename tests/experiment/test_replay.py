@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise.cli.options import compared_scenario
+from agewise.cli._options import compared_scenario
 from agewise.experiment import FolderError, replay_scenario
 from agewise.simulation import simulate
 from tests.scenarios import tiny

@@ -8,7 +8,14 @@ import pytest
 
 import agewise
 from agewise import statistics
-from agewise.experiment import FolderError, LearningCurve, Result, checkpoints, default_baseline
+from agewise.experiment import (
+    FolderError,
+    LearningCurve,
+    Plan,
+    Result,
+    checkpoints,
+    default_baseline,
+)
 from agewise.experiment.plan import file_name, find_policy
 from agewise.experiment.result import _HistoryCache
 from agewise.policies import AgeBased, MaxPack, Random
@@ -165,6 +172,18 @@ def four(tmp_path_factory):
 
 def without_gain(result):
     return [row["policy"] for row in result.table().to_dicts() if row["gain@2"] is None]
+
+
+def test_what_a_plan_asked_for_of_a_folder_that_holds_more(four):
+    scenario, both = tiny(**{"run.rounds": 2}), ["age-based", "max-pack:packing=exact"]
+    part = Result.open(four).only(Plan.of(scenario, both, [1]))
+    assert [policy.name for policy in part.policies] == ["age-based", "max-pack"]
+    assert [(entry.policy, entry.seed) for entry in part.entries] == [
+        (part.policies[1], 1), (part.policies[0], 1),
+    ]  # fmt: skip
+    assert part.baseline == part.policies[1], "that of the folder was not asked for"
+    aged = Result.open(four).only(Plan.of(scenario, both, [1], baseline="age-based"))
+    assert aged.baseline == part.policies[0]
 
 
 def test_the_baseline_of_a_result(four):

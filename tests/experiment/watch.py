@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from agewise.files import NO_CHECKSUM, seal
+from agewise.files import NO_CHECKSUM, add_checksum
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,10 +37,10 @@ def everything(folder):
 
 
 def rewrite(file, **changes):
-    """Change members of a sealed JSON file and seal it again; ``...`` takes one away."""
+    """Change members of a sealed JSON file and add_checksum it again; ``...`` takes one away."""
     values = json.loads(file.read_text()) | changes | {"checksum": NO_CHECKSUM}
     kept = {name: value for name, value in values.items() if value is not ...}
-    file.write_bytes(seal(json.dumps(kept, indent=2).encode()))
+    file.write_bytes(add_checksum(json.dumps(kept, indent=2).encode()))
 
 
 class Counting(list):

@@ -9,7 +9,7 @@ import polars as pl
 
 import agewise
 from agewise.experiment import Result
-from agewise.files import NO_CHECKSUM, seal
+from agewise.files import NO_CHECKSUM, add_checksum
 from agewise.records import _KEY
 from tests.experiment.watch import files
 from tests.fuzz.mutate import mutate_bytes, mutate_tree
@@ -140,7 +140,7 @@ def _mutate_json(content, rng, *, sealed):
         return content
     if sealed and isinstance(tree, dict):
         tree["checksum"] = NO_CHECKSUM
-        return seal((json.dumps(tree, indent=2) + "\n").encode())
+        return add_checksum((json.dumps(tree, indent=2) + "\n").encode())
     return (json.dumps(tree, indent=2) + "\n").encode()
 
 
@@ -155,7 +155,7 @@ def _forge(content, rng):
         at = rng.randrange(len(empty))
         damaged = empty[:at] + rng.randbytes(1) + empty[at + 1 :]
         try:
-            return seal(damaged)
+            return add_checksum(damaged)
         except ValueError:
             return damaged
     try:
@@ -176,7 +176,7 @@ def _sealed_parquet(frame, described):
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", metadata={_KEY: json.dumps(described)})
     try:
-        return seal(buffer.getvalue())
+        return add_checksum(buffer.getvalue())
     except ValueError:
         return buffer.getvalue()
 

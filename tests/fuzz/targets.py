@@ -10,7 +10,7 @@ import polars as pl
 
 import agewise
 from agewise import data
-from agewise.cli.options import scenario_of, variations_of
+from agewise.cli._options import scenario_of, variations_of
 from agewise.policies import make_policy
 from agewise.radio import open_gains
 from agewise.scenario import Scenario

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import memory as machine
+from agewise import checks as machine
 from agewise.engines import Inline, Local
 from agewise.learn import (
     ServerAdam,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise import memory as machine
+from agewise import checks as machine
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn import Updates
 from agewise.resources import kept_memories, require_resources

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agewise import Streams, simulate
-from agewise import memory as machine
+from agewise import checks as machine
 from agewise.core import mlp as kernels
 from agewise.core.panels import empty_net, put, take
 from agewise.learn import Diverged

@@ -8,7 +8,7 @@ import pytest
 
 import agewise
 from agewise.policies import describe, make_policy
-from agewise.sources import sources_of
+from agewise.provenance import sources_of
 from tests.scenarios import tiny
 
 MINE = '''

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -252,3 +253,22 @@ def test_a_default_packing_without_a_type_is_refused():
 
         class Untyped(Policy):
             packing = InOrder()
+
+
+def test_a_class_that_is_pickled_by_value_has_the_same_parameters():
+    @dataclass(frozen=True)
+    class Sets(Policy):
+        name = "sets"
+        share: float = 0.5
+
+        def schedule(self, view, rng):
+            return RoundRobin().schedule(view, rng)
+
+    @dataclass(frozen=True)
+    class Kept(Sets):
+        packing: Packing = InOrder()
+
+    for policy in (Sets(), Kept(), Given([1.0])):
+        again = cloudpickle.loads(cloudpickle.dumps(policy))
+        assert again.parameters == policy.parameters
+    assert (Sets().parameters, list(Kept().parameters)) == ({"share": 0.5}, ["share", "packing"])

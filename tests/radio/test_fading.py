@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from agewise import Streams
-from agewise.core.multipath import fade_paths
-from agewise.radio import DrawnK, Rician, Taps
-from agewise.radio.fading import bessel_j0
+from agewise.core.fading import fade_paths
+from agewise.radio.fading import DrawnK, Rician, bessel_j0
+from agewise.radio.profiles import Taps
 from agewise.scenario import ScenarioError
 from tests.radio.test_parts import largest_gap, of_ues
 from tests.scenarios import tiny
@@ -159,7 +159,7 @@ def test_doppler(frequency):
 def test_waves_come_from_all_sides():
     """Places any way apart: the correlation is J0² of the distance, over 40,000 UEs."""
     ues = 40_000
-    paths = (np.uint64(9), np.empty((0, 0)))
+    paths = (np.uint64(9), np.empty((2, 0, 0)))
     none = (np.uint64(1), 1.0, np.empty(0))
 
     def gains(x, y, share):

@@ -37,6 +37,11 @@ class Flat(PathLoss):
         return 3.0
 
 
+class Nobody(own_parts.Line):
+    def positions(self, run):
+        return np.zeros((1, 2))
+
+
 class Unlimited(Fading):
     def gains(self, run, t, large):
         return np.full((12, 5), np.inf)
@@ -46,6 +51,7 @@ class Unlimited(Fading):
     ("changes", "sentence"),
     [
         ({"channel.path_loss": Flat()}, "Flat: loss_db must give numbers of shape (1,), not ()"),
+        ({"channel.placement": Nobody()}, "Nobody: positions must give numbers of shape (12, 2)"),
         ({"channel.fading": Unlimited()}, "Unlimited: gains must give finite numbers, not inf"),
         ({"channel.fading": Fading()}, "Fading has no method gains, which every fading needs"),
     ],
@@ -53,6 +59,15 @@ class Unlimited(Fading):
 def test_what_a_part_gives_is_checked(changes, sentence):
     with pytest.raises(CodeError, match=re.escape(sentence)):
         simulate(tiny(**changes), "max-pack")
+
+
+def test_a_part_that_fails_is_named_with_its_file_and_line(tmp_path):
+    text = FILE.read_text(encoding="utf-8").replace("return 40.0 + 20.0 *", "return 40.0 / [] *")
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    line = next(i for i, each in enumerate(text.splitlines(), 1) if "/ []" in each)
+    scenario = tiny(**{"channel.path_loss": f"{tmp_path / 'mine.py'}:DualSlope"})
+    with pytest.raises(CodeError, match=rf"mine\.py:{line}: TypeError: unsupported operand"):
+        simulate(scenario, "max-pack")
 
 
 def test_csi_with_an_error_needs_amplitudes_that_a_user_s_fading_may_not_have():

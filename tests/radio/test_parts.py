@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from agewise import Scenario, Streams
-from agewise.radio import Cell, Disc, EdgeSnr, PowerLaw, RunContext
+from agewise.radio.cell import Cell, EdgeSnr, RunContext
+from agewise.radio.path_loss import PowerLaw
+from agewise.radio.placement import Disc
 from agewise.scenario import ScenarioError
 from tests.scenarios import tiny
 
@@ -65,7 +67,7 @@ def test_without_fading_gains_stay_at_their_means():
 def test_edge_snr_is_met_at_the_edge():
     link = EdgeSnr(edge_snr_db=10.0)
     gains = LAW.gain(np.array([100.0, 50.0]), NOWHERE)
-    at_edge, half_way = link.snr_per_power(gains, link.reference(LAW, 100.0, 0.0))
+    at_edge, half_way = gains * link.scale(LAW, 100.0, 0.0)
     assert at_edge * link.power_budget == pytest.approx(10.0)
     assert half_way / at_edge == pytest.approx(2**3.5)
 

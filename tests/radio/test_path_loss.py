@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from agewise.radio import (
+from agewise.radio.path_loss import (
     ByCondition,
     FreeSpace,
     IndoorFactory,

@@ -7,7 +7,8 @@ import pytest
 
 from agewise import Streams, simulate
 from agewise.core.mobility import Area
-from agewise.radio import Annulus, Clusters, Disc, Hexagon, MobilityFile, RandomWaypoint
+from agewise.radio.mobility import MobilityFile, RandomWaypoint
+from agewise.radio.placement import Annulus, Clusters, Disc, Hexagon
 from agewise.scenario import ScenarioError
 from tests.radio.cells import DRIFT, WALK, street
 from tests.radio.test_parts import largest_gap, of_ues

@@ -7,7 +7,7 @@ import pytest
 
 from agewise import Streams
 from agewise.core.propagation import field_each, normal_cdf_each
-from agewise.radio.interference import neighbour_sites
+from agewise.radio.interference import CellInterference
 from agewise.radio.shadowing import GaussianField
 from agewise.scenario import ScenarioError
 from tests.radio.cells import WALK, street
@@ -157,7 +157,7 @@ def test_walls_of_buildings():
 # ------------------------------------------------------------------------------------ interference
 def test_sites_of_the_neighbours():
     for tiers, count in ((1, 6), (2, 18)):
-        sites = neighbour_sites(200.0, tiers)
+        sites = CellInterference(**cells(tiers=tiers)).sites_m()
         assert len(sites) == count
         apart = np.linalg.norm(sites[:, None] - sites[None], axis=2) + 1e9 * np.eye(count)
         assert apart.min() == pytest.approx(200.0)

@@ -50,6 +50,8 @@ def test_path_gains_with_a_link_budget(tmp_path):
     channel = scenario.make_channel(Streams(0))
     noise_w = 10 ** ((-174 + 5 - 30) / 10) * BANDWIDTH_HZ
     assert channel.power_budget == pytest.approx(0.1, rel=1e-12)
+    for nothing in (None, "none"):
+        assert scenario.with_(**{"channel.format.link": nothing}).channel.format.link is None
     ratio = channel.block(3).true * noise_w / gains_of(tmp_path / "cir.npz")[3]
     np.testing.assert_allclose(ratio, 1.0, rtol=1e-12)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
+from agewise.report._setting import Setting
+from agewise.report._style import DARK, INKS, LIGHT, new_figure
 from agewise.report.figures import figure_csv
-from agewise.report.setting import Setting
-from agewise.report.style import DARK, INKS, LIGHT, new_figure
 from agewise.statistics import AXES, Contrast, mean_interval
 from agewise.tables import GainMap
 
@@ -81,6 +81,10 @@ def test_the_csv_has_the_numbers_of_the_runs(compared, swept, tmp_path):
     np.testing.assert_allclose([float(row["x"]) for row in lines], np.arange(1, 9))
     mean = compared.accuracy("round-robin").mean(axis=0)
     np.testing.assert_allclose([float(row["y"]) for row in lines], mean, rtol=1e-6)
+    largest = [row for row in rows(compared, "ages") if row["part"] == "largest age (rounds)"]
+    peaks = [compared.history("round-robin", seed).ages.max(axis=1) for seed in range(3)]
+    drawn = [float(row["y"]) for row in largest if row["series"] == "round-robin"]
+    np.testing.assert_allclose(drawn, np.mean(peaks, axis=0), rtol=1e-6)
     heat = [row for row in rows(compared, "heat") if row["part"] == "age-based"]
     assert len(heat) == 8 * 12
     squares = {(row["x"], row["y"]): row["value"] for row in rows(swept, "map")}
@@ -169,7 +173,7 @@ def test_rows_of_the_heat_map_are_ues_from_near_to_far():
 
 
 def test_shares_of_ages_are_steps_up_to_one():
-    setting = a_setting(last_ages=lambda _: np.array([0, 0, 2, 3]))
+    setting = a_setting(ages=lambda _: np.array([[[9, 9], [0, 0]], [[9, 9], [2, 3]]]))
     (axis,) = drawn("distribution", setting, ["a"])
     np.testing.assert_allclose(axis.lines[0].get_ydata(), [0.5, 0.5, 0.75, 1.0])
 

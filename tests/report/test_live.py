@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import agewise
-from agewise.cli import live
+from agewise.cli import _live as live
 from tests.scenarios import tiny
 
 

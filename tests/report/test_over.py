@@ -17,9 +17,9 @@ from agewise.experiment import LearningCurve
 from agewise.experiment._summary import cost_points, mean_points
 from agewise.report import PICTURES, _costs, _gains, draw_figure, new_figure
 from agewise.report._claims import claims_note, claims_of
+from agewise.report._setting import Setting
 from agewise.report._verdict import verdict
 from agewise.report.page import make_page
-from agewise.report.setting import Setting
 from agewise.statistics import AXES, Contrast, Estimate
 from agewise.studies import usual_scenario
 from agewise.tables import ResultTable, Row

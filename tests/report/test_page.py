@@ -14,10 +14,10 @@ import pytest
 import agewise
 from agewise.experiment._summary import layout
 from agewise.policies import AgeBased, make_policy
-from agewise.report import _idea, _numbers, replay, write_page
+from agewise.report import _idea, _replay, _setting, write_page
+from agewise.report._setting import Setting
 from agewise.report._verdict import compared as compared_policies
 from agewise.report.page import make_page
-from agewise.report.setting import Setting
 from agewise.tables._words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
 from tests.report.conftest import Evil
@@ -125,13 +125,11 @@ def test_pictures_show_what_the_runs_did(page, compared):
     gain = compared.accuracy("age-based") - compared.accuracy(PACK)
     _, y, unit = drawn["s0-gain"][1]["mean"]
     np.testing.assert_allclose(y, 100 * gain.mean(axis=0), atol=0.06 * unit)
-    curves = Setting(compared, {}).round_means
-    peaks = [compared.history("round-robin", s).ages.max(axis=1) for s in range(3)]
-    np.testing.assert_allclose(curves["round-robin"].age_largest, np.mean(peaks, axis=0))
     share = [compared.history("round-robin", s).participation / 8 for s in range(3)]
     positions = [compared.history("round-robin", s).info.positions_m for s in range(3)]
     far = np.concatenate([np.hypot(*each.T) for each in positions]) >= 90
-    assert curves["round-robin"].served[-1] == pytest.approx(np.concatenate(share)[far].mean())
+    served = Setting(compared, {}).served("round-robin")
+    assert served[-1] == pytest.approx(np.concatenate(share)[far].mean())
 
 
 def test_findings_are_the_numbers_of_the_runs(page, compared):
@@ -301,16 +299,16 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     gain = traced.history("max-pack", seed["seed"]).eligible.gain.mean(axis=1)
     assert np.argsort(seed["rank"]).tolist() == np.argsort(-gain).tolist()
     assert seed["ranked"] == 5
-    assert Setting(traced, {}).round_means["age-based"].served is None
+    assert Setting(traced, {}).served("age-based") is None
 
 
 def test_too_much_is_not_replayed(compared, monkeypatch, tmp_path):
-    monkeypatch.setattr(replay, "MOST_OWNERS", 4 * 8 * 5 - 1)
+    monkeypatch.setattr(_replay, "_MOST_OWNERS", 4 * 8 * 5 - 1)
     assert embedded(write_page(compared, tmp_path / "r.html").read_text())["replays"] == [None]
     monkeypatch.undo()
-    packed = replay.replay(Setting(compared, {}))
-    monkeypatch.setattr(replay, "MOST_BYTES", len(packed["rest"][0]))
-    fewer = replay.replay(Setting(compared, {}))
+    packed = _replay.replay(Setting(compared, {}))
+    monkeypatch.setattr(_replay, "_MOST_BYTES", len(packed["rest"][0]))
+    fewer = _replay.replay(Setting(compared, {}))
     assert (fewer["rest"], fewer["seeds"]) == (packed["rest"][:1], packed["seeds"][:1])
 
 
@@ -322,7 +320,7 @@ def test_the_page_is_the_same_from_the_result_and_from_the_folder(page, compared
 
 
 def test_the_replay_holds_every_round_of_every_seed(compared):
-    packed = replay.replay(Setting(compared, {}))
+    packed = _replay.replay(Setting(compared, {}))
     numbers_of = [packed["seed"], *packed["seeds"]]
     unpacked_seeds = map(unpacked, [packed["first"], *packed["rest"]])
     seeds = dict(zip(numbers_of, unpacked_seeds, strict=True))
@@ -340,7 +338,7 @@ def test_the_replay_holds_every_round_of_every_seed(compared):
 
 
 def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
-    seed = unpacked(replay.replay(Setting(moving, {}))["first"])
+    seed = unpacked(_replay.replay(Setting(moving, {}))["first"])
     at = np.cumsum([np.ravel(seed["positions"]), *seed["steps"]], axis=0)
     recorded = moving.history("max-pack", seed["seed"]).positions_m
     np.testing.assert_allclose(at.reshape(recorded.shape), 10 * recorded, atol=0.5)
@@ -351,16 +349,16 @@ def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
 def test_distances_of_moving_phones_are_those_of_the_rounds(moving):
     history = moving.history("max-pack", 0)
     every = np.hypot(history.positions_m[..., 0], history.positions_m[..., 1])
-    np.testing.assert_allclose(_numbers.distances_m(history), every.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(_setting.distances_m(history), every.mean(axis=0), rtol=1e-6)
     heard = np.zeros(every.shape, bool)
     for t, ues in enumerate(history.received):
         heard[t, ues] = True
     radius_m = moving.scenario.channel.reach_m
-    ring = np.minimum(every / radius_m * _numbers.RINGS, _numbers.RINGS - 1).astype(int)
-    both = [(ring == r, heard) for r in range(_numbers.RINGS)]
+    ring = np.minimum(every / radius_m * _setting.RINGS, _setting.RINGS - 1).astype(int)
+    both = [(ring == r, heard) for r in range(_setting.RINGS)]
     expected = [(here & was).sum() / here.sum() if here.any() else np.nan for here, was in both]
     only = replace(moving, seeds=[0], entries=[e for e in moving.entries if e.seed == 0])
-    found = Setting(only, {}).round_means["max-pack"].served
+    found = Setting(only, {}).served("max-pack")
     np.testing.assert_allclose(found, expected)
 
 

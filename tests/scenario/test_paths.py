@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from agewise import simulate
-from agewise.cli.options import scenario_of
+from agewise.cli._options import scenario_of
 from agewise.part import Part, kind_of, parts_of
+from agewise.provenance import source_names
 from agewise.random import Streams
 from agewise.scenario import Scenario, ScenarioError
-from agewise.sources import source_names
 from tests.scenarios import tiny
 
 _SECONDS = {

@@ -235,15 +235,11 @@ def solved():
     return cases
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [{"work_limit": n} for n in (0, 1, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)]
-    + [{"time_limit_s": s} for s in (0.0, 0.005, 0.02, 0.1)],
-)
+@pytest.mark.parametrize("limit", [0, 1, 30, 100, 300, 1_000, 3_000, 10_000, 30_000])
 def test_at_a_limit_value_and_bound_still_enclose_the_optimum(solved, limit):
     unproven = 0
     for uplink, weights, optimum in solved:
-        stopped = solve(uplink, weights, **limit)
+        stopped = solve(uplink, weights, work_limit=limit)
         stopped.allocation.validate(uplink.gains)
         assert stopped.value <= optimum * (1 + 1e-9)
         assert optimum <= stopped.bound * (1 + 1e-9)
@@ -252,7 +248,7 @@ def test_at_a_limit_value_and_bound_still_enclose_the_optimum(solved, limit):
         if stopped.proven:
             assert stopped.value == pytest.approx(optimum)
         unproven += not stopped.proven
-    if 0 in limit.values():
+    if limit == 0:
         assert unproven > 0
 
 
@@ -319,8 +315,6 @@ def test_bad_arguments():
         solve(uplink, [1.0])
     with pytest.raises(ValueError, match="work_limit must be non-negative, not -1"):
         solve(uplink, [1.0, 1.0], work_limit=-1)
-    with pytest.raises(ValueError, match="time_limit_s must be non-negative, not nan"):
-        solve(uplink, [1.0, 1.0], time_limit_s=math.nan)
 
 
 def test_running_out_of_sets_does_not_use_up_the_work():

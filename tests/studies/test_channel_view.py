@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import agewise
 from agewise import Scenario, Streams
-from agewise.cli.app import app
+from agewise.cli._app import app
 from agewise.spectrum import fewest_subchannels
 from agewise.studies.channel_picture import draw_channel
 from agewise.studies.channel_view import view_channel, view_trace

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.random import Streams
 from agewise.scenario import Scenario
 

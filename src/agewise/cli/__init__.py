@@ -1,6 +1,6 @@
 """The command line: parse, call, print."""
 
-from agewise.cli import commands
-from agewise.cli.app import app, main
+from agewise.cli import _commands as _commands  # which registers the commands
+from agewise.cli._app import app, main
 
-__all__ = ["app", "commands", "main"]
+__all__ = ["app", "main"]

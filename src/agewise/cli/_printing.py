@@ -10,7 +10,7 @@ from rich.console import Console
 
 import agewise
 from agewise.checks import visible
-from agewise.cli.app import print_json, say
+from agewise.cli._app import print_json, say
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import STARS_NOTE, counted, parameters_text, value_text
 
@@ -172,7 +172,7 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
         rows = study.table.to_dicts()
         print_json({"path": str(result.path), "rows": rows, "figures": figures})
         return
-    print_table(study.table.shown())
+    print_table(study.table.table())
     if study.table.varied:
         say(f"Regimes: {', '.join(study.table.varied)}.")
     say(f"Figure: {', '.join(figures)}")
@@ -303,7 +303,7 @@ def _print_tables(result: "agewise.Result", shown: Shown) -> None:
     print_table(table.service())
     print_table(table.accuracy())
     if shown.target is not None:
-        print_table(result.to_target(shown.target, shown.over).shown())
+        print_table(result.to_target(shown.target, shown.over).table())
     if table.baseline is not None:
         say(f"Baseline: {table.names[table.baseline]}.")
     if parameters := parameters_text(result.policies):

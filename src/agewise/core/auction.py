@@ -20,6 +20,7 @@ from agewise.core.pack import (
     make_tournament,
     play_again,
     play_all,
+    still_free,
 )
 from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
@@ -53,7 +54,7 @@ class Bidders(NamedTuple):
     order: NDArray[np.int64]
 
 
-class BestSets(NamedTuple):
+class _BestSets(NamedTuple):
     """The fewest best subchannels of each UE if it had all to choose from.
 
     UE k has ``members[first[k]:first[k] + need[k]]``; a need of 0 is of a UE out of reach.
@@ -64,7 +65,7 @@ class BestSets(NamedTuple):
     members: NDArray[np.int64]
 
 
-class AuctionScratch(NamedTuple):
+class _AuctionScratch(NamedTuple):
     """Working arrays: of packing, then of exchanging members of a set."""
 
     tournament: Tournament
@@ -76,9 +77,9 @@ class AuctionScratch(NamedTuple):
 
 
 @njit
-def auction_scratch(ues, subchannels):
+def _auction_scratch(ues, subchannels):
     """Working arrays for a cell of this size."""
-    return AuctionScratch(
+    return _AuctionScratch(
         make_tournament(ues),
         fill_scratch(subchannels),
         np.empty(subchannels, np.int64),
@@ -89,7 +90,7 @@ def auction_scratch(ues, subchannels):
 
 
 @njit
-def best_sets(gains, link, fill):
+def _best_sets(gains, link, fill):
     """Algorithm 1 for every UE with all subchannels free."""
     ues, subchannels = gains.shape
     free = np.arange(subchannels)
@@ -105,11 +106,11 @@ def best_sets(gains, link, fill):
         for i in range(need[ue]):
             members[end + i] = fill.chosen[i]
         end += need[ue]
-    return BestSets(need, first, members)
+    return _BestSets(need, first, members)
 
 
 @inlined
-def reaches(gains, members, power_budget, target, sorted_gains):
+def _reaches(gains, members, power_budget, target, sorted_gains):
     """Whether the members, all with power, carry the target."""
     count = members.size
     for i in range(count):
@@ -130,13 +131,13 @@ def reaches(gains, members, power_budget, target, sorted_gains):
 
 
 @inlined
-def is_cheaper(a, b, price, gains):
+def _is_cheaper(a, b, price, gains):
     """Whether subchannel ``a`` comes before ``b``: the lower price, then the lower gain."""
     return price[a] < price[b] or (price[a] == price[b] and gains[a] < gains[b])
 
 
 @inlined
-def list_others(gains, chosen, power_budget, free, price, others):
+def _list_others(gains, chosen, power_budget, free, price, others):
     """List the usable free subchannels that are not ``chosen``, cheapest first; how many."""
     count = 0
     for channel in free:
@@ -145,7 +146,7 @@ def list_others(gains, chosen, power_budget, free, price, others):
             available &= chosen[i] != channel
         if available:
             at = count
-            while at > 0 and is_cheaper(channel, others[at - 1], price, gains):
+            while at > 0 and _is_cheaper(channel, others[at - 1], price, gains):
                 others[at] = others[at - 1]
                 at -= 1
             others[at] = channel
@@ -154,19 +155,19 @@ def list_others(gains, chosen, power_budget, free, price, others):
 
 
 @njit
-def exchange(chosen, gains, link, free, price, others, sorted_gains):
+def _exchange(chosen, gains, link, free, price, others, sorted_gains):
     """Exchange members of the set ``chosen`` by `fewest_best` for cheaper free subchannels.
 
     The dearest member first, each for the cheapest that still reaches the target.
     """
     for i in range(1, chosen.size):  # the dearest first
         member, at = chosen[i], i
-        while at > 0 and is_cheaper(chosen[at - 1], member, price, gains):
+        while at > 0 and _is_cheaper(chosen[at - 1], member, price, gains):
             chosen[at] = chosen[at - 1]
             at -= 1
         chosen[at] = member
     power_budget, target, _ = link
-    count = list_others(gains, chosen, power_budget, free, price, others)
+    count = _list_others(gains, chosen, power_budget, free, price, others)
     for i in range(chosen.size):
         member = chosen[i]
         for at in range(count):
@@ -175,26 +176,14 @@ def exchange(chosen, gains, link, free, price, others, sorted_gains):
             if not price[others[at]] < price[member]:
                 break
             chosen[i] = others[at]
-            if reaches(gains, chosen, power_budget, target, sorted_gains):
+            if _reaches(gains, chosen, power_budget, target, sorted_gains):
                 others[at] = -1
                 break
             chosen[i] = member
 
 
-@inlined
-def take(ue, chosen, free, owner):
-    """Give ``ue`` the subchannels ``chosen``; returns those that stay free."""
-    for channel in chosen:
-        owner[channel] = ue
-    left = 0
-    for channel in free:
-        free[left] = channel
-        left += owner[channel] < 0
-    return free[:left]
-
-
 @njit
-def pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
+def _pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
     """Algorithm 2 by ``weight / need^exponent`` with cheap sets; returns the weight scheduled."""
     weights, rank, _ = bidders
     tournament, fill, free, others, sorted_gains, divisor = scratch
@@ -221,8 +210,10 @@ def pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
                 if tree[1] != ue:
                     continue
             chosen = fill.chosen[:now]
-            exchange(chosen, gains[ue], link, free, price, others, sorted_gains)
-            free = take(ue, chosen, free, owner)
+            _exchange(chosen, gains[ue], link, free, price, others, sorted_gains)
+            for channel in chosen:
+                owner[channel] = ue
+            free = still_free(free, owner)
             packed += weights[ue]
         score[ue] = OUT
         play_again(ue, tournament, rank)
@@ -230,7 +221,7 @@ def pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
 
 
 @njit
-def asked_prices(bidders, sets, subchannels):
+def _asked_prices(bidders, sets, subchannels):
     """``price[subchannel]``: the weight per subchannel needed of those who want it most."""
     price = np.zeros(subchannels)
     for ue in bidders.order:
@@ -241,7 +232,7 @@ def asked_prices(bidders, sets, subchannels):
 
 
 @inlined
-def cost_of(chosen, price, sorted_prices):
+def _cost_of(chosen, price, sorted_prices):
     """The price of a set, summed in rising order, whatever the numbering."""
     for i in range(chosen.size):
         one, at = price[chosen[i]], i
@@ -256,7 +247,7 @@ def cost_of(chosen, price, sorted_prices):
 
 
 @njit
-def adjust_prices(gains, bidders, link, sets, price, step, scratch):
+def _adjust_prices(gains, bidders, link, sets, price, step, scratch):
     """Raise the prices of subchannels that several UEs would buy, lower those that nobody would.
 
     A UE buys a cheap set if its weight is above the set's price.
@@ -273,50 +264,45 @@ def adjust_prices(gains, bidders, link, sets, price, step, scratch):
         chosen = fill.chosen[:need]
         for i in range(need):
             chosen[i] = sets.members[first + i]
-        exchange(chosen, gains[ue], link, free, price, others, sorted_values)
-        if weights[ue] > cost_of(chosen, price, sorted_values):
+        _exchange(chosen, gains[ue], link, free, price, others, sorted_values)
+        if weights[ue] > _cost_of(chosen, price, sorted_values):
             for channel in chosen:
                 claims[channel] += 1
     for channel in range(price.size):
         price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 
-@njit
-def best_owners(gains, bidders, link, exponents, rounds):
-    """The heaviest of the packings: ``owner[subchannel]``.
+@kernel
+def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rounds):
+    """The heaviest of several packings for problem (3): owner, power and gain of every subchannel.
 
     At first the price of a subchannel is what is asked for it; then it follows the claims.
     """
     ues, subchannels = gains.shape
-    scratch = auction_scratch(ues, subchannels)
-    sets = best_sets(gains, link, scratch.fill)
-    price = asked_prices(bidders, sets, subchannels)
-    owner, best_owner = np.empty(subchannels, np.int64), np.empty(subchannels, np.int64)
-    best = -1.0
-    for turn in range(rounds + 1):
-        for exponent in exponents:
-            packed = pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner)
-            if packed > best * (1.0 + SCORE_ROUNDING):
-                best = packed
-                best_owner[:] = owner
-        if best <= 0.0:
-            break  # all weights are 0: nothing to bid for
-        if turn == 0:
-            # Between what is asked and all alike, in units in which they cost what was packed.
-            total = np.sort(price).sum()
-            price = (price / total + 1.0 / subchannels) * (0.5 * best)
-        if turn < rounds:
-            step = _STEP / (1.0 + 0.5 * turn)
-            adjust_prices(gains, bidders, link, sets, price, step, scratch)
-    return best_owner
-
-
-@kernel
-def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rounds):
-    """The best of several packings: owner, power and gain of every subchannel."""
-    ues, subchannels = gains.shape
-    owner = np.full(subchannels, -1, np.int64)
+    best_owner = np.full(subchannels, -1, np.int64)
     if ues > 0 and subchannels > 0:
         link = make_link(power_budget, rate_threshold, subchannels)
-        owner = best_owners(gains, bidders, link, exponents, rounds)
-    return owner, waterfill_owners(gains, power_budget, owner), owners_gains(gains, owner)
+        scratch = _auction_scratch(ues, subchannels)
+        sets = _best_sets(gains, link, scratch.fill)
+        price = _asked_prices(bidders, sets, subchannels)
+        owner, best = np.empty(subchannels, np.int64), -1.0
+        for turn in range(rounds + 1):
+            for exponent in exponents:
+                packed = _pack_at_prices(
+                    gains, bidders, link, sets, exponent, price, scratch, owner
+                )
+                if packed > best * (1.0 + SCORE_ROUNDING):
+                    best = packed
+                    best_owner[:] = owner
+            if best <= 0.0:
+                break  # all weights are 0: nothing to bid for
+            if turn == 0:
+                # Between what is asked and all alike, in units in which they cost what was packed.
+                total = np.sort(price).sum()
+                price = (price / total + 1.0 / subchannels) * (0.5 * best)
+            if turn < rounds:
+                # Smaller and smaller steps, as for subgradients of the dual of problem (3).
+                step = _STEP / (1.0 + 0.5 * turn)
+                _adjust_prices(gains, bidders, link, sets, price, step, scratch)
+    power = waterfill_owners(gains, power_budget, best_owner)
+    return best_owner, power, owners_gains(gains, best_owner)

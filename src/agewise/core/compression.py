@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from agewise.core.jit import kernel, njit
-from agewise.core.random import bits, subkey, unit
+from agewise.core.random import fold_in, random_bits, uniform
 
 
 @kernel
@@ -19,9 +19,9 @@ def round_at_random(models, start, ues, levels, key, t):
 
     Up with the probability that makes the mean right; the length is sent in single precision.
     """
-    of_round = subkey(key, t)
+    of_round = fold_in(key, t)
     for i in range(ues.size):
-        own, model = subkey(of_round, ues[i]), models[i]
+        own, model = fold_in(of_round, ues[i]), models[i]
         squares = 0.0
         for j in range(start.size):
             move = np.float64(model[j]) - np.float64(start[j])
@@ -34,7 +34,7 @@ def round_at_random(models, start, ues, levels, key, t):
             move = np.float64(model[j]) - np.float64(start[j])
             scaled = abs(move) / length * levels
             level = math.floor(scaled)
-            if unit(bits(own, j)) < scaled - level:
+            if uniform(random_bits(own, j)) < scaled - level:
                 level += 1.0
             # The length was rounded, so that a lone weight may be above the last level.
             sent = length * min(level, levels) / levels

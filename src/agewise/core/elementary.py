@@ -28,6 +28,7 @@ _SPLITTER = 134217729.0  # 2^27 + 1
 _MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding and taking it away rounds to a whole number
 _LEAST_NORMAL = 2.2250738585072014e-308
 _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
+_BIAS, _TWO_52, _MANTISSA = np.int64(1100), 4503599627370496.0, np.int64(0xFFFFFFFFFFFFF)
 _LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412
 
 
@@ -204,6 +205,20 @@ def log1p(x):
     return _log_of_parts(k, m - 1.0, lost / u)
 
 
+@inlined
+def log_unit(x):
+    """The natural logarithm for 0 < x <= 1 that are not tiny; without branches, for vector units.
+
+    The exponent is taken from the bits as a positive number, which no vector unit has to convert:
+    it becomes the last bits of 2^52.
+    """
+    bits = _bits_of(x) - _ROOT_HALF_BITS + (_BIAS << np.int64(52))
+    exponent = np.int64(np.uint64(bits) >> np.uint64(52))
+    k = _float_of(exponent | _bits_of(_TWO_52)) - (_TWO_52 + _BIAS)
+    m = _float_of((bits & _MANTISSA) + _ROOT_HALF_BITS)
+    return _log_of_parts(k, m - 1.0, 0.0)
+
+
 # ------------------------------------------------------------------------------------------ powers
 @inlined
 def _product(a, b):
@@ -281,9 +296,10 @@ def power(x, y):
 
 # -------------------------------------------------------------------------------------- the circle
 @inlined
-def circle(turns):
-    """Cosine and sine of ``2 pi turns``, for 0 <= turns <= 1."""
-    quarter = (4.0 * turns + _MAGIC) - _MAGIC
+def cos_sin(turns):
+    """Cosine and sine of ``2 pi turns``; without branches, for vector units."""
+    turns = turns - ((turns + _MAGIC) - _MAGIC)  # from -1/2 to 1/2
+    quarter = (4.0 * turns + _MAGIC) - _MAGIC  # from -2 to 2
     t = turns - 0.25 * quarter
     x, lost = _product(_TWO_PI_HIGH, t)
     low = lost + _TWO_PI_LOW * t
@@ -299,11 +315,10 @@ def circle(turns):
     whole = 1.0 - half
     cosine = whole + (((1.0 - whole) - half) + (z * z * c - x * low))
     # Choices between two numbers, so that loops over it become vector instructions.
-    odd = quarter == 1.0 or quarter == 3.0
-    x, y = (sine, cosine) if odd else (cosine, sine)
+    x, y = (sine, cosine) if abs(quarter) == 1.0 else (cosine, sine)
     return (
-        -x if quarter == 1.0 or quarter == 2.0 else x,
-        -y if quarter == 2.0 or quarter == 3.0 else y,
+        -x if quarter == 1.0 or abs(quarter) == 2.0 else x,
+        -y if quarter == -1.0 or abs(quarter) == 2.0 else y,
     )
 
 
@@ -336,9 +351,9 @@ def power_each(bases, exponent):
 
 
 @kernel
-def circle_each(turns):
-    """``[entry, (x, y)]``: the points of the unit circle at these parts of a turn."""
+def cos_sin_each(turns):
+    """`cos_sin` of each entry of a float64 vector, ``[entry, (cosine, sine)]``."""
     found = np.empty((turns.size, 2))
     for i in range(turns.size):
-        found[i, 0], found[i, 1] = circle(turns[i])
+        found[i, 0], found[i, 1] = cos_sin(turns[i])
     return found

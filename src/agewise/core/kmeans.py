@@ -9,7 +9,7 @@ import numpy as np
 
 from agewise.core.jit import kernel, njit
 from agewise.core.linear import L1, L2, draw_rows
-from agewise.core.random import subkey
+from agewise.core.random import fold_in
 
 
 @njit
@@ -74,10 +74,10 @@ def train_one(rows, drawn, descent, step_size, centres):
 @kernel(nogil=True)
 def train(rows, offsets, descent, now, ues, model, trained):
     """``trained[i]``: the centres of ``ues[i]`` after its local steps from ``model``."""
-    round_key = subkey(now.key, now.t)
+    round_key = fold_in(now.key, now.t)
     for i in range(ues.size):
         ue = ues[i]
-        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
         drawn = draw_rows(key, first, size, descent.steps * descent.batch)
         trained[i] = model
         train_one(rows, drawn, descent, now.step_size, trained[i])

@@ -29,7 +29,7 @@ from agewise.core.lanes import (
     where_positive,
 )
 from agewise.core.losses import find_loss, find_slopes, predict, signs_of, stride_of
-from agewise.core.random import below, subkey
+from agewise.core.random import fold_in, randint
 from agewise.core.samples import ask_for_row
 from agewise.core.vectors import store
 
@@ -221,7 +221,7 @@ def draw_rows(key, first, size, count):
     """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
     drawn = np.empty(count, np.int64)
     for i in range(count):
-        drawn[i] = first + below(key, i, size)
+        drawn[i] = first + randint(key, i, size)
     return drawn
 
 
@@ -292,10 +292,10 @@ def train(rows, offsets, scores, descent, now, cohort, model, trained):
     pulls = padded(model.size if pulled else 0, outputs)
     signs = signs_of(outputs, max(2, outputs))
     stored = padded(model.size, outputs)
-    round_key = subkey(now.key, now.t)
+    round_key = fold_in(now.key, now.t)
     for i in range(ues.size):
         ue = ues[i]
-        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
         drawn = draw_rows(key, first, size, descent.steps * descent.batch)
         for row in drawn[:AHEAD]:
             ask_for_row(rows, row)

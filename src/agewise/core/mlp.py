@@ -31,7 +31,7 @@ from agewise.core.lanes import (
 from agewise.core.linear import AHEAD, L1, L2, LEAST_SCALE, draw_rows, pull_to_zero, shrink
 from agewise.core.losses import MULTINOMIAL, Scores, find_loss, find_slopes, predict, stride_of
 from agewise.core.panels import aligned, empty_net, inputs_of, pull_all, put, take
-from agewise.core.random import subkey
+from agewise.core.random import fold_in
 from agewise.core.samples import ask_for_row
 from agewise.core.vectors import store
 
@@ -422,10 +422,10 @@ def train(rows, offsets, widths, descent, now, cohort, model, trained):
     for ue in cohort.ues:
         longest = max(longest, longest_row(rows, offsets[ue], offsets[ue + 1]))
     batch = empty_batch(widths, descent.batch, longest)
-    round_key = subkey(now.key, now.t)
+    round_key = fold_in(now.key, now.t)
     for i in range(cohort.ues.size):
         ue = cohort.ues[i]
-        key, first, size = subkey(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
+        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
         drawn = draw_rows(key, first, size, descent.steps * descent.batch)
         if pulled:
             find_pulls(model, cohort, i, descent, now.step_size, pulls)

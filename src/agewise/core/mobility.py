@@ -5,16 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agewise.core.elementary import circle, log1p, power
+from agewise.core.elementary import cos_sin, log1p, power
 from agewise.core.jit import inlined, kernel, njit
-from agewise.core.random import bits, subkey, unit
+from agewise.core.random import complex_normal, fold_in, random_bits, uniform
 
 #: A path may come as much nearer than the least distance as rounding takes it.
 _NEARLY = 1.0 - 1e-9
 _HALF_ROOT = math.sqrt(3.0) / 2.0
 _MOST_BOUNCES = 64
-_FIRST = np.uint64(0)
-_SECOND = np.uint64(1)
+_ROOT_TWO = math.sqrt(2.0)  # the parts of a complex normal number have the variance 1/2
 
 
 class Area(NamedTuple):
@@ -55,8 +54,8 @@ def draw_point(key, count, area):
     """(x, y, next count): uniform in the area."""
     inner = area.least_m * area.least_m
     while True:
-        share = unit(bits(key, count))
-        cosine, sine = circle(unit(bits(key, count + 1)))
+        share = uniform(random_bits(key, count))
+        cosine, sine = cos_sin(uniform(random_bits(key, count + 1)))
         count += 2
         distance = math.sqrt(inner + share * (area.reach_m * area.reach_m - inner))
         x, y = distance * cosine, distance * sine
@@ -69,7 +68,7 @@ def draw_points(key, count, area):
     """``[point, (x, y)]``: uniform in an area, each from its own stream."""
     points = np.empty((count, 2))
     for i in range(count):
-        points[i, 0], points[i, 1], _ = draw_point(subkey(key, i), 0, area)
+        points[i, 0], points[i, 1], _ = draw_point(fold_in(key, i), 0, area)
     return points
 
 
@@ -108,9 +107,9 @@ def _start(key, area, walk, leg):
     travelling = longest * slowness / (longest * slowness + walk.pause_s)
     count = 0
     while True:
-        moves = unit(bits(key, count)) < travelling
-        share, speed = unit(bits(key, count + 1)), unit(bits(key, count + 2))
-        accepted = unit(bits(key, count + 3)) * longest
+        moves = uniform(random_bits(key, count)) < travelling
+        share, speed = uniform(random_bits(key, count + 1)), uniform(random_bits(key, count + 2))
+        accepted = uniform(random_bits(key, count + 3)) * longest
         leg[0], leg[1], count = draw_point(key, count + 4, area)
         leg[2], leg[3], count = draw_point(key, count, area)
         if not _is_clear(leg[0], leg[1], leg[2], leg[3], area.least_m):
@@ -130,7 +129,7 @@ def _next_leg(key, count, area, walk, leg):
     """Replace a leg by the one that follows; the next count."""
     leg[5] += walk.pause_s + _length(leg) / leg[4]
     leg[0], leg[1] = leg[2], leg[3]
-    speed = unit(bits(key, count))
+    speed = uniform(random_bits(key, count))
     leg[4] = walk.slowest_m_s + speed * (walk.fastest_m_s - walk.slowest_m_s)
     count += 1
     while True:
@@ -144,7 +143,7 @@ def start_walks(key, ues, area, walk):
     """``legs[ue, (x, y, to_x, to_y, speed, since)]`` at time 0, and numbers drawn ``[ue]``."""
     legs, counts = np.empty((ues, 6)), np.empty(ues, np.int64)
     for ue in range(ues):
-        counts[ue] = _start(subkey(key, ue), area, walk, legs[ue])
+        counts[ue] = _start(fold_in(key, ue), area, walk, legs[ue])
     return legs, counts
 
 
@@ -157,7 +156,7 @@ def go_on(key, time_s, bounds, law, legs, counts):
     ues, area, walk = legs.shape[0], Area(*bounds), Walk(*law)
     positions, speeds = np.empty((ues, 2)), np.zeros(ues)
     for ue in range(ues):
-        leg, ue_key = legs[ue], subkey(key, ue)
+        leg, ue_key = legs[ue], fold_in(key, ue)
         length = _length(leg)
         while time_s >= leg[5] + walk.pause_s + length / leg[4]:
             counts[ue] = _next_leg(ue_key, counts[ue], area, walk, leg)
@@ -173,14 +172,6 @@ def go_on(key, time_s, bounds, law, legs, counts):
 
 
 # ------------------------------------------------------------------------------------ Gauss-Markov
-@inlined
-def _normal_pair(key):
-    """Two independent standard normal numbers of a key (Box and Muller)."""
-    radius = math.sqrt(-2.0 * log1p(-unit(bits(key, _FIRST))))
-    cosine, sine = circle(unit(bits(key, _SECOND)))
-    return radius * cosine, radius * sine
-
-
 @inlined
 def _mirror(state, at, along_x, along_y):
     """Turn the part of a velocity back that goes along a unit vector."""
@@ -240,13 +231,13 @@ def start_drifts(key, positions, mean_speed, deviation):
     """``[ue, (x, y, vx, vy, mean vx, mean vy)]`` at time 0, in the steady state of the speeds."""
     states = np.empty((positions.shape[0], 6))
     for ue in range(positions.shape[0]):
-        ue_key = subkey(key, ue)
-        cosine, sine = circle(unit(bits(ue_key, _FIRST)))
-        across, up = _normal_pair(subkey(ue_key, 0))
+        ue_key = fold_in(key, ue)
+        cosine, sine = cos_sin(uniform(random_bits(ue_key, 0)))
+        across, up = complex_normal(fold_in(ue_key, 0), 0)
         states[ue, 0], states[ue, 1] = positions[ue, 0], positions[ue, 1]
         states[ue, 4], states[ue, 5] = mean_speed * cosine, mean_speed * sine
-        states[ue, 2] = states[ue, 4] + deviation * across
-        states[ue, 3] = states[ue, 5] + deviation * up
+        states[ue, 2] = states[ue, 4] + _ROOT_TWO * deviation * across
+        states[ue, 3] = states[ue, 5] + _ROOT_TWO * deviation * up
     return states
 
 
@@ -257,12 +248,12 @@ def drift(key, steps, step_s, bounds, law, states):
     Returns ``positions[ue, (x, y)]`` and ``speeds[ue]`` there. The bounds are those of an `Area`.
     """
     area = Area(*bounds)
-    memory, fresh = law[0], law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
+    memory, fresh = law[0], _ROOT_TWO * law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
     positions, speeds = np.empty((states.shape[0], 2)), np.empty(states.shape[0])
     for ue in range(states.shape[0]):
-        state, ue_key = states[ue], subkey(key, ue)
+        state, ue_key = states[ue], fold_in(key, ue)
         for step in range(steps[0] + 1, steps[1] + 1):
-            across, up = _normal_pair(subkey(ue_key, step))
+            across, up = complex_normal(fold_in(ue_key, step), 0)
             state[2] = state[4] + memory * (state[2] - state[4]) + fresh * across
             state[3] = state[5] + memory * (state[3] - state[5]) + fresh * up
             _move(state, step_s, area)

@@ -1,13 +1,15 @@
-"""Algorithm 2: greedy packing by weight per subchannel needed, and packing in a given order."""
+"""Algorithm 2: what an age weighs, greedy packing by weight per need, packing in a given order."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise.core.elementary import expm1, log1p
+from agewise.core.elementary import power as to_power
 from agewise.core.jit import kernel, njit
 from agewise.core.waterfill import (
-    FillScratch,
     fewest_best,
     fill_scratch,
     least_need,
@@ -15,6 +17,8 @@ from agewise.core.waterfill import (
     write_powers,
 )
 
+#: Forms of f_alpha.
+PAPER, CONTINUOUS = range(2)
 #: Scores that differ by less than this, relatively, are equal: 2 sqrt(27) / 3 and 2 sqrt(3) / 1
 #: are the same number, but not the same float.
 SCORE_ROUNDING = 1e-12
@@ -22,7 +26,7 @@ SCORE_ROUNDING = 1e-12
 OUT = -np.inf
 
 
-class Grants(NamedTuple):
+class _Grants(NamedTuple):
     """Owner (-1 is nobody), power and owner's gain of each subchannel."""
 
     owner: NDArray[np.int64]
@@ -42,18 +46,10 @@ class Tournament(NamedTuple):
     need: NDArray[np.int64]
 
 
-class PackScratch(NamedTuple):
-    """Working arrays of `pack_into`."""
-
-    tournament: Tournament
-    free: NDArray[np.int64]
-    fill: FillScratch
-
-
 @njit
 def make_grants(subchannels):
     """Grants of nothing to nobody."""
-    return Grants(np.full(subchannels, -1, np.int64), np.zeros(subchannels), np.zeros(subchannels))
+    return _Grants(np.full(subchannels, -1, np.int64), np.zeros(subchannels), np.zeros(subchannels))
 
 
 @njit
@@ -63,11 +59,13 @@ def make_tournament(ues):
 
 
 @njit
-def pack_scratch(ues, subchannels):
-    """Working arrays for a cell of this size."""
-    return PackScratch(
-        make_tournament(ues), np.empty(subchannels, np.int64), fill_scratch(subchannels)
-    )
+def still_free(free, owner):
+    """The subchannels of ``free`` without an owner, moved to its front: sets are disjoint (3e)."""
+    left = 0
+    for channel in free:
+        free[left] = channel
+        left += owner[channel] < 0
+    return free[:left]
 
 
 @njit
@@ -78,11 +76,7 @@ def grant(ue, gains, filling, scratch, free, grants):
     write_powers(filling, chosen, scratch.excess, power)
     for i in range(filling.size):
         owner[chosen[i]], gain[chosen[i]] = ue, gains[chosen[i]]
-    left = 0
-    for channel in free:
-        free[left] = channel
-        left += owner[channel] < 0
-    return free[:left]
+    return still_free(free, owner)
 
 
 @njit
@@ -122,23 +116,24 @@ def play_again(ue, tournament, rank):
         match >>= 1
 
 
-@njit
-def pack_into(gains, best_gains, weights, rank, link, scratch, grants):
-    """Algorithm 2 without the recomputation, into arrays that the caller keeps.
+@kernel
+def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
+    """Algorithm 2 without the recomputation: owner, power and gain of every subchannel.
 
-    As subchannels go, needs only grow and scores only fall. A UE's last known need (at first a
-    bound from its best gain) therefore never understates its place, and only the UE that comes
-    to the top has to be worked out anew. There must be a UE and a subchannel.
+    Picks the UE with the highest f / |C| (Eq. 8) again and again. As subchannels go, needs only
+    grow and scores only fall. A UE's last known need (at first a bound from its best gain)
+    therefore never understates its place, and only the UE that comes to the top has to be worked
+    out anew.
     """
-    tournament, free, fill = scratch
+    ues, subchannels = gains.shape
+    grants = make_grants(subchannels)
+    if ues == 0 or subchannels == 0:
+        return grants.owner, grants.power, grants.gain
+    link = make_link(power_budget, rate_threshold, subchannels)
+    tournament, fill, free = make_tournament(ues), fill_scratch(subchannels), np.arange(subchannels)
     tree, score, need = tournament
-    owner, power, gain = grants
-    for channel in range(free.size):
-        owner[channel], power[channel], gain[channel] = -1, 0.0, 0.0
-        free[channel] = channel
-    power_budget, _, least = link
-    for ue in range(best_gains.size):
-        need[ue] = least_need(best_gains[ue] * power_budget, least)
+    for ue in range(ues):
+        need[ue] = least_need(best_gains[ue] * power_budget, link.least_snrs)
         score[ue] = weights[ue] / need[ue] if need[ue] > 0 else OUT
     play_all(tournament, rank)
     while free.size > 0 and score[tree[1]] != OUT:
@@ -157,17 +152,6 @@ def pack_into(gains, best_gains, weights, rank, link, scratch, grants):
             free = grant(ue, gains[ue], filling, fill, free, grants)
         score[ue] = OUT  # served, or out of reach for the rest of the round
         play_again(ue, tournament, rank)
-
-
-@kernel
-def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
-    """Algorithm 2: owner, power and gain of every subchannel."""
-    ues, subchannels = gains.shape
-    grants = make_grants(subchannels)
-    if ues > 0 and subchannels > 0:
-        link = make_link(power_budget, rate_threshold, subchannels)
-        scratch = pack_scratch(ues, subchannels)
-        pack_into(gains, best_gains, weights, rank, link, scratch, grants)
     return grants.owner, grants.power, grants.gain
 
 
@@ -189,3 +173,27 @@ def fill_in_order(gains, best_gains, order, power_budget, rate_threshold):
             if free.size == 0:
                 break
     return grants.owner, grants.power, grants.gain
+
+
+@kernel
+def weigh_ages(ages, power, form, weights):
+    """Fill ``weights`` with f_alpha of the ages (Eq. 3a); the lowest and highest age.
+
+    ``power = 1 - alpha``. The weights mean nothing where the lowest age is below 0 or not a number.
+    """
+    lowest, highest = np.inf, 0.0
+    for i in range(ages.size):
+        x = np.float64(ages[i])
+        lowest = x if not x >= lowest else lowest
+        highest = max(highest, x)
+        if power == 0.0:
+            weights[i] = log1p(x)
+        elif form == CONTINUOUS:
+            weights[i] = expm1(power * log1p(x)) / power
+        elif power == 0.5:
+            weights[i] = math.sqrt(x) / power
+        elif power == 1.0:
+            weights[i] = x
+        else:
+            weights[i] = to_power(x, power) / power
+    return lowest, highest

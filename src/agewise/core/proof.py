@@ -69,6 +69,7 @@ def first_repeated(order, count):
 @kernel
 def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
     """The first constraint of problem (3) that is violated, at which subchannel or UE, by what."""
+    # (3d), (3e): an owner for each subchannel makes sets disjoint; nobody sends without one.
     for n in range(owner.size):
         if owner[n] < -1 or owner[n] >= ues:
             return UNKNOWN_OWNER, n, np.float64(owner[n])
@@ -81,9 +82,11 @@ def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
         if owner[n] >= 0:
             spent[owner[n]] += power[n]
             nats[owner[n]] += log1p(gain[n] * power[n])
+    # (3c): the powers of a UE add up to at most its budget.
     for ue in owner:
         if ue >= 0 and not spent[ue] <= power_budget * (1.0 + ROUNDING):
             return OVER_BUDGET, ue, spent[ue]
+    # (3b): the sum of ½ log2(1 + G P) reaches R_s.
     for ue in owner:
         if ue >= 0:
             rate = nats[ue] / NATS_PER_BIT

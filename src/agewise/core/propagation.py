@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from agewise.core.elementary import circle, exp, log
+from agewise.core.elementary import cos_sin, exp, log
 from agewise.core.jit import inlined, kernel
-from agewise.core.random import bits, subkey, unit
+from agewise.core.random import fold_in, random_bits, uniform
 
 _DB_PER_LOG = 10.0 / math.log(10.0)
 _LOG_PER_DB = math.log(10.0) / 10.0
@@ -14,24 +14,12 @@ _ROUND = 1.5 * 2.0**52  # added and taken away again, it rounds to a whole numbe
 _TWO_PI = 2.0 * math.pi
 
 
-@inlined
-def decibels(ratio):
-    """10 lg of a ratio."""
-    return _DB_PER_LOG * log(ratio)
-
-
-@inlined
-def ratio_of(decibels):
-    """10^(x/10)."""
-    return exp(_LOG_PER_DB * decibels)
-
-
 @kernel
 def decibels_each(ratios):
     """10 lg of each entry of a float64 vector."""
     found = np.empty(ratios.size)
     for i in range(ratios.size):
-        found[i] = decibels(ratios[i])
+        found[i] = _DB_PER_LOG * log(ratios[i])
     return found
 
 
@@ -40,28 +28,22 @@ def ratios_each(decibels):
     """10^(x/10) of each entry of a float64 vector."""
     found = np.empty(decibels.size)
     for i in range(decibels.size):
-        found[i] = ratio_of(decibels[i])
+        found[i] = exp(_LOG_PER_DB * decibels[i])
     return found
-
-
-@inlined
-def normal_cdf(value):
-    """The standard normal distribution function, to 1e-7 (Abramowitz and Stegun 26.2.17)."""
-    x = abs(value)
-    t = 1.0 / (1.0 + 0.2316419 * x)
-    tail = 0.319381530 + t * (
-        -0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))
-    )
-    tail *= t * exp(-0.5 * x * x) / math.sqrt(_TWO_PI)
-    return tail if value < 0.0 else 1.0 - tail
 
 
 @kernel
 def normal_cdf_each(values):
-    """`normal_cdf` of each entry of a float64 vector."""
+    """The standard normal distribution function, to 1e-7 (Abramowitz and Stegun 26.2.17)."""
     found = np.empty(values.size)
     for i in range(values.size):
-        found[i] = normal_cdf(values[i])
+        x = abs(values[i])
+        t = 1.0 / (1.0 + 0.2316419 * x)
+        tail = 0.319381530 + t * (
+            -0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))
+        )
+        tail *= t * exp(-0.5 * x * x) / math.sqrt(_TWO_PI)
+        found[i] = tail if values[i] < 0.0 else 1.0 - tail
     return found
 
 
@@ -84,14 +66,14 @@ def draw_waves(key, index, count):
     the plane, so k is ``sqrt((1-u)^-2 - 1)`` for a uniform u; u is drawn once in each of
     ``count`` equal parts of (0, 1), which brings every single field near its law.
     """
-    waves, field_key = np.empty((count, 3)), subkey(key, index)
+    waves, field_key = np.empty((count, 3)), fold_in(key, index)
     for i in range(count):
         first = np.uint64(3 * i)
-        rest = 1.0 - (i + unit(bits(field_key, first))) / count
+        rest = 1.0 - (i + uniform(random_bits(field_key, first))) / count
         length = math.sqrt(max(1.0 / (rest * rest) - 1.0, 0.0)) / _TWO_PI
-        cosine, sine = circle(unit(bits(field_key, first + np.uint64(1))))
+        cosine, sine = cos_sin(uniform(random_bits(field_key, first + np.uint64(1))))
         waves[i, 0], waves[i, 1] = length * cosine, length * sine
-        waves[i, 2] = unit(bits(field_key, first + np.uint64(2)))
+        waves[i, 2] = uniform(random_bits(field_key, first + np.uint64(2)))
     return waves
 
 

@@ -5,10 +5,12 @@ that key is a hash of key and n. Any of them can be had without the ones before 
 and on any thread.
 """
 
-import numpy as np
-from numba import njit
+import math
 
-from agewise.core.jit import kernel
+import numpy as np
+
+from agewise.core.elementary import cos_sin, log_unit
+from agewise.core.jit import inlined, kernel, njit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -25,32 +27,25 @@ def mix(x):
 
 
 @njit
-def subkey(key, index):
+def fold_in(key, index):
     """The key of one round, or of one UE in a round, under ``key``."""
     return mix(key ^ mix(np.uint64(index) + _GOLDEN))
 
 
 @njit
-def bits(key, count):
+def random_bits(key, count):
     """The 64 random bits number ``count`` of this key."""
     return mix(key + np.uint64(count) * _GOLDEN)
 
 
 @njit
-def fill_bits(key, first, words):
-    """Fill ``words`` with the random bits number ``first`` and on: a loop that vectorises."""
-    for i in range(words.size):
-        words[i] = bits(key, first + np.uint64(i))
-
-
-@njit
-def below(key, count, size):
+def randint(key, count, size):
     """Number ``count``, uniform on 0..size-1 (its bias is below size / 2^32)."""
-    return np.int64(((bits(key, count) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+    return np.int64(((random_bits(key, count) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
 @njit
-def unit(word):
+def uniform(word):
     """The upper 53 bits of a word as a number in [0, 1)."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
@@ -58,7 +53,25 @@ def unit(word):
 @kernel
 def uniforms(key, index, count):
     """``count`` numbers in [0, 1) of ``key`` mixed with ``index``."""
-    own_key, numbers = subkey(key, index), np.empty(count)
+    own_key, numbers = fold_in(key, index), np.empty(count)
     for i in range(count):
-        numbers[i] = unit(bits(own_key, i))
+        numbers[i] = uniform(random_bits(own_key, i))
     return numbers
+
+
+@inlined
+def exponential(word):
+    """An exponential number of mean 1 from 64 random bits, by the inverse transform."""
+    return -log_unit(1.0 - uniform(word))
+
+
+@inlined
+def complex_normal(key, count):
+    """Number ``count``, complex normal of mean power 1: real and imaginary part (Box, Muller 1958).
+
+    Without branches: loops over it become vector instructions.
+    """
+    count = np.uint64(2) * np.uint64(count)
+    radius = math.sqrt(exponential(random_bits(key, count)))
+    cosine, sine = cos_sin(uniform(random_bits(key, count + np.uint64(1))))
+    return radius * cosine, radius * sine

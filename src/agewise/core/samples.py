@@ -6,7 +6,7 @@ import numpy as np
 
 from agewise.core.jit import inlined, kernel
 from agewise.core.lanes import prefetch
-from agewise.core.random import below, subkey
+from agewise.core.random import fold_in, randint
 
 
 class Rows(NamedTuple):
@@ -75,14 +75,14 @@ def draw_rows(key, t, ue, first, size, count):
 
     They are those of all learners, for the same key.
     """
-    own = subkey(subkey(key, t), ue)
+    own = fold_in(fold_in(key, t), ue)
     drawn = np.empty(count, np.int64)
     for n in range(count):
-        drawn[n] = first + below(own, n, size)
+        drawn[n] = first + randint(own, n, size)
     return drawn
 
 
 @kernel
 def seed_of(key, t, ue):
     """A seed for other generators that follows from the key, the round and the UE."""
-    return subkey(subkey(key, t), ue)
+    return fold_in(fold_in(key, t), ue)

@@ -13,7 +13,7 @@ from agewise.core.jit import kernel, njit
 from agewise.core.waterfill import reaches_alone
 
 
-class ColumnRows(NamedTuple):
+class _ColumnRows(NamedTuple):
     """Column c uses ``rows[start[c]:start[c + 1]]``; ``cost[c]`` is its reduced cost."""
 
     cost: NDArray[np.float64]
@@ -22,13 +22,13 @@ class ColumnRows(NamedTuple):
 
 
 @njit
-def rows_of(columns, c):
+def _rows_of(columns, c):
     """The rows that column ``c`` uses."""
     return columns.rows[columns.start[c] : columns.start[c + 1]]
 
 
 @njit
-def augmenting_path(at, gains, link, ues, owner, closed, path):
+def _augmenting_path(at, gains, link, ues, owner, closed, path):
     """A breadth-first search from UE ``at`` for a free subchannel over alternating edges.
 
     ``path`` is (seen, reached_by, queue). Returns the free subchannel, or -1, and how many
@@ -73,7 +73,7 @@ def match(gains, link, ues, weights):
     for at in range(ues.size):
         if left == 0:
             break
-        end, queued = augmenting_path(at, gains, link, ues, owner, closed, path)
+        end, queued = _augmenting_path(at, gains, link, ues, owner, closed, path)
         if end < 0:
             for n in path[2][:queued]:
                 closed[n] = True
@@ -87,14 +87,14 @@ def match(gains, link, ues, weights):
 
 
 @njit
-def keep_open(active, room, columns, closed_at, kept):
+def _keep_open(active, room, columns, closed_at, kept):
     """Copy to ``kept`` the active columns that cost less than ``room`` and whose rows are open."""
     count = 0
     for c in active:
         if columns.cost[c] >= room:
             break
         fits = True
-        for r in rows_of(columns, c):
+        for r in _rows_of(columns, c):
             if closed_at[r] >= 0:
                 fits = False
                 break
@@ -105,22 +105,22 @@ def keep_open(active, room, columns, closed_at, kept):
 
 
 @njit
-def count_uses(active, columns, dual, uses, least_share):
+def _count_uses(active, columns, dual, uses, least_share):
     """How many active columns use each row, and the least share of a cost that falls on it."""
     uses[:] = 0
     least_share[:] = dual
     for c in active:
         paying = 0
-        for r in rows_of(columns, c):
+        for r in _rows_of(columns, c):
             uses[r] += 1
             paying += dual[r] > 0.0
         share = columns.cost[c] / max(paying, 1)
-        for r in rows_of(columns, c):
+        for r in _rows_of(columns, c):
             least_share[r] = min(least_share[r], share)
 
 
 @njit
-def branching_row(uses, dual, closed_at):
+def _branching_row(uses, dual, closed_at):
     """The open row that the fewest columns use, of those with a positive dual; or -1."""
     best = -1
     for r in range(dual.size):
@@ -132,7 +132,7 @@ def branching_row(uses, dual, closed_at):
 
 
 @njit
-def close_unusable(depth, uses, least_share, dual, closed_at):
+def _close_unusable(depth, uses, least_share, dual, closed_at):
     """Close the rows that no column can use: the gap from that, and a lower bound on the rest."""
     gap = ahead = 0.0
     for r in range(dual.size):
@@ -146,12 +146,12 @@ def close_unusable(depth, uses, least_share, dual, closed_at):
 
 
 @njit
-def next_use(row, cursor, active, room, columns):
+def _next_use(row, cursor, active, room, columns):
     """The place of the next active column from ``cursor`` on that uses the row, or the end."""
     for place in range(cursor, active.size):
         if columns.cost[active[place]] >= room:
             break
-        for r in rows_of(columns, active[place]):
+        for r in _rows_of(columns, active[place]):
             if r == row:
                 return place
     return active.size
@@ -169,7 +169,7 @@ def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
     Returns the gap (``limit`` if there is no such packing), the columns chosen and the nodes
     used, more than ``most_nodes`` if they ran out.
     """
-    columns = ColumnRows(reduced_cost, start, rows)
+    columns = _ColumnRows(reduced_cost, start, rows)
     deepest = dual.size + 2
     closed_at = np.full(dual.size, -1, np.int64)  # the depth at which a row was used or given up
     uses, least_share = np.empty(dual.size, np.int64), np.empty(dual.size)
@@ -185,23 +185,23 @@ def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
         done = False
         if fresh:
             nodes += 1
-            count_uses(active, columns, dual, uses, least_share)
-            unusable, ahead = close_unusable(depth, uses, least_share, dual, closed_at)
+            _count_uses(active, columns, dual, uses, least_share)
+            unusable, ahead = _close_unusable(depth, uses, least_share, dual, closed_at)
             gap[depth] += unusable
-            row[depth], cursor[depth] = branching_row(uses, dual, closed_at), 0
+            row[depth], cursor[depth] = _branching_row(uses, dual, closed_at), 0
             done = gap[depth] + ahead >= limit or nodes > most_nodes
             if not done and row[depth] < 0:
                 limit, best, done = gap[depth], picked[:depth].copy(), True
         fresh = False
         if not done and cursor[depth] <= active.size:
             room = limit - gap[depth]
-            place = next_use(row[depth], cursor[depth], active, room, columns)
+            place = _next_use(row[depth], cursor[depth], active, room, columns)
             cursor[depth] = place + 1
             picked[depth] = active[place] if place < active.size else -1
             if picked[depth] >= 0:
                 fresh = True
                 gap[depth + 1] = gap[depth] + reduced_cost[picked[depth]]
-                for r in rows_of(columns, picked[depth]):
+                for r in _rows_of(columns, picked[depth]):
                     closed_at[r] = depth + 1
             elif dual[row[depth]] < room:  # every column was tried: now none of them
                 fresh = True
@@ -209,7 +209,7 @@ def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
                 closed_at[row[depth]] = depth + 1
         if fresh:
             depth += 1
-            size[depth] = keep_open(active, limit - gap[depth], columns, closed_at, lists[depth])
+            size[depth] = _keep_open(active, limit - gap[depth], columns, closed_at, lists[depth])
             continue
         closed_at[closed_at == depth] = -1
         depth -= 1

@@ -38,7 +38,7 @@ class Quota(NamedTuple):
     most_nodes: int
 
 
-class Progress(NamedTuple):
+class _Progress(NamedTuple):
     """Sets found, nodes used, and whether the quota sufficed."""
 
     found: int
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
     complete: bool
 
 
-class FoundSets(NamedTuple):
+class _FoundSets(NamedTuple):
     """Set i is ``members[start[i]:start[i + 1]]``; its UE, by its place, and its cost."""
 
     place: NDArray[np.int64]
@@ -55,7 +55,7 @@ class FoundSets(NamedTuple):
     members: NDArray[np.int64]
 
 
-class Ranked(NamedTuple):
+class _Ranked(NamedTuple):
     """The usable subchannels of a UE, best first: gain, SNR, price, and which they are."""
 
     gain: NDArray[np.float64]
@@ -64,7 +64,7 @@ class Ranked(NamedTuple):
     channel: NDArray[np.int64]
 
 
-class Knapsack(NamedTuple):
+class _Knapsack(NamedTuple):
     """The covering knapsack over the ranked subchannels.
 
     What each can add, what all from it on can, its price per nat, and their order by that.
@@ -76,7 +76,7 @@ class Knapsack(NamedTuple):
     by_density: NDArray[np.int64]
 
 
-class Path(NamedTuple):
+class _Path(NamedTuple):
     """The set at hand: ``chosen`` (ranks), and what holds after each of them.
 
     The sums of the filling, the cost, the content still missing, and the price from which on a
@@ -91,22 +91,22 @@ class Path(NamedTuple):
     dearest: NDArray[np.float64]
 
 
-class SetScratch(NamedTuple):
+class _SetScratch(NamedTuple):
     """Working arrays of the search."""
 
-    ranked: Ranked
-    knapsack: Knapsack
-    path: Path
+    ranked: _Ranked
+    knapsack: _Knapsack
+    path: _Path
 
 
 @njit
-def set_scratch(subchannels):
+def _set_scratch(subchannels):
     """Working arrays for this number of subchannels."""
     n = subchannels
-    return SetScratch(
-        Ranked(np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)),
-        Knapsack(np.empty(n), np.empty(n + 1), np.empty(n), np.empty(n, np.int64)),
-        Path(
+    return _SetScratch(
+        _Ranked(np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)),
+        _Knapsack(np.empty(n), np.empty(n + 1), np.empty(n), np.empty(n, np.int64)),
+        _Path(
             np.empty(n + 1, np.int64),
             np.zeros(n + 2),
             np.zeros(n + 2),
@@ -118,7 +118,7 @@ def set_scratch(subchannels):
 
 
 @njit
-def sort_by(key, order):
+def _sort_by(key, order):
     """Put ``order`` in rising order of its keys, equal ones as they were.
 
     By insertion: there are few, often nearly in order, and it compiles much faster than a call
@@ -134,7 +134,7 @@ def sort_by(key, order):
 
 
 @njit
-def rank_subchannels(gains, power_budget, prices, ranked):
+def _rank_subchannels(gains, power_budget, prices, ranked):
     """List the usable subchannels, best first; how many there are."""
     count = 0
     for n in range(gains.size):
@@ -142,7 +142,7 @@ def rank_subchannels(gains, power_budget, prices, ranked):
             ranked.channel[count] = n
             count += 1
         ranked.gain[n] = -gains[n]
-    sort_by(ranked.gain, ranked.channel[:count])
+    _sort_by(ranked.gain, ranked.channel[:count])
     for i in range(count):
         channel = ranked.channel[i]
         ranked.gain[i] = gains[channel]
@@ -152,7 +152,7 @@ def rank_subchannels(gains, power_budget, prices, ranked):
 
 
 @njit
-def fill_knapsack(count, nu, ranked, knapsack):
+def _fill_knapsack(count, nu, ranked, knapsack):
     """What each subchannel can add at the power price ``nu``, and their order by price per nat."""
     snr, price, content = ranked.snr, ranked.price, knapsack.content
     knapsack.content_after[count] = 0.0
@@ -160,11 +160,11 @@ def fill_knapsack(count, nu, ranked, knapsack):
         content[i] = log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
         knapsack.content_after[i] = knapsack.content_after[i + 1] + content[i]
         knapsack.density[i] = price[i] / content[i] if content[i] > 0.0 else np.inf
-    sort_by(knapsack.density, knapsack.by_density[:count])
+    _sort_by(knapsack.density, knapsack.by_density[:count])
 
 
 @njit
-def cover(missing, start, dearest, count, room, ranked, knapsack):
+def _cover(missing, start, dearest, count, room, ranked, knapsack):
     """The least price of ``missing`` nats from subchannels ``start`` on, taken in fractions.
 
     Only subchannels cheaper than ``dearest`` are used; stops once ``room`` is passed.
@@ -183,7 +183,7 @@ def cover(missing, start, dearest, count, room, ranked, knapsack):
 
 
 @njit
-def best_knapsack(count, target, ranked, knapsack):
+def _best_knapsack(count, target, ranked, knapsack):
     """Fill ``knapsack`` for the power price with the highest bound; what is missing, the bound."""
     snr = ranked.snr
     inverse_sum, highest = 0.0, 0.0
@@ -197,23 +197,23 @@ def best_knapsack(count, target, ranked, knapsack):
         knapsack.by_density[i] = i
     for step in range(_POWER_PRICES):
         nu = highest * power(lowest / highest, step / (_POWER_PRICES - 1.0))
-        fill_knapsack(count, nu, ranked, knapsack)
-        bound = cover(loosened - nu, 0, np.inf, count, np.inf, ranked, knapsack)
+        _fill_knapsack(count, nu, ranked, knapsack)
+        bound = _cover(loosened - nu, 0, np.inf, count, np.inf, ranked, knapsack)
         if bound > best_bound:
             best_nu, best_bound = nu, bound
-    fill_knapsack(count, best_nu, ranked, knapsack)
+    _fill_knapsack(count, best_nu, ranked, knapsack)
     return loosened - best_nu, best_bound
 
 
 @njit
-def extend(i, size, count, target, limit, scratch):
+def _extend(i, size, count, target, limit, scratch):
     """Try to extend the set of ``size`` subchannels by the i-th best."""
     ranked, knapsack, path = scratch.ranked, scratch.knapsack, scratch.path
     room = limit - path.cost[size]
     if i >= count or path.missing[size] > knapsack.content_after[i]:
         return _DEAD
     dearest = path.dearest[size]
-    if cover(path.missing[size], i, dearest, count, room, ranked, knapsack) >= room:
+    if _cover(path.missing[size], i, dearest, count, room, ranked, knapsack) >= room:
         return _DEAD
     if ranked.price[i] >= dearest or ranked.price[i] >= room:
         return _PASSED
@@ -234,7 +234,7 @@ def extend(i, size, count, target, limit, scratch):
 
 
 @njit
-def grown(array, size):
+def _grown(array, size):
     """``array`` with room for ``size`` entries: itself, or a copy of twice the length."""
     if size <= array.size:
         return array
@@ -244,14 +244,14 @@ def grown(array, size):
 
 
 @njit
-def add_set(sets, found, place, cost, chosen, channel):
+def _add_set(sets, found, place, cost, chosen, channel):
     """Append a set to the ``found`` ones; the arrays, grown where they were full."""
     end = sets.start[found] + chosen.size
-    sets = FoundSets(
-        grown(sets.place, found + 1),
-        grown(sets.cost, found + 1),
-        grown(sets.start, found + 2),
-        grown(sets.members, end),
+    sets = _FoundSets(
+        _grown(sets.place, found + 1),
+        _grown(sets.cost, found + 1),
+        _grown(sets.start, found + 2),
+        _grown(sets.members, end),
     )
     sets.place[found], sets.cost[found], sets.start[found + 1] = place, cost, end
     for i in range(chosen.size):
@@ -260,7 +260,7 @@ def add_set(sets, found, place, cost, chosen, channel):
 
 
 @njit
-def search_ue(place, count, limit, target, scratch, quota, sets, progress):
+def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
     """Add to ``sets`` those of one UE that cost less than ``limit``, by depth-first search.
 
     Returns the sets, the progress, and the least cost of those found, or the limit.
@@ -273,7 +273,7 @@ def search_ue(place, count, limit, target, scratch, quota, sets, progress):
         if not complete:
             break
         nodes += 1
-        outcome = extend(i, size, count, target, limit, scratch)
+        outcome = _extend(i, size, count, target, limit, scratch)
         if outcome == _ADDED:
             size, i = size + 1, i + 1
             continue
@@ -285,7 +285,7 @@ def search_ue(place, count, limit, target, scratch, quota, sets, progress):
             least_cost = min(least_cost, cost)
             if quota.only_cheapest:
                 limit, found = cost, first
-            sets = add_set(sets, found, place, cost, path.chosen[: size + 1], ranked.channel)
+            sets = _add_set(sets, found, place, cost, path.chosen[: size + 1], ranked.channel)
             found += 1
         elif outcome == _DEAD:
             if size == 0:
@@ -296,11 +296,11 @@ def search_ue(place, count, limit, target, scratch, quota, sets, progress):
             # Whoever passes over this subchannel takes no worse one that is not cheaper.
             path.dearest[size] = min(path.dearest[size], ranked.price[i])
         i += 1
-    return sets, Progress(found, nodes, complete), least_cost
+    return sets, _Progress(found, nodes, complete), least_cost
 
 
 @njit
-def cheapest_price(gains, power_budget, prices):
+def _cheapest_price(gains, power_budget, prices):
     """The lowest price of a usable subchannel."""
     cheapest = np.inf
     for n in range(gains.size):
@@ -315,28 +315,28 @@ def sets_within(gains, link, ues, prices, limits, quota):
 
     A set costs the sum of ``prices[subchannel]``. Returns a lower bound on the cost of each UE's
     sets, at most its limit (exact unless the nodes ran out); by how much the sum of these bounds
-    may be too high, since costs are rounded; the sets as the four arrays of `FoundSets`; the
+    may be too high, since costs are rounded; the sets as the four arrays of `_FoundSets`; the
     nodes used, and whether the quota sufficed.
     """
-    scratch = set_scratch(gains.shape[1])
-    sets = FoundSets(
+    scratch = _set_scratch(gains.shape[1])
+    sets = _FoundSets(
         np.empty(64, np.int64), np.empty(64), np.zeros(65, np.int64), np.empty(64, np.int64)
     )
-    progress = Progress(0, 0, True)
+    progress = _Progress(0, 0, True)
     least_cost = limits.copy()
     rounding = 0.0
     for place in range(ues.size):
         row = gains[ues[place]]
-        cheapest = cheapest_price(row, link.power_budget, prices)
+        cheapest = _cheapest_price(row, link.power_budget, prices)
         if cheapest >= limits[place]:
             continue  # without the cost of sorting
         if not progress.complete:
             least_cost[place] = cheapest
             continue
-        count = rank_subchannels(row, link.power_budget, prices, scratch.ranked)
-        missing, bound = best_knapsack(count, link.target, scratch.ranked, scratch.knapsack)
+        count = _rank_subchannels(row, link.power_budget, prices, scratch.ranked)
+        missing, bound = _best_knapsack(count, link.target, scratch.ranked, scratch.knapsack)
         scratch.path.missing[0], scratch.path.dearest[0] = missing, np.inf
-        sets, progress, least_cost[place] = search_ue(
+        sets, progress, least_cost[place] = _search_ue(
             place, count, limits[place], link.target, scratch, quota, sets, progress
         )
         if not progress.complete:

@@ -1,4 +1,4 @@
-"""Water-filling, and Algorithm 1: the fewest subchannels that carry enough.
+"""Water-filling (Eqs. 5 and 6), and Algorithm 1: the fewest subchannels that carry enough (Eq. 7).
 
 Rates are in nats of the complex channel, so that reaching the threshold reads
 ``nats >= 2 ln 2 * rate_threshold`` (less a rounding allowance).
@@ -26,9 +26,9 @@ from agewise.core.jit import inlined, kernel, njit
 #: without it a set that meets the threshold exactly would be taken or refused by the last bit.
 RATE_ROUNDING = 1e-12
 #: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
-BOUND_SLACK = 1e-9
+_BOUND_SLACK = 1e-9
 #: A subchannel whose SNR is below every normal number has too few digits left to be used.
-LEAST_SNR = np.finfo(np.float64).tiny
+_LEAST_SNR = np.finfo(np.float64).tiny
 
 
 class Link(NamedTuple):
@@ -50,7 +50,7 @@ class Filling(NamedTuple):
 
 
 #: The filling of no subchannel.
-NOTHING = Filling(0, 0.0, 0.0, 0.0, 0.0)
+_NOTHING = Filling(0, 0.0, 0.0, 0.0, 0.0)
 
 
 class FillScratch(NamedTuple):
@@ -80,7 +80,7 @@ def fill_scratch(subchannels):
 @njit(inline="always")  # before LLVM sees it, which then orders the loops around it better
 def is_usable(gain, power_budget):
     """Whether a subchannel can carry anything."""
-    return gain * power_budget >= LEAST_SNR
+    return gain * power_budget >= _LEAST_SNR
 
 
 @inlined
@@ -114,7 +114,7 @@ def add(filling, excess):
 
 
 @inlined
-def level_of(filling):
+def _level_of(filling):
     """The level u; the water level in units of power is ``(1 + u) / gain_1``."""
     return (filling.best_snr + filling.excess_sum) / filling.size
 
@@ -122,19 +122,19 @@ def level_of(filling):
 @inlined
 def nats_of(filling):
     """What the subchannels of the filling carry together."""
-    return filling.size * log1p(level_of(filling)) - filling.log_sum
+    return filling.size * log1p(_level_of(filling)) - filling.log_sum
 
 
 @inlined
 def write_powers(filling, chosen, excess, power):
     """Set ``power[subchannel]`` of the subchannels that were chosen."""
-    level = level_of(filling)
+    level = _level_of(filling)
     for i in range(filling.size):
         power[chosen[i]] = (level - excess[i]) / filling.best_gain
 
 
 @inlined
-def collect(gains, power_budget, free, found, channels):
+def _collect(gains, power_budget, free, found, channels):
     """List the ``free`` subchannels that can be used: how many, and where the best one stands."""
     count = at = 0
     best_gain = 0.0
@@ -149,7 +149,7 @@ def collect(gains, power_budget, free, found, channels):
 
 
 @inlined
-def grow(count, at, link, bound, found, channels, chosen, excesses):
+def _grow(count, at, link, bound, found, channels, chosen, excesses):
     """Fill the best of the ``count`` collected subchannels until they carry the target.
 
     ``at`` is where the best one stands, and fewer than ``bound`` are known not to suffice.
@@ -195,7 +195,7 @@ def least_snrs(target, counts):
     """
     least = np.empty(counts)
     for n in range(1, counts + 1):
-        least[n - 1] = n * expm1(target / n) * (1.0 - BOUND_SLACK)
+        least[n - 1] = n * expm1(target / n) * (1.0 - _BOUND_SLACK)
     return least
 
 
@@ -209,7 +209,7 @@ def make_link(power_budget, rate_threshold, subchannels):
 @inlined
 def least_need(best_snr, least):
     """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
-    if best_snr < LEAST_SNR or best_snr < least[-1]:
+    if best_snr < _LEAST_SNR or best_snr < least[-1]:
         return 0
     if best_snr >= least[0]:
         return 1
@@ -227,29 +227,30 @@ def least_need(best_snr, least):
 def fewest_best(gains, link, free, scratch):
     """Algorithm 1 for one UE: the fewest best of the ``free`` subchannels that carry the target.
 
-    ``free`` is in rising order. The filling has size 0 if even all that water-filling would use
-    do not suffice.
+    Corrected as in docs/errata.md: the rate is that of the best n subchannels, G_{k,tau(n)}, and
+    once the next one would get no power, no more of them reach it. ``free`` is in rising order.
+    The filling has size 0 if even all that water-filling would use do not suffice.
     """
     found, channels, chosen, excess = scratch
-    count, at = collect(gains, link.power_budget, free, found, channels)
+    count, at = _collect(gains, link.power_budget, free, found, channels)
     bound = 0
     if count > 0:
         bound = least_need(found[at] * link.power_budget, link.least_snrs)
-    filling, reached = NOTHING, False
+    filling, reached = _NOTHING, False
     if 0 < bound <= count:
-        filling, reached = grow(count, at, link, bound, found, channels, chosen, excess)
-    return filling if reached else NOTHING
+        filling, reached = _grow(count, at, link, bound, found, channels, chosen, excess)
+    return filling if reached else _NOTHING
 
 
 @njit
-def fill_all(gains, power_budget, channels, scratch):
+def _fill_all(gains, power_budget, channels, scratch):
     """Water-fill ``channels``, as many of them as get power."""
     found, listed, chosen, excess = scratch
-    count, at = collect(gains, power_budget, channels, found, listed)
+    count, at = _collect(gains, power_budget, channels, found, listed)
     if count == 0:
-        return NOTHING
+        return _NOTHING
     link = Link(power_budget, np.inf, found)  # no bound is asked for
-    filling, _ = grow(count, at, link, 1, found, listed, chosen, excess)
+    filling, _ = _grow(count, at, link, 1, found, listed, chosen, excess)
     return filling
 
 
@@ -265,11 +266,11 @@ def fewest_subchannels(gains, power_budget, rate_threshold, free):
 def waterfill(gains, power_budget):
     """The power on each subchannel, the water level and the nats that all carry together."""
     scratch, power = fill_scratch(gains.size), np.zeros(gains.size)
-    filling = fill_all(gains, power_budget, np.arange(gains.size), scratch)
+    filling = _fill_all(gains, power_budget, np.arange(gains.size), scratch)
     if filling.size == 0:
         return power, np.inf, 0.0
     write_powers(filling, scratch.chosen, scratch.excess, power)
-    return power, (1.0 + level_of(filling)) / filling.best_gain, nats_of(filling)
+    return power, (1.0 + _level_of(filling)) / filling.best_gain, nats_of(filling)
 
 
 @kernel
@@ -281,7 +282,7 @@ def waterfill_owners(gains, power_budget, owner):
         if ue >= 0 and not done[ue]:
             done[ue] = True
             held = np.flatnonzero(owner == ue)
-            filling = fill_all(gains[ue], power_budget, held, scratch)
+            filling = _fill_all(gains[ue], power_budget, held, scratch)
             if filling.size > 0:
                 write_powers(filling, scratch.chosen, scratch.excess, power)
     return power
@@ -299,9 +300,9 @@ def reach(gains, free, power_budget, target):
     found, channels, chosen, excess = fill_scratch(free.size)
     link = Link(power_budget, target, found)  # no bound is asked for
     for ue in range(ues):
-        count, at = collect(gains[ue], power_budget, free, found, channels)
+        count, at = _collect(gains[ue], power_budget, free, found, channels)
         if count > 0:
-            filling, reached = grow(count, at, link, 1, found, channels, chosen, excess)
+            filling, reached = _grow(count, at, link, 1, found, channels, chosen, excess)
             nats[ue] = nats_of(filling)
             need[ue] = filling.size if reached else 0
     return need, nats

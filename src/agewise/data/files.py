@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.archives import read_arrays, require_file
+from agewise.checks import require_memory
 from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
-from agewise.frames import pl, require_frames
-from agewise.memory import require_memory
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.npz import read_arrays, require_file
 from agewise.part import RelativeTo
 
 #: What stands in the file for a feature: the number itself, or a pixel of 0 to 255.
@@ -188,7 +188,7 @@ class Table(DataSource):
         path = Path(self.path)
         if path.suffix not in (".csv", ".parquet"):
             raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
-        require_frames()
+        refuse_after_fork()
         with reading(path):  # the bytes, not the path, in which Polars would expand * and [
             content = io.BytesIO(path.read_bytes().removeprefix(codecs.BOM_UTF8))
             table = pl.read_csv(content) if path.suffix == ".csv" else pl.read_parquet(content)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agewise.checks import require_memory
 from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
 from agewise.data.files import IdxFolder, reading
-from agewise.memory import require_memory
 from agewise.part import RelativeTo
 from agewise.random import normal
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
 
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.threads import set_threads
 
 _Item = TypeVar("_Item")

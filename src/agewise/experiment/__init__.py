@@ -1,56 +1,8 @@
-"""Experiments: policies x seeds x variations, run on an engine, resumed, summed up."""
+"""Experiments: policies x seeds x variations, run on an engine, resumed, summed up.
 
-from agewise.experiment._summary import LearningCurve, RunMetrics, checkpoints
-from agewise.experiment.description import Description, FolderError
-from agewise.experiment.execute import (
-    AllFailed,
-    DryRun,
-    Forecast,
-    RunOptions,
-    compare,
-    execute,
-    forecast,
-    run,
-    sweep,
-)
-from agewise.experiment.folder import Folder, replay_scenario
-from agewise.experiment.loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
-from agewise.experiment.plan import (
-    Plan,
-    Run,
-    default_baseline,
-    find_policy,
-    product,
-)
-from agewise.experiment.result import Entry, FailedRun, Result
+Names are imported when first used; `__init__.pyi` says where each of them lives.
+"""
 
-__all__ = [
-    "AllFailed",
-    "CsvLogger",
-    "Description",
-    "DryRun",
-    "Entry",
-    "FailedRun",
-    "Folder",
-    "FolderError",
-    "Forecast",
-    "LearningCurve",
-    "LoggedRun",
-    "Logger",
-    "Plan",
-    "Result",
-    "Run",
-    "RunMetrics",
-    "RunOptions",
-    "TensorBoardLogger",
-    "checkpoints",
-    "compare",
-    "default_baseline",
-    "execute",
-    "find_policy",
-    "forecast",
-    "product",
-    "replay_scenario",
-    "run",
-    "sweep",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,12 +13,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agewise.checks import require_memory
 from agewise.engines import Engine, Inline, Local, make_engine
-from agewise.experiment.description import FolderError
-from agewise.experiment.folder import Folder
-from agewise.experiment.loggers import Logged, Logger, make_loggers
-from agewise.experiment.plan import Plan, Run, product
-from agewise.experiment.progress import (
+from agewise.experiment._description import FolderError
+from agewise.experiment._folder import Folder
+from agewise.experiment._progress import (
     Progress,
     RoundCounts,
     counter,
@@ -26,8 +25,9 @@ from agewise.experiment.progress import (
     progress,
     say,
 )
+from agewise.experiment.loggers import Logged, Logger, make_loggers
+from agewise.experiment.plan import Plan, Run, product
 from agewise.experiment.result import Result
-from agewise.memory import require_memory
 from agewise.policies import Policy
 from agewise.records import MOST_BYTES, RoundRecord
 from agewise.resources import expected_seconds, kept_memories

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from agewise.dependencies import require
 from agewise.experiment.plan import Run
-from agewise.extras import require
 from agewise.records import History
 
 NAMES = ("csv", "tensorboard", "wandb", "trackio")

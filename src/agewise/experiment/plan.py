@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from agewise.checks import whole_number
-from agewise.memory import require_memory
+from agewise.checks import require_memory, whole_number
 from agewise.policies import MaxPack, Policy, make_policy
+from agewise.provenance import sources_of
 from agewise.records import PolicyKey, plain_value
 from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
-from agewise.sources import sources_of
 
 #: What a variation changes: dotted names of the scenario with their values.
 Variation = Mapping[str, Any]
@@ -28,7 +27,7 @@ _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 class Run:
     """One run: the scenario with its variation already made, under a policy, from a seed.
 
-    ``sources`` are the digests of what it is computed from (`agewise.sources`).
+    ``sources`` are the digests of what it is computed from (`agewise.provenance`).
     """
 
     scenario: Scenario
@@ -98,7 +97,7 @@ class Plan:
     def _varied(self) -> list[tuple[Variation, Scenario, dict[PolicyKey, dict[str, str]]]]:
         """Each variation with its scenario, and the sources of its runs by policy."""
         base = self.scenario
-        varied = [(v, base.with_(**v) if v else base) for v in self.variations]
+        varied = [(v, (base.with_(**v) if v else base).loaded()) for v in self.variations]
         return [
             (variation, scenario, {p.key: sources_of(scenario, p) for p in self.policies})
             for variation, scenario in varied

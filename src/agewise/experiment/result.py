@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import real_number
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.experiment._description import Description, FolderError
+from agewise.experiment._folder import Folder, Identity, run_text, unexpected_files
 from agewise.experiment._summary import gain_map, result_table, target_table
-from agewise.experiment.description import Description, FolderError
-from agewise.experiment.folder import Folder, Identity, run_text, strays
 from agewise.experiment.plan import (
     Plan,
     Variation,
@@ -24,11 +25,10 @@ from agewise.experiment.plan import (
     variation_key,
 )
 from agewise.files import fingerprint
-from agewise.frames import pl, require_frames
 from agewise.policies import Policy
+from agewise.provenance import source_files, source_text
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
-from agewise.sources import source_files, source_text
 from agewise.statistics import Axis, axis_of
 from agewise.tables import GainMap, ResultTable, TargetTable, column_entries
 
@@ -119,7 +119,9 @@ class Result:
             seeds,
             _baseline(baseline, described.baseline, described.policies),
             entries,
-            damaged + strays(folder, present - expected, tried - expected) + folder.lost(),
+            damaged
+            + unexpected_files(folder, present - expected, tried - expected)
+            + folder.lost(),
             failed,
         )
 
@@ -223,7 +225,14 @@ class Result:
             and variation_key(each.variation) in wanted
         ]
         return replace(
-            self, variations=plan.variations, policies=plan.keys, seeds=plan.seeds, entries=entries
+            self,
+            variations=plan.variations,
+            policies=plan.keys,
+            seeds=plan.seeds,
+            baseline=_baseline(
+                plan.baseline, self.baseline if self.baseline in policies else None, plan.keys
+            ),
+            entries=entries,
         )
 
     def _axis(self, over: str | Axis) -> Axis:
@@ -235,7 +244,7 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """All rounds of all finished runs, with their policy, seed and variation."""
-        require_frames()
+        refuse_after_fork()
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))

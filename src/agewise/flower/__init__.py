@@ -5,7 +5,7 @@ Names are imported when first used: links and `RoundPlanner` need no Flower.
 
 import lazy_loader
 
-from agewise.extras import require
+from agewise.dependencies import require
 
 _attach, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 _NEED_FLOWER = ("Scheduled", "Timeouts", "identify")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
-from agewise.files import read_plain
+from agewise.files import read_regular_file
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
@@ -349,7 +349,7 @@ class Reported(Links):
 
 def _read_reports(path: Path) -> dict[str, _Report]:
     try:
-        text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
+        text = read_regular_file(path, _MOST_BYTES).decode("utf-8-sig")
         head, *lines = list(csv.reader(text.splitlines())) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: the reported links cannot be read: {error}") from error

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agewise.cost import SecondsTiming
 from agewise.experiment import Folder, Plan
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.policies import Policy
 from agewise.records import Delivery, Eligible, Evaluation, History, RoundCost, RoundRecord, RunInfo
@@ -53,7 +53,7 @@ class LiveRecord:
         if self.folder is not None:
             file = self._file(len(self._rounds))
             file.parent.mkdir(parents=True, exist_ok=True)
-            with write_whole(file) as temporary, temporary.open("wb") as opened:
+            with atomic_write(file) as temporary, temporary.open("wb") as opened:
                 np.savez(opened, allow_pickle=False, **arrays)
         self._rounds.append({name: x for name, x in arrays.items() if name not in _LINKS})
 
@@ -102,7 +102,7 @@ class LiveRecord:
         """
         if self.folder is None or not self._rounds:
             return
-        with write_whole(self.folder / _TRACE) as temporary, temporary.open("wb") as file:
+        with atomic_write(self.folder / _TRACE) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **self._trace())
         results = Folder(self.folder)
         for old in (results.description_file, results.scenario_file):

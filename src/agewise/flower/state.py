@@ -16,7 +16,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord
 from flwr.serverapp.strategy import Result
 
-from agewise.files import open_plain, parse_json, write_whole
+from agewise.files import atomic_write, open_regular_file, parse_json
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
@@ -57,7 +57,7 @@ class StateFolder:
         if not (self.folder / _STATE).exists() and (self.folder / "experiment.json").exists():
             raise FederationError(f"{self.folder}: holds other results: give another folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle = open_plain(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        handle = open_regular_file(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,7 +92,7 @@ class StateFolder:
             },
         }
         text = np.frombuffer(json.dumps(values).encode(), np.uint8)
-        with write_whole(self.folder / _STATE) as temporary, temporary.open("wb") as file:
+        with atomic_write(self.folder / _STATE) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **{_TEXT: text}, **arrays)
 
     def resume(self, identity: Mapping[str, Any], result: Result) -> tuple[int, int]:

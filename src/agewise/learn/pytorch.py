@@ -11,11 +11,11 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agewise.archives import require_file
 from agewise.checks import nearest
 from agewise.data import Dataset, Partition
 from agewise.files import fingerprint
 from agewise.learn.model import Learner, LocalSteps, Model
+from agewise.npz import require_file
 from agewise.part import CodeError, Options, RelativeTo
 
 #: Makes a module; the arguments are those of the scenario.

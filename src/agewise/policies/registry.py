@@ -132,8 +132,11 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
     require_known(owner, parameters, known)
     if twice := in_text.keys() & parameters.keys():
         raise ValueError(f"{owner}: the parameter {min(twice)!r} is given twice")
+    given = in_text | parameters
+    if "packing" in given:
+        given["packing"] = Packing.of(given["packing"])
     try:
-        return kind(**in_text, **parameters)
+        return kind(**given)
     except TypeError as error:
         raise ValueError(f"{owner} cannot be made: {error}") from error
 

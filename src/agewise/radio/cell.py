@@ -3,15 +3,12 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.part import MOST, MOST_DB, Part
 from agewise.radio.path_loss import PathLoss
 from agewise.random import Streams
 from agewise.units import db_to_linear, dbm_to_watt
-
-_Floats = NDArray[np.float64]
 
 
 class Cell(Part):
@@ -51,13 +48,9 @@ class Link(Part):
         """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
         return 1.0
 
-    def reference(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
-        """Return the number by which `snr_per_power` scales, the same for a whole run."""
-        raise self.lacks("reference")
-
-    def snr_per_power(self, gains: _Floats, reference: float) -> _Floats:
-        """Return the SNR per unit of power of UEs with these path gains."""
-        return gains * reference
+    def scale(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
+        """Return the SNR per unit of power of a UE without path loss."""
+        raise self.lacks("scale")
 
 
 class EdgeSnr(Link):
@@ -70,7 +63,7 @@ class EdgeSnr(Link):
         description="mean SNR in dB at the cell edge with all power on one subchannel",
     )
 
-    def reference(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
+    def scale(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
         """Return the SNR of a UE without path loss, if that of one at the edge is as given."""
         edge_gain = path_loss.gain(np.array([edge_m]), np.zeros(1, np.bool_))
         return db_to_linear(self.edge_snr_db) / float(edge_gain[0])
@@ -99,10 +92,6 @@ class LinkBudget(Link):
         """Return the noise power of one subchannel in watts."""
         return bandwidth_hz * dbm_to_watt(self.noise_density_dbm_hz + self.noise_figure_db)
 
-    def reference(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
-        """Return the noise power of one subchannel in watts."""
-        return self.noise_w(bandwidth_hz)
-
-    def snr_per_power(self, gains: _Floats, reference: float) -> _Floats:
-        """Return the SNR per watt of UEs with these path gains."""
-        return gains / reference
+    def scale(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
+        """Return one over the noise power of one subchannel in watts."""
+        return 1.0 / self.noise_w(bandwidth_hz)

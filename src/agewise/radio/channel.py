@@ -10,7 +10,7 @@ from pydantic import Field
 from agewise.part import LARGE, Kinds, Part, State, Unloaded, given, parts_inside
 from agewise.radio.cell import Cell, Link, RunContext
 from agewise.radio.csi import Csi, PerfectCsi
-from agewise.radio.fading import Fading
+from agewise.radio.fading import Fading, Rounds
 from agewise.radio.interference import Interference, NoInterference
 from agewise.radio.large_scale import Environment, LargeScale, draw_o2i_loss_db
 from agewise.radio.mobility import Mobility, NoMobility
@@ -145,13 +145,13 @@ class ModelledChannel(ChannelModel):
             raise ValueError("channel.link.kind = budget needs cell.subchannel_bandwidth_hz")
 
     def _check_path_loss(self) -> None:
-        loss, reach_m = self.path_loss, self.placement.reach_m
-        if self.link.kind not in loss.links and self.link.kind == "budget":
+        loss, link, reach_m = self.path_loss, self.link.kind, self.placement.reach_m
+        if link == "budget" and link not in loss.links:
             raise ValueError(
                 f"channel.link: a budget needs a path loss with a scale, and {loss.kind} has only "
                 'a shape: set channel.path_loss to kind = "log-distance" with reference_loss_db'
             )
-        if self.link.kind not in loss.links:
+        if link == "edge-snr" and link not in loss.links:
             raise ValueError(
                 f"channel.link: {loss.kind} gives path loss in physical units, which an SNR at the "
                 'edge would override: set channel.link to kind = "budget"'
@@ -162,12 +162,11 @@ class ModelledChannel(ChannelModel):
                 f"{loss.most_distance_m:g} m: make it smaller by a factor of "
                 f"{reach_m / loss.most_distance_m:.4g}"
             )
-        self.interference.check(loss.kind, loss.most_distance_m)
+        self.interference.check(loss)
 
     def _check_fading(self, cell: Cell, top_speed_m_s: float | None) -> None:
         knows_los = self.path_loss.los_decorrelation_m is not None
-        bandwidth_hz = cell.subchannel_bandwidth_hz
-        self.fading.check(bandwidth_hz, self.round_s, top_speed_m_s, knows_los=knows_los)
+        self.fading.check(cell, Rounds(self.round_s, top_speed_m_s), knows_los=knows_los)
 
     def context(self, cell: Cell, rounds: int, streams: Streams) -> RunContext:
         """Return what one run asks of the parts."""

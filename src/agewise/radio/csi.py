@@ -91,7 +91,7 @@ class Estimated(_WithError):
     def prepare(self, run: RunContext) -> CsiError:
         """Return the error of the estimates."""
         snr = db_to_linear(self.pilot_snr_db)
-        return CsiError(run.streams.knowledge, math.sqrt(snr / (1.0 + snr)))
+        return CsiError(run.streams.csi, math.sqrt(snr / (1.0 + snr)))
 
 
 class Delayed(_WithError):
@@ -129,7 +129,7 @@ class Delayed(_WithError):
         """
         doppler_hz = (self.speed_m_s or 0.0) * (self.carrier_hz or 0.0) / LIGHT_M_S
         phase = 2.0 * math.pi * doppler_hz * self.delay_s
-        return CsiError(run.streams.knowledge, bessel_j0(phase), self.delay_s)
+        return CsiError(run.streams.csi, bessel_j0(phase), self.delay_s)
 
 
 class Quantised(Csi):

@@ -7,11 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.doubles import WIDTH, aligned
-from agewise.core.elementary import circle_each
-from agewise.core.fading import fade
-from agewise.core.multipath import fade_paths
-from agewise.core.normal import add_estimation_error, fade_nakagami
+from agewise.core.elementary import cos_sin_each
+from agewise.core.fading import fade_nakagami, fade_paths
 from agewise.part import MOST_DB, Kinds, Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.large_scale import LargeScale
@@ -20,7 +17,8 @@ from agewise.random import normal
 from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
-_NOTHING = np.empty((0, 0))
+_Error = tuple[np.uint64, float, _Gains]
+_NOTHING, _NO_TAPS = np.empty((0, 0)), np.empty((2, 0, 0))
 _STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
 #: The speed of light in m/s.
 LIGHT_M_S = 299_792_458.0
@@ -42,13 +40,26 @@ class CsiError(NamedTuple):
     delay_s: float = 0.0
 
 
+class Rounds(NamedTuple):
+    """Seconds from round to round, and the fastest speed of the mobility in m/s.
+
+    The speed is 0 without mobility, and ``None`` where it is not known yet.
+    """
+
+    round_s: float | None
+    top_speed_m_s: float | None
+
+
 # -------------------------------------------------------------------------------------- over time
 class Time(Part):
     """Correlation of fading from round to round."""
 
+    #: Whether there is any.
+    is_correlated: ClassVar[bool] = False
+
     kind: str = ""
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` if rounds of this length cannot follow such fading."""
 
     def places(self, time_s: float, large: LargeScale) -> _Gains:
@@ -72,18 +83,20 @@ class IndependentRounds(Time):
 class Jakes(Time):
     """Correlated from round to round by the Doppler spread of waves from all sides (J0)."""
 
+    is_correlated: ClassVar[bool] = True
+
     kind: Literal["jakes"] = "jakes"
     carrier_hz: float = Field(ge=1e6, le=1e12, description=CARRIER)
     speed_m_s: float | None = Field(
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, it follows from the mobility"
     )
 
-    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+    def check(self, rounds: Rounds) -> None:
         """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
 
-        The speed is its own or else the fastest of the mobility, 0 without one and ``None`` where
-        it is not known yet.
+        The speed is its own or else the fastest of the mobility.
         """
+        round_s, top_speed_m_s = rounds
         if round_s is None:
             raise ValueError("channel.fading.time = jakes needs channel.round_s")
         speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
@@ -94,9 +107,7 @@ class Jakes(Time):
             )
         shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
         if shift * round_s > 0.5:
-            whose = (
-                "" if self.speed_m_s is not None else f" of UEs that move at {speed_m_s:.4g} m/s"
-            )
+            whose = f" of UEs that move at {speed_m_s:.4g} m/s" if self.speed_m_s is None else ""
             raise ValueError(
                 f"channel.round_s = {round_s:g}: must be from 1e-06 to {0.5 / shift:.4g} with "
                 f"channel.fading.time = jakes, half a period of the Doppler shift of {shift:.4g} "
@@ -104,19 +115,24 @@ class Jakes(Time):
                 'channel.fading.time = "independent", which such rounds are'
             )
 
+    @property
+    def _doppler_hz(self) -> float:
+        """The largest Doppler shift at its own speed."""
+        return (self.speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
+
     def places(self, time_s: float, large: LargeScale) -> _Gains:
         """Return the places in wavelengths; along x if the speed is the same for all."""
         if self.speed_m_s is None:
             return large.positions_m / (LIGHT_M_S / self.carrier_hz)
         places = np.zeros((large.mean_gains.size, 2))
-        places[:, 0] = doppler_hz(self) * time_s
+        places[:, 0] = self._doppler_hz * time_s
         return places
 
     def moved(self, delay_s: float, large: LargeScale) -> _Gains:
         """Return the ways in wavelengths."""
         if self.speed_m_s is None:
             return large.speed_m_s * (delay_s / (LIGHT_M_S / self.carrier_hz))
-        return np.full(large.mean_gains.size, doppler_hz(self) * delay_s)
+        return np.full(large.mean_gains.size, self._doppler_hz * delay_s)
 
 
 # --------------------------------------------------------------------------------------- K-factors
@@ -183,17 +199,9 @@ class Fading(Part):
         """Whether fading is correlated from round to round."""
         return False
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if it cannot be, for subchannels so wide and rounds so long.
 
-        ``top_speed_m_s`` is that of the mobility, 0 without one and ``None`` if it is not known;
         ``knows_los`` says whether the path loss tells who is in line of sight.
         """
 
@@ -278,19 +286,12 @@ class _Scattered(Fading):
     @property
     def is_over_time(self) -> bool:
         """Whether fading is correlated from round to round."""
-        return not isinstance(self.time, IndependentRounds)
+        return self.time.is_correlated
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
-        self.frequency.check(bandwidth_hz)
-        self.time.check(round_s, top_speed_m_s)
+        self.frequency.check(cell.subchannel_bandwidth_hz)
+        self.time.check(rounds)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return the share of power on a direct path, ``[ue]``: K / (K + 1)."""
@@ -303,7 +304,7 @@ class _Scattered(Fading):
     def prepare(self, run: RunContext) -> _Paths:
         """Return the phases of the taps and the shares of direct paths."""
         profile = self.frequency.delay_profile()
-        phases = _NOTHING if profile is None else _phases(profile, run.cell)
+        phases = _NO_TAPS if profile is None else _phases(profile, run.cell)
         return _Paths(run, phases, self.direct_share(run, profile))
 
     def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
@@ -317,54 +318,21 @@ class _Scattered(Fading):
         self, state: _Paths, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
         """Sum the paths as they are estimated, and as they are."""
-        true = np.empty((large.mean_gains.size, state.run.cell.subchannels))
-        seen = np.empty_like(true)
+        seen, true = np.empty((2, large.mean_gains.size, state.run.cell.subchannels))
         behind = self.time.moved(error.delay_s, large) if error.delay_s > 0 else _UP_TO_DATE
         self._fade(state, t, large, (error.key, error.correlation, behind), true, seen)
         return seen, true
 
-    def _fade(
-        self,
-        state: _Paths,
-        t: int,
-        large: LargeScale,
-        error: tuple[np.uint64, float, _Gains],
-        true: _Gains,
-        seen: _Gains,
-    ) -> None:
+    def _fade(self, state: _Paths, t: int, large: LargeScale, error: _Error, *out: _Gains) -> None:
         places = self.time.places((state.run.round_s or 0.0) * t, large)
         scene = (large.mean_gains, state.direct_share, self.direct_ues(large), places)
-        fade_paths((state.run.streams.channel, state.phases), t, scene, error, true, seen)
+        fade_paths((state.run.streams.channel, state.phases), t, scene, error, *out)
 
 
 class Rayleigh(_Scattered):
     """Rayleigh block fading: waves from all sides, none of which stands out."""
 
     kind: Literal["rayleigh"] = "rayleigh"
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether gains are independent over rounds and subchannels, as in the paper."""
-        return self.frequency.kind == "independent" and not self.is_over_time
-
-    def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
-        """Draw exponential gains, or sum the paths."""
-        if not self._is_plain:
-            return super().gains(state, t, large)
-        gains = np.empty((large.mean_gains.size, state.run.cell.subchannels))
-        fade(state.run.streams.channel, t, large.mean_gains, gains)
-        return gains
-
-    def seen_and_true(
-        self, state: _Paths, t: int, large: LargeScale, error: CsiError
-    ) -> tuple[_Gains, _Gains]:
-        """Add an error to the amplitudes of the true gains."""
-        if not self._is_plain:
-            return super().seen_and_true(state, t, large, error)
-        true = self.gains(state, t, large)
-        seen = np.empty_like(true)
-        add_estimation_error(error.key, t, error.correlation, large.mean_gains, true, seen)
-        return seen, true
 
 
 class Rician(_Scattered):
@@ -373,14 +341,7 @@ class Rician(_Scattered):
     kind: Literal["rician"] = "rician"
     k_factor: Annotated[KFactor, Kinds] = Field(description="how strong the direct path is")
 
-    def check(
-        self,
-        bandwidth_hz: float | None,
-        round_s: float | None,
-        top_speed_m_s: float | None,
-        *,
-        knows_los: bool,
-    ) -> None:
+    def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` also if the direct path needs a line of sight that nobody knows."""
         if self.k_factor.needs_los and not knows_los:
             raise ValueError(
@@ -388,7 +349,7 @@ class Rician(_Scattered):
                 "is in line of sight: set channel.path_loss to uma, umi, inh or inf, or "
                 "channel.fading.k_factor to fixed"
             )
-        super().check(bandwidth_hz, round_s, top_speed_m_s, knows_los=knows_los)
+        super().check(cell, rounds, knows_los=knows_los)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return K / (K + 1), in the place of the profile's."""
@@ -400,20 +361,13 @@ class Rician(_Scattered):
         return large.line_of_sight if self.k_factor.needs_los else _ALL
 
 
-def doppler_hz(time: Jakes) -> float:
-    """Return the largest Doppler shift."""
-    return (time.speed_m_s or 0.0) * time.carrier_hz / LIGHT_M_S
-
-
 def _phases(profile: DelayProfile, cell: Cell) -> _Gains:
     """Return the phases of the taps by the subchannels' offsets from the middle of the band."""
     count, bandwidth_hz = cell.subchannels, cell.subchannel_bandwidth_hz or 0.0
-    offsets = np.arange((count + 1) // 2) + (0.5 if count % 2 == 0 else 0.0)
-    turns = np.multiply.outer(profile.delays_s, offsets * bandwidth_hz) % 1.0
-    phases = circle_each(turns.ravel()).reshape(*turns.shape, 2)
-    taps = np.sqrt(profile.powers)[:, np.newaxis, np.newaxis] * phases
-    taps = np.pad(taps, ((0, 0), (0, -offsets.size % WIDTH), (0, 0)))
-    return aligned(np.concatenate([taps[..., 0], taps[..., 1]], axis=1))
+    offsets_hz = (np.arange(count) - 0.5 * (count - 1)) * bandwidth_hz
+    turns = np.multiply.outer(profile.delays_s, offsets_hz)
+    turned = cos_sin_each(turns.ravel()).T.reshape(2, *turns.shape)
+    return np.ascontiguousarray(np.sqrt(profile.powers)[:, np.newaxis] * turned)
 
 
 def bessel_j0(x: float) -> float:
@@ -424,6 +378,6 @@ def bessel_j0(x: float) -> float:
     """
     if not x < 1e5:
         return 0.0  # below 0.003, and of no use to anyone
-    angles = circle_each(np.arange(2 * int(x) + 64) / (2 * int(x) + 64))[:, 0]
+    angles = cos_sin_each(np.arange(2 * int(x) + 64) / (2 * int(x) + 64))[:, 0]
     turns = (x / (2.0 * math.pi) * angles) % 1.0
-    return float(math.fsum(circle_each(turns)[:, 0]) / turns.size)
+    return float(math.fsum(cos_sin_each(turns)[:, 0]) / turns.size)

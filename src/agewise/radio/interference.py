@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.interference import draw_interferers
+from agewise.core.fading import draw_interferers
 from agewise.core.mobility import Area
 from agewise.part import Part, State
 from agewise.radio.cell import RunContext
 from agewise.radio.large_scale import Environment
+from agewise.radio.path_loss import PathLoss
 from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
@@ -28,8 +29,8 @@ class Interference(Part):
 
     kind: str = ""
 
-    def check(self, kind: str, most_distance_m: float) -> None:
-        """Raise ``ValueError`` if a path loss of this kind does not reach as far as it."""
+    def check(self, path_loss: PathLoss) -> None:
+        """Raise ``ValueError`` if it does not go with this path loss."""
 
     def prepare(self, run: RunContext, environment: Environment) -> State:
         """Return the state for one run: by default what the run asks of its channel."""
@@ -80,20 +81,20 @@ class CellInterference(Interference):
         ge=0, le=1, description="part of its power P_TX that a neighbouring UE puts on a subchannel"
     )
 
-    def check(self, kind: str, most_distance_m: float) -> None:
+    def check(self, path_loss: PathLoss) -> None:
         """Raise ``ValueError`` if a UE that interferes may be further than the path loss holds."""
-        reach = self.tiers + 1.0 / math.sqrt(3.0)
-        if self.inter_site_distance_m * reach > most_distance_m:
-            largest = most_distance_m / reach
+        reach, most_m = self.tiers + 1.0 / math.sqrt(3.0), path_loss.most_distance_m
+        if self.inter_site_distance_m * reach > most_m:
+            largest = most_m / reach
             raise ValueError(
                 f"channel.interference.inter_site_distance_m = {self.inter_site_distance_m:g}: "
-                f"must be from 0.001 to {largest:.5g} with tiers = {self.tiers}, because {kind} "
-                f"holds to {most_distance_m:g} m; the nearest is {largest:.5g}"
+                f"must be from 0.001 to {largest:.5g} with tiers = {self.tiers}, because "
+                f"{path_loss.kind} holds to {most_m:g} m; the nearest is {largest:.5g}"
             )
 
     def prepare(self, run: RunContext, environment: Environment) -> State:
         """Return the run, its environment and the sites of the neighbours."""
-        return run, environment, neighbour_sites(self.inter_site_distance_m, self.tiers)
+        return run, environment, self.sites_m()
 
     def noise_rise(self, state: State, t: int) -> _Floats:
         """Add up the powers of the UEs that transmit."""
@@ -110,14 +111,13 @@ class CellInterference(Interference):
             rise += np.bincount(subchannel, power * gains * fading, count)
         return rise
 
-
-def neighbour_sites(distance_m: float, tiers: int) -> _Floats:
-    """Return the rings of a hexagonal grid around (0, 0), ``[site, (x, y)]``."""
-    steps = range(-tiers, tiers + 1)
-    sites = [
-        (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)
-        for a in steps
-        for b in steps
-        if (a, b) != (0, 0) and abs(a + b) <= tiers
-    ]
-    return np.array(sites)
+    def sites_m(self) -> _Floats:
+        """Return the sites of the neighbours, rings of a hexagonal grid around (0, 0)."""
+        distance_m, steps = self.inter_site_distance_m, range(-self.tiers, self.tiers + 1)
+        sites = [
+            (distance_m * (a + 0.5 * b), distance_m * math.sqrt(3.0) / 2.0 * b)
+            for a in steps
+            for b in steps
+            if (a, b) != (0, 0) and abs(a + b) <= self.tiers
+        ]
+        return np.array(sites)

@@ -41,7 +41,7 @@ class Environment(NamedTuple):
     shadowing: Shadowing
     shadowing_state: State
     link: Link
-    reference: float
+    scale: float
 
     @classmethod
     def draw(
@@ -50,14 +50,14 @@ class Environment(NamedTuple):
         """Draw the environment of one run; ``edge_m`` is the distance of the cell's edge."""
         length_m, field = path_loss.los_decorrelation_m, None
         if length_m is not None:
-            field = GaussianField.draw(run.streams.sight, 0, length_m)
+            field = GaussianField.draw(run.streams.los, 0, length_m)
         return cls(
             path_loss,
             field,
             shadowing,
             shadowing.prepare(run, path_loss),
             link,
-            link.reference(path_loss, edge_m, run.cell.subchannel_bandwidth_hz or 0.0),
+            link.scale(path_loss, edge_m, run.cell.subchannel_bandwidth_hz or 0.0),
         )
 
     def mean_gains(
@@ -84,8 +84,7 @@ class Environment(NamedTuple):
         lost_db = given(self.shadowing, "loss_db", lost_db, shape)
         if o2i_loss_db is not None:
             lost_db = lost_db + o2i_loss_db
-        gains = self.link.snr_per_power(gains, self.reference) * ratios_each(-lost_db)
-        return gains, condition == LOS
+        return self.scale * gains * ratios_each(-lost_db), condition == LOS
 
 
 def draw_o2i_loss_db(run: RunContext, share: float) -> _Floats | None:

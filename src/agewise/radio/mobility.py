@@ -15,9 +15,9 @@ from pydantic import Field, model_validator
 
 from agewise.core.elementary import exp_each
 from agewise.core.mobility import Walk, drift, go_on, start_drifts, start_walks
-from agewise.part import LARGE, Part, RelativeTo, State
+from agewise.part import LARGE, Part, RelativeTo, State, given
+from agewise.radio._files import read_tracks, stamp_of
 from agewise.radio.cell import RunContext
-from agewise.radio.files import read_tracks, stamp_of
 from agewise.radio.placement import Placement, require_within
 
 _Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Mobility(Part):
 
     def start(self, run: RunContext, placement: Placement) -> State:
         """Return the state at round 0: by default (0, where the UEs are placed, the run)."""
-        return 0, placement.positions(run), run
+        return 0, _places(run, placement), run
 
     def move(self, state: State, t: int) -> tuple[Motion, State]:
         """Return the motion when round ``t`` begins, not before the state's, and the new state."""
@@ -180,9 +180,7 @@ class GaussMarkov(Mobility):
     def start(self, run: RunContext, placement: Placement) -> State:
         """Draw velocities in their steady state, at the places of the placement."""
         key, round_s = run.streams.movement, run.round_s or 0.0
-        drifts = start_drifts(
-            key, placement.positions(run), self.mean_speed_m_s, self.deviation_m_s
-        )
+        drifts = start_drifts(key, _places(run, placement), self.mean_speed_m_s, self.deviation_m_s)
         kept = float(exp_each(np.array([-round_s / self.memory_s]))[0])
         return 0, drifts, (key, round_s, tuple(placement.area), (kept, self.deviation_m_s))
 
@@ -252,6 +250,10 @@ class MobilityFile(Mobility):
         way = end - start
         speed = np.sqrt(way[:, 0] * way[:, 0] + way[:, 1] * way[:, 1]) / lasting_s
         return Motion(start + share * way, speed), state
+
+
+def _places(run: RunContext, placement: Placement) -> _Floats:
+    return given(placement, "positions", placement.positions(run), (run.cell.ues, 2))
 
 
 @functools.lru_cache(maxsize=2)

@@ -76,17 +76,25 @@ class PathLoss(Part):
 
 # ------------------------------------------------------------------------------ powers of distance
 class _Power(PathLoss):
-    """A power law from a reference distance on; nearer UEs have its gain there."""
+    """A power law of the distance."""
 
-    def _law(self) -> tuple[float, float, float]:
-        """Return the exponent, the reference distance in metres and the loss there in dB."""
-        raise self.lacks("_law")
+    exponent: float = Field(gt=0, le=10, description="beta of the power law")
+    reference_distance_m: float = Field(
+        ge=1e-3,
+        le=1e7,
+        description="distance in metres at which the law starts; nearer UEs have its gain",
+    )
+
+    @property
+    def _reference_db(self) -> float:
+        """The loss at the reference distance in dB."""
+        return 0.0
 
     def gain(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return received over transmitted power at these distances."""
-        exponent, reference_m, loss_db = self._law()
+        reference_m = self.reference_distance_m
         ratio = np.maximum(distance_m, reference_m) / reference_m
-        return np.asarray(power_each(ratio, -exponent) / db_to_linear(loss_db))
+        return np.asarray(power_each(ratio, -self.exponent) / db_to_linear(self._reference_db))
 
     def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return the path loss in dB at these distances."""
@@ -99,47 +107,35 @@ class PowerLaw(_Power):
     links: ClassVar[tuple[str, ...]] = ("edge-snr",)
 
     kind: Literal["power-law"] = "power-law"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
-
-    def _law(self) -> tuple[float, float, float]:
-        return self.exponent, self.reference_distance_m, 0.0
 
 
 class LogDistance(_Power):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
-    exponent: float = Field(gt=0, le=10, description="beta of the power law")
-    reference_distance_m: float = Field(
-        ge=1e-3,
-        le=1e7,
-        description="distance in metres at which the law starts; nearer UEs have its gain",
-    )
     reference_loss_db: float = Field(
         ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
     )
 
-    def _law(self) -> tuple[float, float, float]:
-        return self.exponent, self.reference_distance_m, self.reference_loss_db
+    @property
+    def _reference_db(self) -> float:
+        return self.reference_loss_db
 
 
-class FreeSpace(_Power):
+class FreeSpace(PathLoss):
     """Nothing in the way: (4 pi d f / c)^2, from 1 m on."""
 
     kind: Literal["free-space"] = "free-space"
     carrier_ghz: float = Field(ge=1e-3, le=1000, description=_CARRIER)
 
-    def _law(self) -> tuple[float, float, float]:
-        return 2.0, 1.0, 2.0 * _db(4.0 * math.pi * self.carrier_ghz * 1e9 / _LIGHT_M_S)
+    def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
+        """Return the path loss in dB at these distances."""
+        per_metre = 4.0 * math.pi * self.carrier_ghz * 1e9 / _LIGHT_M_S
+        return 2.0 * np.asarray(decibels_each(per_metre * np.maximum(distance_m, 1.0)))
 
 
 # ------------------------------------------------------------------------------ 3GPP TR 38.901
-class Slope(NamedTuple):
+class _Slope(NamedTuple):
     """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
 
     constant_db: float
@@ -150,7 +146,7 @@ class Slope(NamedTuple):
         return self.constant_db + self.per_decade_db * lg_distance
 
 
-class Tr38901(PathLoss):
+class _Tr38901(PathLoss):
     """A path loss of 3GPP TR 38.901 (tables 7.4.1-1 and 7.4.2-1).
 
     In line of sight it follows one slope up to the breakpoint and another beyond; out of it, it
@@ -165,13 +161,13 @@ class Tr38901(PathLoss):
     access_point_height_m: float = Field(description=_ACCESS_POINT)
     ue_height_m: float = Field(description=_UE)
 
-    def _los_slope(self) -> Slope:
+    def _los_slope(self) -> _Slope:
         raise self.lacks("_los_slope")
 
-    def _nlos_slopes(self) -> tuple[Slope, ...]:
+    def _nlos_slopes(self) -> tuple[_Slope, ...]:
         raise self.lacks("_nlos_slopes")
 
-    def _beyond(self) -> tuple[float, Slope]:
+    def _beyond(self) -> tuple[float, _Slope]:
         """Return the breakpoint in metres and the slope in line of sight beyond it."""
         return math.inf, self._los_slope()
 
@@ -191,7 +187,7 @@ class Tr38901(PathLoss):
         return np.where(line_of_sight, los, nlos)
 
 
-class _Urban(Tr38901):
+class _Urban(_Tr38901):
     """Streets: a ray from the ground takes over beyond the breakpoint; some UEs are indoors."""
 
     most_distance_m: ClassVar[float] = 5000.0
@@ -207,14 +203,14 @@ class _Urban(Tr38901):
         """The share of the UEs that are inside buildings."""
         return self.indoor_share
 
-    def _beyond(self) -> tuple[float, Slope]:
+    def _beyond(self) -> tuple[float, _Slope]:
         """From the loss at the breakpoint on 40 dB a decade; the environment is 1 m high."""
         heights = (self.access_point_height_m - 1.0) * (self.ue_height_m - 1.0)
         breakpoint_m = 4.0 * heights * self.carrier_ghz * 1e9 / _LIGHT_M_S
         height, near = self.access_point_height_m - self.ue_height_m, self._los_slope()
         squared_db = _db(breakpoint_m * breakpoint_m + height * height)
         far_db = near.constant_db - (40.0 - near.per_decade_db) / 20.0 * squared_db
-        return breakpoint_m, Slope(far_db, 40.0)
+        return breakpoint_m, _Slope(far_db, 40.0)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Certain to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
@@ -246,12 +242,12 @@ class UrbanMacro(_Urban):
     )
     ue_height_m: float = Field(ge=1.5, le=13, description=_UE)
 
-    def _los_slope(self) -> Slope:
-        return Slope(28.0 + 2.0 * _db(self.carrier_ghz), 22.0)
+    def _los_slope(self) -> _Slope:
+        return _Slope(28.0 + 2.0 * _db(self.carrier_ghz), 22.0)
 
-    def _nlos_slopes(self) -> tuple[Slope, ...]:
+    def _nlos_slopes(self) -> tuple[_Slope, ...]:
         constant_db = 13.54 + 2.0 * _db(self.carrier_ghz) - 0.6 * (self.ue_height_m - 1.5)
-        return (Slope(constant_db, 39.08),)
+        return (_Slope(constant_db, 39.08),)
 
 
 class UrbanMicro(_Urban):
@@ -267,15 +263,15 @@ class UrbanMicro(_Urban):
     )
     ue_height_m: float = Field(ge=1.5, le=22.5, description=_UE)
 
-    def _los_slope(self) -> Slope:
-        return Slope(32.4 + 2.0 * _db(self.carrier_ghz), 21.0)
+    def _los_slope(self) -> _Slope:
+        return _Slope(32.4 + 2.0 * _db(self.carrier_ghz), 21.0)
 
-    def _nlos_slopes(self) -> tuple[Slope, ...]:
+    def _nlos_slopes(self) -> tuple[_Slope, ...]:
         constant_db = 22.4 + 2.13 * _db(self.carrier_ghz) - 0.3 * (self.ue_height_m - 1.5)
-        return (Slope(constant_db, 35.3),)
+        return (_Slope(constant_db, 35.3),)
 
 
-class IndoorHotspot(Tr38901):
+class IndoorHotspot(_Tr38901):
     """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m."""
 
     most_distance_m: ClassVar[float] = 150.0
@@ -292,11 +288,11 @@ class IndoorHotspot(Tr38901):
     )
     ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1 in the report")
 
-    def _los_slope(self) -> Slope:
-        return Slope(32.4 + 2.0 * _db(self.carrier_ghz), 17.3)
+    def _los_slope(self) -> _Slope:
+        return _Slope(32.4 + 2.0 * _db(self.carrier_ghz), 17.3)
 
-    def _nlos_slopes(self) -> tuple[Slope, ...]:
-        return (Slope(17.3 + 2.49 * _db(self.carrier_ghz), 38.3),)
+    def _nlos_slopes(self) -> tuple[_Slope, ...]:
+        return (_Slope(17.3 + 2.49 * _db(self.carrier_ghz), 38.3),)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Certain nearby, then falling exponentially, from the turn on by another law."""
@@ -308,7 +304,7 @@ class IndoorHotspot(Tr38901):
         return np.where(distance_m <= turn, near, beyond)
 
 
-class IndoorFactory(Tr38901):
+class IndoorFactory(_Tr38901):
     """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m."""
 
     most_distance_m: ClassVar[float] = 600.0
@@ -340,14 +336,14 @@ class IndoorFactory(Tr38901):
         """The deviation of shadowing in this hall."""
         return ByCondition(4.3, _HALLS[self.hall][2], _HALLS[self.hall][2])
 
-    def _los_slope(self) -> Slope:
-        return Slope(31.84 + 0.95 * (2.0 * _db(self.carrier_ghz)), 21.5)
+    def _los_slope(self) -> _Slope:
+        return _Slope(31.84 + 0.95 * (2.0 * _db(self.carrier_ghz)), 21.5)
 
-    def _nlos_slopes(self) -> tuple[Slope, ...]:
+    def _nlos_slopes(self) -> tuple[_Slope, ...]:
         """A dense hall with a low access point loses at least as much as a sparse one."""
         halls = ("sl", "dl") if self.hall == "dl" else (self.hall,)
         carrier_db = 2.0 * _db(self.carrier_ghz)
-        return tuple(Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls)
+        return tuple(_Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Exponential in the distance; the further, the higher the access point over clutter."""

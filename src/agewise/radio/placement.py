@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from agewise.core.elementary import circle_each
+from agewise.core.elementary import cos_sin_each
 from agewise.core.mobility import Area, draw_points
 from agewise.part import Part, RelativeTo
+from agewise.radio._files import read_positions, stamp_of
 from agewise.radio.cell import RunContext
-from agewise.radio.files import read_positions, stamp_of
 
 _Floats = NDArray[np.float64]
 _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
@@ -42,33 +42,34 @@ class Placement(Part):
         raise self.lacks("positions")
 
 
-class Disc(Placement):
-    """UEs uniform by area in a disc around the access point."""
+class _Round(Placement):
+    """A placement in a disc."""
 
-    kind: Literal["disc"] = "disc"
-    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
+    radius_m: float = Field(
+        ge=1e-3, le=1e7, description="radius of the cell in metres, beyond which no UE may be"
+    )
 
     @property
     def reach_m(self) -> float:
         """The radius."""
         return self.radius_m
 
+
+class Disc(_Round):
+    """UEs uniform by area in a disc around the access point."""
+
+    kind: Literal["disc"] = "disc"
+
     def positions(self, run: RunContext) -> _Floats:
         """Return uniform positions."""
         return _in_disc(self.radius_m, run.cell.ues, run.streams.placement())
 
 
-class Annulus(Placement):
+class Annulus(_Round):
     """UEs uniform by area between two circles around the access point."""
 
     kind: Literal["annulus"] = "annulus"
     least_distance_m: float = Field(ge=0, le=1e7, description=_FROM_ACCESS_POINT)
-    radius_m: float = Field(ge=1e-3, le=1e7, description="outer radius in metres")
-
-    @property
-    def reach_m(self) -> float:
-        """The outer radius."""
-        return self.radius_m
 
     @property
     def area(self) -> Area:
@@ -118,20 +119,14 @@ class Hexagon(Placement):
         return self
 
 
-class Clusters(Placement):
+class Clusters(_Round):
     """UEs in round clusters, such as buildings or squares, spread over a disc (Matérn 1960)."""
 
     kind: Literal["clusters"] = "clusters"
-    radius_m: float = Field(ge=1e-3, le=1e7, description="radius of the disc in metres")
     clusters: int = Field(ge=1, le=1_000_000, description="number of clusters")
     cluster_radius_m: float = Field(
         ge=0, le=1e7, description="radius of a cluster in metres, in which its UEs are uniform"
     )
-
-    @property
-    def reach_m(self) -> float:
-        """The radius of the disc."""
-        return self.radius_m
 
     def positions(self, run: RunContext) -> _Floats:
         """Return positions in clusters whose middles are uniform as far as they fit."""
@@ -150,7 +145,7 @@ class Clusters(Placement):
         return self
 
 
-class PlacementFile(Placement):
+class PlacementFile(_Round):
     """Positions from a file: a CSV with a row ``x, y`` per UE, or an NPZ with ``positions_m``."""
 
     source: ClassVar[str] = "positions"
@@ -158,14 +153,6 @@ class PlacementFile(Placement):
     kind: Literal["file"] = "file"
     path: str = Field(description="a .csv, or an .npz with an array positions_m[ue, (x, y)]")
     relative_to: RelativeTo = "working-folder"
-    radius_m: float = Field(
-        ge=1e-3, le=1e7, description="radius of the cell in metres, beyond which no UE may be"
-    )
-
-    @property
-    def reach_m(self) -> float:
-        """The radius of the cell."""
-        return self.radius_m
 
     def positions(self, run: RunContext) -> _Floats:
         """Return the positions of the file, the same for every seed."""
@@ -193,7 +180,7 @@ def require_within(positions_m: _Floats, reach_m: float, path: str) -> None:
 def _in_disc(radius_m: float, count: int, rng: np.random.Generator) -> _Floats:
     """Draw positions ``[place, (x, y)]`` uniform by area."""
     distance = radius_m * np.sqrt(rng.random(count))
-    return np.asarray(distance[:, np.newaxis] * circle_each(rng.random(count)))
+    return np.asarray(distance[:, np.newaxis] * cos_sin_each(rng.random(count)))
 
 
 def _in_area(area: Area, run: RunContext) -> _Floats:

@@ -1,11 +1,10 @@
-from ._claims import Claim, claims_note, claims_of
-from ._explained import explanation_table
+from ._claims import Claim, claims_note, claims_of, explanation_table
 from ._gains import gain_map
+from ._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from ._verdict import failed_runs
 from .figures import draw_figure
 from .page import write_page
 from .pictures import PICTURES, Picture
-from .style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 
 __all__ = [
     "COLUMN_IN",

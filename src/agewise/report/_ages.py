@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.ticker import MaxNLocator
 
+from agewise.report._setting import Setting
+from agewise.report._style import MOST_PIXELS, Canvas, colour, dash, ink, legend_above, on_page
 from agewise.report.pictures import Shown
-from agewise.report.setting import Setting
-from agewise.report.style import MOST_PIXELS, Canvas, colour, dash, ink, legend_above, on_page
 
 
 def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
@@ -58,7 +58,7 @@ def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
 def draw_distribution(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw what share of the UEs of all seeds is at most so old after the last round."""
     axis = canvas.subplots()
-    ages = {name: setting.last_ages(name) for name in names}
+    ages = {name: setting.ages(name)[:, -1].ravel() for name in names}
     oldest = max(2, max(int(each.max()) for each in ages.values()))
     for name, each in ages.items():
         index = setting.indices[name]

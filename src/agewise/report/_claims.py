@@ -1,20 +1,21 @@
-"""The paper's three claims, judged on paired runs."""
+"""The paper's three claims, judged on paired runs, and what differs on the same models."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.files import read_sealed
+from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
-from agewise.report._explained import EXPLANATION
-from agewise.statistics import AXES, Axis, Contrast, contrast
-from agewise.tables import Row
-from agewise.tables._words import at_text, not_shown, p_text, points_text, too_few
+from agewise.statistics import AXES, Axis, Contrast, Estimate, contrast, correlation
+from agewise.tables import Column, Line, Row, Table
+from agewise.tables._words import at_text, estimate_text, not_shown, p_text, points_text, too_few
 
+#: What was measured on the same models, in a results folder.
+EXPLANATION = "explanation.json"
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
 #: What is said of a claim that was shown, shown in part, and of which the contrary was shown.
@@ -83,7 +84,7 @@ def claims_of(
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     row = next(row for row in against.table(axis, at).rows if row.policy == both[0])
-    return judge(pair, row, read_sealed(result.path / EXPLANATION), axis)
+    return judge(pair, row, read_verified_json(result.path / EXPLANATION), axis)
 
 
 def judge(
@@ -188,11 +189,9 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
-        link = scipy.stats.pearsonr(wider, gain)
-        sure = link.pvalue < 0.05
-        linked, opposed = sure and link.statistic > 0, sure and link.statistic < 0
-        evidence += f"; correlation with the gain over seeds {link.statistic:+.2f}"
-        evidence += _in_brackets(link.pvalue)
+        r, p = correlation(wider, gain)
+        linked, opposed = p < 0.05 and r > 0, p < 0.05 and r < 0
+        evidence += f"; correlation with the gain over seeds {r:+.2f}{_in_brackets(p)}"
     verdict = _judged(
         more.pairs,
         shown=[more.verdict == "better", linked],
@@ -204,3 +203,29 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
 def _in_brackets(p: float) -> str:
     """The p-value behind a number; nothing if there was no test."""
     return f" ({p_text(p)})" if p_text(p) else ""
+
+
+def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """What both policies hear on the same models, and the paired difference."""
+    columns = [
+        Column("measure", kind="words"),
+        Column("age-based", ".2f"),
+        Column("max-pack", ".2f"),
+        Column("difference"),
+    ]
+    note = (
+        "What both policies hear, compared on the same models; intervals are 95%, and p-values "
+        "are corrected (Holm) for all of the table."
+    )
+    lines = []
+    for row in rows:
+        numbers = {name: math.nan if x is None else x for name, x in row.items()}
+        aged, packed = (
+            (numbers[f"{policy}@age_based"] + numbers[f"{policy}@max_pack"]) / 2
+            for policy in ("age_based", "max_pack")
+        )
+        mean, low, high, p = (numbers[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
+        said = [estimate_text(Estimate(mean, low, high), ".2f", 1.0), p_text(p)]
+        difference = [Line(text) for text in said if text]
+        lines.append([str(row["label"]), aged, packed, difference])
+    return Table("How the two policies differ in each measure", columns, lines, note)

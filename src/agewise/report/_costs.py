@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from agewise.experiment._summary import cost_points
-from agewise.report.setting import Setting
+from agewise.report._setting import Setting
 from agewise.statistics import AXES, Axis, Contrast, TimeToTarget, correct
 from agewise.tables import Cell, Column, Line, PolicyTable, Table
 from agewise.tables._words import (
@@ -96,7 +96,7 @@ def cost_table(setting: Setting, views: Sequence[AxisView], target: float | None
         note += " A run that did not get there counts as slow, not as absent (Kaplan-Meier)."
     title = sentence_case("; below it the ".join(parts))
     shown = [(row.policy, row.variation, cells[name]) for name, row in rows.items()]
-    return shared.table(title, columns, shown, note.strip())
+    return shared.lay_out(title, columns, shown, note.strip())
 
 
 def knows(setting: Setting, axis: Axis) -> bool:

@@ -1,19 +1,19 @@
 """Pictures over rounds, costs, distance and UEs: a line or bar for each policy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from agewise import statistics
 from agewise.report._claims import EARLY
-from agewise.report._numbers import RINGS, Numbers
+from agewise.report._setting import RINGS, Numbers, Setting
+from agewise.report._style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.report.pictures import Shown
-from agewise.report.setting import Setting
-from agewise.report.style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.statistics import FEWEST_SEEDS
-from agewise.tables._words import at_text, percent_text, points_text, sentence_case
+from agewise.tables._words import at_text, counted, percent_text, points_text, sentence_case
 
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
@@ -46,8 +46,8 @@ def draw_gain(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown |
     return Shown(
         _gain_finding(setting),
         f"Test accuracy of {setting.rival} minus that of {setting.baseline} on the same seed"
-        f"{_along(setting)}: the mean over {len(gains)} seeds{_with_interval(len(gains))}, and "
-        f"a thin line for each seed.{dotted}",
+        f"{_along(setting)}: the mean over {counted(len(gains), 'seed')}"
+        f"{_with_interval(len(gains))}, and a thin line for each seed.{dotted}",
     )
 
 
@@ -107,9 +107,13 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
 def draw_ages(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw the mean, the 95th percentile and the largest age, one below the other."""
     axes = canvas.subplots(3, 1, sharex=True)
-    labels = {"age_mean": "mean age", "age_95": "95th percentile", "age_largest": "largest age"}
-    for axis, (kind, label) in zip(axes, labels.items(), strict=True):
-        values = {name: getattr(setting.round_means[name], kind) for name in names}
+    measures: dict[str, Callable[[NDArray[np.int64]], Numbers]] = {
+        "mean age": lambda ages: ages.mean(axis=2),
+        "95th percentile": lambda ages: np.percentile(ages, 95, axis=2),
+        "largest age": lambda ages: ages.max(axis=2),
+    }
+    for axis, (label, measure) in zip(axes, measures.items(), strict=True):
+        values = {name: measure(setting.ages(name)).mean(axis=0) for name in names}
         _draw_rounds(axis, setting, values, f"{label} (rounds)")
         axis.get_legend().remove()
         axis.label_outer()
@@ -119,7 +123,7 @@ def draw_ages(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
 
 def draw_unheard(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     """Draw how many UEs had sent no update by the end of each round."""
-    values = {name: setting.ues - setting.round_means[name].reached for name in names}
+    values = {name: setting.ues - setting.mean_of(name, "reached") for name in names}
     _draw_rounds(canvas.subplots(), setting, values, "UEs never heard from")
     said = setting.listed({name: f"{x[-1]:.0f}" for name, x in values.items()})
     return Shown(
@@ -131,7 +135,7 @@ def draw_unheard(setting: Setting, names: Sequence[str], canvas: Canvas) -> Show
 
 def draw_diversity(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the gradient diversity of the updates of each round."""
-    values = {name: setting.round_means[name].diversity for name in names}
+    values = {name: setting.mean_of(name, "gradient_diversity") for name in names}
     if all(np.isnan(each).all() for each in values.values()):
         return None
     _draw_rounds(canvas.subplots(), setting, values, "gradient diversity")
@@ -147,7 +151,7 @@ def draw_distance(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
     """Draw the share of rounds in which UEs are heard, in rings around the access point."""
     edge_m, lines = setting.scenario.channel.reach_m, {}
     for name in names:
-        served = setting.round_means[name].served
+        served = setting.served(name)
         if edge_m is None or served is None:
             return None
         lines[name] = (np.arange(RINGS) + 0.5) * edge_m / RINGS, 100 * served
@@ -163,10 +167,8 @@ def draw_distance(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
 
 def draw_reached(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the accuracy over the number of distinct UEs that were heard from."""
-    lines = {
-        name: (setting.round_means[name].reached, setting.round_means[name].accuracy)
-        for name in names
-    }
+    accuracy = setting.along(statistics.AXES["rounds"]).means
+    lines = {n: (setting.mean_of(n, "reached"), np.asarray(accuracy[n].mean)) for n in names}
     if all(np.isnan(y).all() for _, y in lines.values()):
         return None
     labels = "distinct UEs heard from", "test accuracy"

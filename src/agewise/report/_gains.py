@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-import scipy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from agewise.files import read_sealed
+from agewise.files import read_verified_json
+from agewise.report._claims import EXPLANATION
 from agewise.report._costs import AxisView, axis_views
-from agewise.report._explained import EXPLANATION
+from agewise.report._setting import Setting
+from agewise.report._style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
 from agewise.report.pictures import Shown
-from agewise.report.setting import Setting
-from agewise.report.style import LIGHT, Canvas, colour, ink, legend_above, marker, on_page
-from agewise.statistics import FEWEST_SEEDS
+from agewise.statistics import FEWEST_SEEDS, correlation
 from agewise.tables import GainMap
 from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
 
@@ -215,12 +214,12 @@ def draw_classes(setting: Setting, names: Sequence[str], canvas: Canvas) -> Show
     axis.set_ylabel("gain of the class (points)")
     finding = "Classes held far away against those held near"
     if np.ptp(x) > 0 and np.ptp(y) > 0:
-        link = scipy.stats.pearsonr(x, found[1].ravel())
-        more = "more" if link.statistic > 0 else "less"
-        shown = seeds >= FEWEST_SEEDS and link.pvalue < 0.05
+        r, p = correlation(x, found[1].ravel())
+        more = "more" if r > 0 else "less"
+        shown = seeds >= FEWEST_SEEDS and p < 0.05
         finding = f"Classes held far away gain {more}"
         finding = finding if shown else f"Whether classes held far away gain {more} is not shown"
-        finding += f" (correlation {link.statistic:+.2f})"
+        finding += f" (correlation {r:+.2f})"
     return Shown(
         finding,
         f"Each dot is a class in one seed: what {setting.rival} gains over {setting.baseline} "
@@ -291,7 +290,7 @@ def _name_rows(axis: Axes, names: Sequence[str]) -> None:
 def draw_explained(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw the paired difference of two policies in each measure, in standard deviations."""
     del names
-    found = read_sealed(setting.result.path / EXPLANATION)
+    found = read_verified_json(setting.result.path / EXPLANATION)
     if found is None:
         return None
     axis, rows = canvas.subplots(), found["rows"]

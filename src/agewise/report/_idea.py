@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from agewise.age import Form, f_alpha
 from agewise.policies import AgeBased
-from agewise.report._numbers import Numbers, round_distances_m
+from agewise.report._setting import Numbers, Setting, round_distances_m
+from agewise.report._style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page
 from agewise.report._verdict import compared
 from agewise.report.pictures import Shown
-from agewise.report.setting import Setting
-from agewise.report.style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page
 
 #: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3

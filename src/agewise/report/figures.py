@@ -16,14 +16,12 @@ from matplotlib.patches import Rectangle
 
 from agewise import statistics
 from agewise.experiment import Result
-from agewise.files import write_whole
+from agewise.files import atomic_write
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report import _numbers
-from agewise.report._numbers import Variation
+from agewise.report._setting import Setting, Variation, finished_variations, open_result
+from agewise.report._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from agewise.report.pictures import PICTURES, Picture
-from agewise.report.setting import Setting
-from agewise.report.style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from agewise.tables._words import last_part, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
@@ -63,7 +61,7 @@ def draw_figure(
         raise ValueError(
             f"the figure {kind} is not drawn over {axis.name}: {picture.no_costs}; {able} are"
         )
-    opened = _numbers.open_result(result, baseline)
+    opened = open_result(result, baseline)
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
@@ -99,7 +97,7 @@ def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
 
 def _write(figure: Figure, path: Path) -> None:
     if path.suffix == ".csv":
-        with write_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(figure_csv(figure), encoding="utf-8", newline="\n")
         return
     try:
@@ -123,7 +121,7 @@ def _inches(width: str | float) -> float:
 
 def _find_variation(result: Result, at: Variation) -> Variation:
     """The first finished variation with these values, by whole names or their last parts."""
-    finished = _numbers.finished_variations(result)
+    finished = finished_variations(result)
     found = [v for v in finished if all(_has(v, name, value) for name, value in at.items())]
     if not found:
         there = "; ".join(map(variation_text, finished))

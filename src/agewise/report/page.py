@@ -13,22 +13,30 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from agewise import statistics
 from agewise.experiment import Folder, Result
-from agewise.files import read_sealed, write_whole
+from agewise.files import atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
-from agewise.report import _costs, _numbers
-from agewise.report._claims import HOLDS, IN_PART, REFUTED, claims_note, claims_of
-from agewise.report._explained import EXPLANATION, explanation_table
+from agewise.report import _costs
+from agewise.report._claims import (
+    EXPLANATION,
+    HOLDS,
+    IN_PART,
+    REFUTED,
+    claims_note,
+    claims_of,
+    explanation_table,
+)
+from agewise.report._replay import replay
+from agewise.report._setting import Setting, finished_variations, open_result
+from agewise.report._style import DARK, INKS, LIGHT, dash_index, new_figure, page_style
+from agewise.report._svg import inline_svg
 from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
-from agewise.report.replay import replay
-from agewise.report.setting import Setting
-from agewise.report.style import DARK, INKS, LIGHT, dash_index, new_figure, page_style
-from agewise.report.svg import inline_svg
 from agewise.tables import Table
 from agewise.tables._words import (
     STARS_NOTE,
@@ -52,7 +60,7 @@ _WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 #: Class and mark of verdicts; one that leaves a claim open has another.
 _BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
-#: SVG dashes of a swatch, as `agewise.report.style.DASHES`.
+#: SVG dashes of a swatch, as `agewise.report._style.DASHES`.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 
 
@@ -73,10 +81,10 @@ def write_page(
     these points ``at`` it, as in ``Result.table``. ``target`` is the accuracy up to which costs
     are told; left out, one that both compared policies reach.
     """
-    opened = _numbers.open_result(result, baseline)
+    opened = open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)
     page = make_page(opened, over, at, target)
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path
 
@@ -94,7 +102,7 @@ def make_page(
     table = result.table(axis, at)
     # First the scenario itself, if the sweep holds it.
     shown = sorted(
-        _numbers.finished_variations(result),
+        finished_variations(result),
         key=lambda variation: result.scenario.with_(**variation) != result.scenario,
     )
     settings = [Setting(result, v, axis=axis, table=table) for v in shown[:_MOST_VARIATIONS]]
@@ -104,10 +112,11 @@ def make_page(
     replays = [replay(setting, all_seeds=alone) for setting in settings]
     described = Folder(result.path).description()
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
-    scripts = [_static(name) for name in _SCRIPTS]
     shorten = _path_shortener(result)
-    names = [shorten(name) for name in short_names(result.policies).values()]
-    embedded = [each and {k: x for k, x in each.items() if k != "rest"} for each in replays]
+    data = {
+        "policies": [shorten(name) for name in short_names(result.policies).values()],
+        "replays": [each and {k: x for k, x in each.items() if k != "rest"} for each in replays],
+    }
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_static), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined, finalize=shorten,
@@ -140,7 +149,7 @@ def make_page(
         claims_note=claims_note(axis),
         cost_views=_costs.axis_views(first),
         costs=_costs,
-        explained=read_sealed(result.path / EXPLANATION),
+        explained=read_verified_json(result.path / EXPLANATION),
         explanation=_cards(first, "explained", "s0") if alone else [],
         explanation_table=lambda rows: _table(explanation_table(rows)),
         channel=_Verbatim(_channel(result.path)),
@@ -153,11 +162,12 @@ def make_page(
             "Policies": "; ".join(map(str, result.policies)),
         },
         toml=result.scenario.to_toml(),
-        data=_json({"policies": names, "replays": embedded}),
-        security=_content_security(scripts),
-        style=_Verbatim(_colours() + _static("page.css")),
+        data=_Verbatim(htmlsafe_json_dumps(data, separators=(",", ":"), allow_nan=False)),
+        inks=INKS,
+        palettes=(LIGHT, DARK),
+        css=_Verbatim(_static("page.css")),
         version=__version__,
-        scripts=[_Verbatim(script) for script in scripts],
+        scripts=[(_Verbatim(script), _checksum(script)) for script in map(_static, _SCRIPTS)],
         seeds=_Verbatim(" ".join(seed for each in replays if each for seed in each["rest"])),
     )
 
@@ -335,36 +345,9 @@ def _unbroken(text: str) -> Markup:
     )
 
 
-def _colours() -> str:
-    """The colours of the pictures as variables of the style sheet."""
-    both = []
-    for shade, policies in enumerate((LIGHT, DARK)):
-        inks = {name: pair[shade] for name, pair in INKS.items()}
-        inks |= {f"p{index}": each for index, each in enumerate(policies)}
-        both.append(" ".join(f"--{name}: {each};" for name, each in inks.items()))
-    light, dark = both
-    return (
-        f":root {{ color-scheme: light; {light} }}\n"
-        "@media screen and (prefers-color-scheme: dark) { "
-        f':root:not([data-theme="light"]) {{ color-scheme: dark; {dark} }} }}\n'
-        f'@media screen {{ :root[data-theme="dark"] {{ color-scheme: dark; {dark} }} }}\n'
-    )
-
-
-def _content_security(scripts: list[str]) -> str:
-    """Only these very scripts run, and nothing is fetched."""
-    marks = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
-    allowed = " ".join(f"'sha256-{mark}'" for mark in marks)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _json(value: Any) -> _Verbatim:
-    """JSON that cannot end the element that it stands in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return _Verbatim(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+def _checksum(script: str) -> str:
+    """The mark by which the page's Content-Security-Policy lets a script run."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _static(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-    from agewise.report.setting import Setting
+    from agewise.report._setting import Setting
 
 
 @dataclass(frozen=True)

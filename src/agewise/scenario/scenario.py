@@ -3,11 +3,12 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -25,7 +26,8 @@ from agewise.scenario.errors import (
     require_known,
 )
 from agewise.scenario.measurement import Measurement
-from agewise.scenario.paths import located
+
+_SomePart = TypeVar("_SomePart", bound=Part)
 
 
 class Scenario(Part):
@@ -59,22 +61,7 @@ class Scenario(Part):
         return cls.read(toml.parse(text, str(path)), str(path), Path(path).resolve().parent)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any], source: str = "", folder: Path | None = None) -> Self:
-        """The scenario of these values; `ScenarioError` begins with the ``source``.
-
-        Paths that are relative to the scenario's file are below ``folder``, which is that of the
-        file; without one they are refused. Code that the scenario names is not run: `loaded` does.
-        """
-        return cls._read(values, source, folder)
-
-    def loaded(self) -> Self:
-        """The scenario with the classes of the user's own, whose files are run for that."""
-        if not any(issubclass(each, Unloaded) for each in own_parts(self).values()):
-            return self
-        return self._read(values_of(self), load_code=True)
-
-    @classmethod
-    def _read(
+    def read(
         cls,
         values: Mapping[str, Any],
         source: str = "",
@@ -82,8 +69,14 @@ class Scenario(Part):
         *,
         load_code: bool = False,
     ) -> Self:
+        """The scenario of these values; `ScenarioError` begins with the ``source``.
+
+        Paths that are relative to the scenario's file are below ``folder``, which is that of the
+        file; without one they are refused. Code that the scenario names is run only if it is to be
+        loaded (`loaded`).
+        """
         try:
-            return located(cls.model_validate(values, context={"load_code": load_code}), folder)
+            return _located(cls.model_validate(values, context={"load_code": load_code}), folder)
         except ValidationError as error:
             problem = explain(error, cls)
         except ScenarioError as error:
@@ -91,6 +84,12 @@ class Scenario(Part):
         except RecursionError:
             problem = "tables are nested too deeply"
         raise ScenarioError(f"{source}: {problem}" if source else problem)
+
+    def loaded(self) -> Self:
+        """The scenario with the classes of the user's own, whose files are run for that."""
+        if not any(issubclass(each, Unloaded) for each in own_parts(self).values()):
+            return self
+        return self.read(values_of(self), load_code=True)
 
     def with_(self, /, **changes: Any) -> Self:
         """A copy with other values, by dotted names: ``**{"learn.local_steps": 20}``.
@@ -115,7 +114,7 @@ class Scenario(Part):
 
     def make_channel(self, streams: Streams) -> Channel:
         """Return the channel of one run: what is random in it follows from the streams."""
-        return self.channel.start(self.cell, self.run.rounds, streams)
+        return self.loaded().channel.start(self.cell, self.run.rounds, streams)
 
     @property
     def model_length(self) -> int:
@@ -206,6 +205,47 @@ def _preset_file(name: str) -> Traversable:
     return files("agewise.scenario").joinpath("presets", f"{name}.toml")
 
 
+def _located(section: _SomePart, folder: Path | None, name: str = "") -> _SomePart:
+    """The section in which no path, however deep inside, is relative to the scenario's file.
+
+    ``folder`` is that of the file, ``None`` if the scenario is from none, and ``name`` the dotted
+    name of the section.
+    """
+    changed: dict[str, Any] = {}
+    for key in type(section).model_fields:
+        inner = getattr(section, key)
+        if isinstance(inner, Part):
+            moved = _located(inner, folder, f"{name}.{key}".lstrip("."))
+            if moved is not inner:
+                changed[key] = moved
+    if getattr(section, "relative_to", None) == "scenario-file":
+        if folder is None:
+            raise ScenarioError(
+                f"{name}.relative_to = 'scenario-file': this scenario is not read from a file; "
+                "give working-folder, or an absolute path"
+            )
+        changed |= _below(folder, section) | {"relative_to": "working-folder"}
+    if folder is not None and isinstance(section, Unloaded):
+        changed["kind"] = _code_below(folder, getattr(section, "kind", ""))
+    return section.model_copy(update=changed) if changed else section
+
+
+def _code_below(folder: Path, kind: str) -> str:
+    """The kind ``file.py:Class`` of a scenario's file, whose code stands in this folder."""
+    file, _, name = kind.rpartition(":")
+    if not file:
+        return kind
+    found = os.path.relpath(folder / file)
+    return f"{folder / file if found.startswith('..') else found}:{name}"
+
+
+def _below(folder: Path, section: Part) -> dict[str, str]:
+    """What the section names, in this folder: a path, or the source of a module behind one."""
+    key = "path" if "path" in type(section).model_fields else "source"
+    given = getattr(section, key)
+    return {} if given is None else {key: str(folder / given)}
+
+
 def _is_in_own(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
     """Whether a dotted name is of a field in a part of the user's own, before or by the changes."""
     *path, key = name.split(".")
@@ -236,8 +276,12 @@ def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
 def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Part]]) -> None:
     """Put a section, or switch to the kind of this name."""
     table, key = _parent(values, name)
+    value = "none" if value is None else value
+    if value == "none" and "none" not in map(kind_of, kinds):
+        table.pop(key, None)  # a section that may be left out
+        return
     if not isinstance(value, str):
-        table[key] = "none" if value is None else value
+        table[key] = value
         return
     chosen = [section for section in kinds if kind_of(section) == value]
     kept = table.get(key, {}) if chosen else {}

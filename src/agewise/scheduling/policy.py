@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -12,7 +11,6 @@ from typing import Any, ClassVar, Literal, final, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agewise.age import check_ages
 from agewise.checks import one_of
 from agewise.records import PolicyKey
 from agewise.spectrum import Allocation, Greedy, Packing, Uplink
@@ -75,21 +73,6 @@ class RoundView:
     deadline_slots: float
     feedback: Feedback
     state: State
-
-    @classmethod
-    def simple(cls, uplink: Uplink, ages: ArrayLike, state: State | None = None) -> "RoundView":
-        """A first round of which only the channel and the ages are known."""
-        count = uplink.ue_count
-        return cls(
-            t=0,
-            uplink=uplink,
-            ages=check_ages(ages, count),
-            data_sizes=np.ones(count, np.int64),
-            compute_slots=np.zeros(count),
-            deadline_slots=math.inf,
-            feedback=Feedback.none(count),
-            state=State({}, {}) if state is None else state,
-        )
 
     @property
     def ue_count(self) -> int:
@@ -172,7 +155,7 @@ class Policy(ABC):
     def pack(self, view: RoundView, utility: ArrayLike, rank: NDArray[np.int64]) -> Allocation:
         """Pack the UEs by these utilities; an error of theirs names the policy and the round."""
         try:
-            return Packing.of(self.packing).pack(view.uplink, utility, rank)
+            return self.packing.pack(view.uplink, utility, rank)
         except ValueError as error:
             raise ValueError(f"policy {self} in round {view.t}: {error}") from error
 
@@ -209,8 +192,9 @@ def parameter_names(kind: type[Policy]) -> tuple[str, ...]:
 
     A policy that gives no utility has only what it declares.
     """
-    declared = {each.name: each for each in fields(kind)}
-    own = [name for name in declared if name not in _SHARED]
+    own = [each.name for each in fields(kind) if each.name not in _SHARED]
     packs = kind.utility is not Policy.utility
-    shared = [name for name in _SHARED if packs or declared[name] is not _SHARED[name]]
-    return (*own, *shared)
+    # By annotations: in a worker the fields of a class from a script are copies.
+    classes = [each for each in kind.__mro__ if issubclass(each, Policy) and each is not Policy]
+    written = {name for each in classes for name in inspect.get_annotations(each)}
+    return (*own, *(name for name in _SHARED if packs or name in written))

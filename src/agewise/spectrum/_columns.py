@@ -5,9 +5,8 @@ share neither a UE nor a subchannel.
 """
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from numpy.typing import NDArray
 from agewise.core.subchannel_sets import Quota, sets_within
 from agewise.core.waterfill import Link
 
-#: Nodes of a search that a machine gets through in a second, on the low side: this many times
-#: 1 / subchannels. It turns seconds that are left into nodes, and nothing else depends on it.
-_NODES_PER_SECOND = 4e6
 _UNLIMITED = 2**62
 #: Units of work that a linear program counts as, and each of its columns.
 _PROGRAM, _COLUMN = 2_000, 10
@@ -124,39 +120,25 @@ class Columns:
 
 @dataclass
 class Effort:
-    """Counts nodes searched and columns of linear programs, and watches the clock."""
+    """Counts nodes searched and columns of linear programs, up to the limit if there is one."""
 
     subchannels: int
     work_limit: int | None
-    time_limit_s: float | None
     spent: int = 0
-    _started: float = field(default_factory=time.monotonic)
 
     def spend(self, units: int) -> None:
         """Count this much as done."""
         self.spent += units
 
     @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the time limit, or ``None`` if there is none."""
-        if self.time_limit_s is None:
-            return None
-        return max(0.0, self.time_limit_s - (time.monotonic() - self._started))
-
-    @property
     def node_limit(self) -> int:
         """Nodes that the next search may use."""
-        left = _UNLIMITED
-        if self.work_limit is not None:
-            left = min(left, max(0, self.work_limit - self.spent))
-        seconds = self.seconds_left
-        if seconds is not None:
-            left = min(left, int(seconds * _NODES_PER_SECOND / max(self.subchannels, 1)))
-        return left
+        limit = _UNLIMITED if self.work_limit is None else min(self.work_limit, _UNLIMITED)
+        return max(0, limit - self.spent)
 
     @property
     def exhausted(self) -> bool:
-        """Whether a limit is reached."""
+        """Whether the limit is reached."""
         return self.node_limit == 0
 
 

@@ -175,9 +175,6 @@ def _solve_integer_program(
     nodes = min((effort.node_limit - _PROGRAM) // _PROGRAM_NODE, _MOST_PROGRAM_NODES)
     if nodes <= 0:
         return None, False
-    options: dict[str, float] = {"mip_rel_gap": 0.0, "node_limit": nodes}
-    if effort.seconds_left is not None:
-        options["time_limit"] = effort.seconds_left
     matrix, _ = columns.matrix(candidates.subchannels)
     wanted = 10.0 * _PROGRAM_TOLERANCE / least_gain
     scale = min(max(wanted, _LEAST_SCALE), _LARGEST_SCALE)
@@ -186,7 +183,7 @@ def _solve_integer_program(
         integrality=np.ones(columns.count),
         bounds=(0, 1),
         constraints=scipy.optimize.LinearConstraint(matrix, -np.inf, 1.0),
-        options=options,
+        options={"mip_rel_gap": 0.0, "node_limit": nodes},
     )
     effort.spend(_PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0))
     if solved.x is None:

@@ -93,7 +93,6 @@ def solve(
     rank: ArrayLike | None = None,
     *,
     work_limit: int | None = None,
-    time_limit_s: float | None = None,
 ) -> Optimum:
     """Problem (3), exactly: the feasible allocation with the highest sum of ``weights``.
 
@@ -104,17 +103,15 @@ def solve(
     The problem is NP-hard. Without a limit the search goes on until the optimum is proven, unless
     more than a million sets of subchannels could still be part of it. At a limit the best
     allocation so far is returned, with a bound that still holds. ``work_limit`` counts steps
-    (about a million a second), so that the same input gives the same answer on every machine;
-    under ``time_limit_s`` it depends on the machine how far the search gets.
+    (about a million a second), so that the same input gives the same answer on every machine.
 
     >>> uplink = Uplink(np.array([[7.0, 3.0], [9.0, 1.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> best = solve(uplink, weights=[2.0, 3.0])
     >>> best.allocation.owner, best.value, best.proven
     (array([1, 0]), 5.0, True)
     """
-    for name, given in (("work_limit", work_limit), ("time_limit_s", time_limit_s)):
-        if given is not None and not given >= 0:
-            raise ValueError(f"{name} must be non-negative, not {given}")
+    if work_limit is not None and not work_limit >= 0:
+        raise ValueError(f"work_limit must be non-negative, not {work_limit}")
     packed = Greedy().pack(uplink, weights, rank)  # checks the weights and the rank
     weight = np.asarray(weights, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -127,7 +124,7 @@ def solve(
         packed.owner.copy(),
         heuristic=lambda: Auction().pack(uplink, weight, rank).owner,
         step=_step(weight[candidates.ues]) / unit,
-        effort=Effort(uplink.subchannel_count, work_limit, time_limit_s),
+        effort=Effort(uplink.subchannel_count, work_limit),
     )
     search.run()
     if not (search.proven or search.resolves or search.effort.exhausted):

@@ -65,12 +65,12 @@ class Packing(ABC):
             raise ValueError(f"utilities must be real numbers, not {utilities.dtype}")
         utilities = np.ascontiguousarray(utilities, dtype=np.float64)
         ranks = np.arange(uplink.ue_count) if rank is None else _whole_numbers("rank", rank)
-        for name, array in (("utilities", utilities), ("rank", ranks)):
-            if array.shape != (uplink.ue_count,):
-                raise ValueError(
-                    f"{name} must have one entry for each of the {uplink.ue_count} UEs, not shape "
-                    f"{array.shape}"
-                )
+        if not utilities.shape == ranks.shape == (uplink.ue_count,):
+            wrong = "rank" if utilities.shape == (uplink.ue_count,) else "utilities"
+            raise ValueError(
+                f"{wrong} must have one entry for each of the {uplink.ue_count} UEs, not shape "
+                f"{(ranks if wrong == 'rank' else utilities).shape}"
+            )
         invalid, finite = check_utilities(utilities)
         if invalid >= 0:
             raise ValueError(

@@ -1,46 +1,8 @@
-"""The paper's figure and claims, where they hold, the optimum, the channel."""
+"""The paper's figure and claims, where they hold, the optimum, the channel.
 
-from agewise.studies.channel_picture import draw_channel, draw_channel_of
-from agewise.studies.channel_view import ChannelView, record_trace, view_channel, view_trace
-from agewise.studies.explanation import Explanation, explain
-from agewise.studies.optimality import (
-    GAP_POLICIES,
-    Gap,
-    GapTable,
-    Losses,
-    gap,
-    gap_scenario,
-    with_optimum,
-)
-from agewise.studies.paper import (
-    MapReproduction,
-    Reproduction,
-    map_scenario,
-    reproduce,
-    reproduce_map,
-    usual_scenario,
-)
+Names are imported when first used; `__init__.pyi` says where each of them lives.
+"""
 
-__all__ = [
-    "GAP_POLICIES",
-    "ChannelView",
-    "Explanation",
-    "Gap",
-    "GapTable",
-    "Losses",
-    "MapReproduction",
-    "Reproduction",
-    "draw_channel",
-    "draw_channel_of",
-    "explain",
-    "gap",
-    "gap_scenario",
-    "map_scenario",
-    "record_trace",
-    "reproduce",
-    "reproduce_map",
-    "usual_scenario",
-    "view_channel",
-    "view_trace",
-    "with_optimum",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

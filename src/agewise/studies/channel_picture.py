@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from agewise.data import Clients
 from agewise.experiment import Result
+from agewise.report._style import PAGE_IN, colour, paper_style, save
 from agewise.report.page import CHANNEL
-from agewise.report.style import PAGE_IN, colour, paper_style, save
 from agewise.studies.channel_view import ChannelView, view_channel
 
 _ENDINGS = (".png", ".pdf", ".svg", ".eps")

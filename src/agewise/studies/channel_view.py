@@ -14,7 +14,6 @@ from agewise.radio import (
     Channel,
     DrawnChannel,
     ModelledChannel,
-    RecordedChannel,
     open_gains,
 )
 from agewise.radio.traces import require_recordable, write_trace
@@ -23,7 +22,7 @@ from agewise.scenario import Scenario, require_scenario
 from agewise.spectrum import Uplink
 
 _Floats = NDArray[np.float64]
-ROUNDS = 100
+_ROUNDS = 100
 #: Correlations are measured on at most this number of UEs and of values, and up to this lag.
 _SAMPLED_UES, _SAMPLED_NUMBERS, _LONGEST_LAG = 200, 2_000_000, 20
 _GRID = 161
@@ -124,7 +123,7 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
     """Measure the channel of a scenario, by default over the rounds of a run, at most 100."""
     require_scenario(scenario)
     count = (
-        min(scenario.run.rounds, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)
+        min(scenario.run.rounds, _ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)
     )
     scenario = scenario.with_(**{"run.rounds": count}).loaded()
     streams = Streams(seed)
@@ -138,13 +137,12 @@ def view_trace(
     """The same of the gains in a file, with needs where a threshold is given."""
     trace = open_gains(path)
     held = int(trace.gains.shape[0])
-    count = min(held, ROUNDS) if rounds is None else whole_number("rounds", rounds, 1, held)
+    count = min(held, _ROUNDS) if rounds is None else whole_number("rounds", rounds, 1, held)
     if 0 in trace.gains.shape:
         raise ValueError(f"{path}: the trace is empty: its gains have shape {trace.gains.shape}")
     if rate_threshold is not None and real_number("rate_threshold", rate_threshold) < 0:
         raise ValueError(f"rate_threshold must not be negative, and is {rate_threshold:g}")
-    channel = RecordedChannel(trace, trace.power_budget or 1.0)
-    return _view(channel, count, rate_threshold, None)
+    return _view(trace, count, rate_threshold, None)
 
 
 def record_trace(
@@ -191,9 +189,9 @@ def _view(
         rounds=rounds,
         power_budget=budget,
         rate_threshold=rate_threshold,
-        mean_snr_db=decibels(total / rounds * budget),
-        block_snr_db=decibels(first.true * budget),
-        round_snr_db=decibels(kept.mean(axis=2) * budget),
+        mean_snr_db=_decibels(total / rounds * budget),
+        block_snr_db=_decibels(first.true * budget),
+        round_snr_db=_decibels(kept.mean(axis=2) * budget),
         time_correlation=_correlation(kept, 0, min(_LONGEST_LAG, rounds // 2)),
         frequency_correlation=_correlation(kept, 2, subchannels - 1),
         served_share=served / rounds if known else None,
@@ -205,7 +203,7 @@ def _view(
     )
 
 
-def decibels(ratios: _Floats) -> _Floats:
+def _decibels(ratios: _Floats) -> _Floats:
     """Ratios in dB, -inf for 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(10.0 * np.log10(ratios))
@@ -216,7 +214,7 @@ def _squared_error_db(block: Block) -> _Floats:
     if block.seen is block.true:
         return np.array([0.0, block.true.size])
     both = (block.seen > 0) & (block.true > 0)
-    wrong = decibels(block.seen[both] / block.true[both])
+    wrong = _decibels(block.seen[both] / block.true[both])
     return np.array([float(wrong @ wrong), wrong.size])
 
 
@@ -245,7 +243,7 @@ def _area(scenario: Scenario, streams: Streams) -> Area | None:
     middles = reach_m * ((np.arange(_GRID) + 0.5) * (2.0 / _GRID) - 1.0)
     x, y = np.meshgrid(middles, middles)
     gains, los = environment.mean_gains(np.column_stack([x.ravel(), y.ravel()]))
-    snr_db = decibels(gains * model.link.power_budget).reshape(x.shape)
+    snr_db = _decibels(gains * model.link.power_budget).reshape(x.shape)
     apothem_m = model.placement.area.apothem_m  # infinite but of a hexagon
     inside = np.maximum(np.abs(x), 0.5 * np.abs(x) + math.sqrt(0.75) * np.abs(y)) <= apothem_m
     inside &= x * x + y * y <= reach_m * reach_m

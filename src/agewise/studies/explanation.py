@@ -18,19 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import learn, statistics
-from agewise.experiment import Result, RunOptions
-from agewise.experiment.progress import progress
-from agewise.files import NO_CHECKSUM, read_sealed, seal, write_whole
-from agewise.frames import pl
+from agewise.dependencies import pl
+from agewise.experiment import Result, RunOptions, progress
+from agewise.files import NO_CHECKSUM, add_checksum, atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
 from agewise.report import draw_figure
-from agewise.report._explained import EXPLANATION
+from agewise.report._claims import EXPLANATION
 from agewise.resources import expected_seconds
 from agewise.scenario import Scenario
 from agewise.simulation import samples_of
-from agewise.tables._words import and_list, limits_text, p_text, points_text
+from agewise.tables._words import and_list, counted, limits_text, p_text, points_text
 from agewise.version import __version__
 
 Floats = NDArray[np.float64]
@@ -190,7 +189,7 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
         for i, name in enumerate(MEASURES)
     ]
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
-    size = f"{len(blocks)} seeds with {gains[0].size} blocks of {every} rounds each"
+    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
     sentences = _sentences(rows, gain, size, tested=tested)
     return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])
@@ -400,7 +399,7 @@ def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[
 
 def _stored(file: Path, task: Task) -> SeedBlocks | None:
     """What the file holds, if it is whole and of this very task."""
-    values = read_sealed(file)
+    values = read_verified_json(file)
     if values is None or {name: values.get(name) for name in task.identity} != task.identity:
         return None
     return SeedBlocks(*(np.array(values[name]) for name in SeedBlocks._fields))
@@ -408,5 +407,5 @@ def _stored(file: Path, task: Task) -> SeedBlocks | None:
 
 def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
-    with write_whole(file) as temporary:
-        temporary.write_bytes(seal(text.encode()))
+    with atomic_write(file) as temporary:
+        temporary.write_bytes(add_checksum(text.encode()))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
+from agewise.dependencies import pl
 from agewise.experiment import Plan, Result, RunOptions, execute, product
-from agewise.frames import pl
 from agewise.records import History, PolicyKey
 from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.scenario import Scenario, require_scenario
@@ -125,7 +125,7 @@ class GapTable(PolicyTable):
         unproven = sum(row.unproven for row in self.rows)
         return f"The optimum is proven in {rounds - unproven:,} of {rounds:,} rounds."
 
-    def shown(self) -> Table:
+    def table(self) -> Table:
         """The losses in percent, and the cost of the ages."""
         columns = [
             Column("loss of\na round", ".2f", 100.0),
@@ -139,7 +139,7 @@ class GapTable(PolicyTable):
             more += [row.age_cost, row.unproven or None]
             cells.append((row.policy, row.variation, more))
         title = "Weight lost against the optimum, % (95% interval over seeds); cost of the ages"
-        return self.table(title, columns, cells, self.proven)
+        return self.lay_out(title, columns, cells, self.proven)
 
     def to_polars(self) -> pl.DataFrame:
         """Flat columns, such as ``loss_per_round_low``."""
@@ -194,8 +194,9 @@ def gap(
     base = with_optimum(gap_scenario() if scenario is None else scenario, every, work_limit)
     plan = Plan.of(base, policies, seeds, product(_REGIMES if vary is None else vary))
     result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
+    asked = result.only(plan)
     rows = [
-        _row(policy, variation, result.only(plan).histories(policy, variation))
+        _row(policy, variation, asked.histories(policy, variation))
         for variation in plan.variations
         for policy in plan.keys
     ]

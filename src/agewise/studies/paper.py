@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from agewise.experiment import Plan, Result, RunOptions, execute
-from agewise.experiment.progress import say
+from agewise.experiment._progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
 from agewise.report import PAGE_IN, PICTURES, gain_map, new_figure, paper_style, save
 from agewise.report._claims import Claim, claims_of
-from agewise.report.setting import Setting
+from agewise.report._setting import Setting
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.frames import require_frames
+from agewise.dependencies import refuse_after_fork
 from agewise.statistics import Axis, Contrast, Estimate, TimeToTarget
 from agewise.tables._words import (
     amount_text,
@@ -92,7 +92,7 @@ class PolicyTable:
         """The fields that a sweep varies."""
         return list(dict.fromkeys(name for variation in self.variations for name in variation))
 
-    def table(
+    def lay_out(
         self,
         title: str,
         columns: Sequence[Column],
@@ -110,7 +110,7 @@ class PolicyTable:
         return Table(title, [*settings, Column("policy", kind="policy"), *columns], rows, note)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ResultTable(PolicyTable):
     """A row per variation and policy, with the gains of all policies over one baseline."""
 
@@ -118,7 +118,7 @@ class ResultTable(PolicyTable):
     axis: Axis
     rows: Sequence[Row]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.to_text()
 
     def by_policy(self, variation: Variation) -> dict[str, Row]:
@@ -155,7 +155,7 @@ class ResultTable(PolicyTable):
             title += f"; below it the gain over {self.names[self.baseline]}"
         columns = [Column(head_text(at, self.axis), ".1f", 100.0) for at in self.at]
         cells = [(r.policy, r.variation, [r.at.get(at) for at in self.at]) for r in self._ordered()]
-        return self.table(title, columns, cells, self.family)
+        return self.lay_out(title, columns, cells, self.family)
 
     def service(self) -> Table:
         """Who was served, how old updates became, and what a run cost if not in rounds."""
@@ -177,7 +177,7 @@ class ResultTable(PolicyTable):
                 more.append(amount_text(row.metrics["cost"] or 0.0, self.axis, 3))
             cells.append((row.policy, row.variation, more))
         title = "Who was served, and how old updates became, in rounds"
-        return self.table(title + (f" ({one})" if one else ""), columns, cells)
+        return self.lay_out(title + (f" ({one})" if one else ""), columns, cells)
 
     def _ordered(self) -> list[Row]:
         """The rows of each variation, by the last accuracy if there are many policies."""
@@ -251,7 +251,7 @@ class TargetRow:
     horizon: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TargetTable(PolicyTable):
     """A row per variation and policy: the cost until the accuracy was at least ``target``."""
 
@@ -259,10 +259,10 @@ class TargetTable(PolicyTable):
     target: float
     rows: Sequence[TargetRow]
 
-    def __str__(self) -> str:
-        return self.shown().to_text()
+    def __repr__(self) -> str:
+        return self.table().to_text()
 
-    def shown(self) -> Table:
+    def table(self) -> Table:
         """The medians with their limits, the means, and how many runs reached the target."""
         heads = ("median", "95% interval", "mean up to horizon", "reached")
         cells = []
@@ -283,7 +283,7 @@ class TargetTable(PolicyTable):
             cells.append((row.policy, row.variation, more))
         label = sentence_case(self.axis.label)
         title = f"{label} until the accuracy is {percent_text(self.target)}%"
-        return self.table(title, [Column(head) for head in heads], cells)
+        return self.lay_out(title, [Column(head) for head in heads], cells)
 
     def to_polars(self) -> "pl.DataFrame":
         """Flat columns, which docs/columns.md explains."""
@@ -403,5 +403,6 @@ def column_entries(variation: Variation, names: Sequence[str]) -> dict[str, Any]
 def _frame(rows: list[dict[str, Any]]) -> "pl.DataFrame":
     import polars as pl
 
-    require_frames()
-    return pl.DataFrame(rows, infer_schema_length=None)
+    refuse_after_fork()
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no row has

@@ -118,7 +118,9 @@ class Table:
 
     def title_lines(self, width: int) -> str:
         """The title, broken between words."""
-        return visible("\n".join(textwrap.wrap(self.title, width)), lines=True)
+        return visible(
+            "\n".join(textwrap.wrap(self.title, width, break_on_hyphens=False)), lines=True
+        )
 
     def to_rich(self, width: int) -> "RichTable":
         """For a terminal of this width; nothing in the cells steers it."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from agewise.core.samples import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.model import Learner, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
 from agewise.learn.neural.training import (

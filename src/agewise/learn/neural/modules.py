@@ -9,7 +9,7 @@ import itertools
 import math
 from typing import Any, Final
 
-from agewise.extras import require
+from agewise.dependencies import require
 
 nn: Any = require("torch.nn", "torch")
 

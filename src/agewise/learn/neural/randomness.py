@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.threads import in_chunks
 
 torch: Any = require("torch", "torch")

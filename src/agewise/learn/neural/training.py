@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agewise.checks import nearest
 from agewise.data import Dataset
-from agewise.extras import require
+from agewise.dependencies import require
 from agewise.learn.model import LocalSteps
 from agewise.learn.updates import Params
 

@@ -1,26 +1,26 @@
 """Channels in files: our own gains, and what simulators, ray tracers and drive tests write."""
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agewise.archives import array_names, require_file
+from agewise.npz import array_names, require_file
 from agewise.part import Kinds, RelativeTo, State
+from agewise.radio._files import stamp_of
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import ChannelModel
-from agewise.radio.files import stamp_of
-from agewise.radio.traces.gains import (
+from agewise.radio.traces._gains import (
     ENDINGS,
     GainsFormat,
-    RecordedChannel,
     Trace,
     TraceFormat,
     require_recordable,
     write_trace,
 )
-from agewise.radio.traces.others import (
+from agewise.radio.traces._others import (
     CHANNEL_NAMES,
     DeepMimoFormat,
     DriveTestFormat,
@@ -35,7 +35,6 @@ __all__ = [
     "DriveTestFormat",
     "GainsFormat",
     "Ns3SinrFormat",
-    "RecordedChannel",
     "SionnaFormat",
     "Trace",
     "TraceChannel",
@@ -98,7 +97,7 @@ class TraceChannel(ChannelModel):
         "format.link, if not given, and 1 if these say nothing",
     )
 
-    def start(self, cell: Cell, rounds: int, streams: Streams) -> RecordedChannel:
+    def start(self, cell: Cell, rounds: int, streams: Streams) -> Trace:
         """Open the trace of one run; ``ValueError`` says what is wrong with the file or size."""
         path = Path(self.path)
         stamp = stamp_of(path, "trace")
@@ -112,7 +111,7 @@ class TraceChannel(ChannelModel):
                 f"the scenario {(rounds, cell.ues, cell.subchannels)}: set run.rounds to at most "
                 f"{held}, cell.ues={others[0]} and cell.subchannels={others[1]}"
             )
-        return RecordedChannel(trace, self.power_budget or trace.power_budget or 1.0)
+        return replace(trace, power_budget=self.power_budget or trace.power_budget)
 
 
 def open_gains(path: Path | str) -> Trace:

@@ -1,7 +1,18 @@
-"""Packages that not every user needs, each behind an extra of this one."""
+"""Libraries that wait: Polars, imported when first used, and those that are optional."""
 
+import os
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy_loader.load("polars")
+
+__all__ = ["pl", "refuse_after_fork", "require"]
 
 _NEEDED_BY = {
     "flower": "scheduling a live federation needs",
@@ -16,6 +27,31 @@ _NEEDED_BY = {
 _BESIDES = {
     "torch": " (pytorch.org says how to get the build for CPUs, which is far smaller)",
 }
+
+_used = _lost = False
+
+
+def refuse_after_fork() -> None:
+    """Raise ``RuntimeError`` in a child of a process that had used tables of Polars.
+
+    Its threads do not survive a fork, and the child would wait for them for ever. A child of a
+    process that had not used them may.
+    """
+    global _used
+    if _lost:
+        raise RuntimeError(
+            "tables cannot be used in a process that was forked after its parent had used them: "
+            'start it with multiprocessing.get_context("spawn"), or fork before'
+        )
+    _used = True
+
+
+def _in_child() -> None:
+    global _lost
+    _lost = _lost or _used
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 def require(module: str, extra: str) -> ModuleType:

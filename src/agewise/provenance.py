@@ -17,7 +17,9 @@ from pathlib import Path
 
 from agewise.files import fingerprint
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
-from agewise.radio import MobilityFile, PlacementFile, TraceChannel
+from agewise.radio import TraceChannel
+from agewise.radio.mobility import MobilityFile
+from agewise.radio.placement import PlacementFile
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-from agewise.report.style import INKS, LIGHT
+from agewise.report._style import INKS, LIGHT
 
 #: What stands for a colour of a picture in the page's style sheet.
 _VARIABLES = {hexa: f"var(--p{index})" for index, hexa in enumerate(LIGHT)} | {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.archives import read_arrays, require_file
 from agewise.files import stamp
+from agewise.npz import read_arrays, require_file
 
 
 def stamp_of(path: Path | str, what: str) -> tuple[int, ...]:
@@ -117,50 +117,42 @@ def _read_npz(path: Path, name: str) -> NDArray[np.float64]:
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
-    """Comma-separated numbers; lines that start with # and one line of names may lead."""
+    """Read comma-separated numbers; lines that start with # and one line of names may lead."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: neither an NPZ file nor text: {error}") from error
-    rows: list[NDArray[np.float64]] = []
-    named = False
+    rows: list[list[float | None]] = []
+    is_first = True
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split(",")]
-        if not rows and not named and all(_is_name(cell) for cell in cells):
-            named = True
+        row = [_number(cell) for cell in cells]
+        is_head = is_first and all(_NAME.match(cell.strip("\"'")) for cell in cells)
+        is_first = False
+        if is_head and row.count(None) == len(row):
             continue
-        row = _numbers(cells, f"{path}, line {number}")
-        if rows and row.size != rows[0].size:
+        if None in row:
+            bad = cells[row.index(None)]
+            hint = "; separate the numbers by commas" if _SEPARATORS.search(bad) else ""
+            raise ValueError(f"{path}, line {number}: {bad!r} is not a number{hint}")
+        if rows and len(row) != len(rows[0]):
             raise ValueError(
-                f"{path}, line {number}: {row.size} values where the lines before have "
-                f"{rows[0].size}"
+                f"{path}, line {number}: {len(row)} values where the lines before have "
+                f"{len(rows[0])}"
             )
         rows.append(row)
-    return np.array(rows)
+    return np.array(rows, dtype=np.float64)
 
 
-def _numbers(cells: list[str], where: str) -> NDArray[np.float64]:
-    try:
-        return np.array(cells, dtype=np.float64)
-    except ValueError:
-        bad = next(cell for cell in cells if not _is_number(cell))
-        hint = "; separate the numbers by commas" if _SEPARATORS.search(bad) else ""
-        raise ValueError(f"{where}: {bad!r} is not a number{hint}") from None
-
-
+#: What is plainly the name of a column: it begins with two letters.
+_NAME = re.compile(r"[^\W\d]{2}")
 _SEPARATORS = re.compile(r"[\d.][;\t ]+[\d.-]")
 
 
-def _is_name(cell: str) -> bool:
-    """Whether this is plainly a column's name: two letters or more, and not a number."""
-    return bool(re.match(r"[^\W\d]{2}", cell.strip("\"'"))) and not _is_number(cell)
-
-
-def _is_number(cell: str) -> bool:
+def _number(cell: str) -> float | None:
     try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
+        return None

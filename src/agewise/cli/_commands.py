@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 import agewise
-from agewise.cli import options as opt
-from agewise.cli.app import command, end_if_failed, print_json, print_list, say, trace_command
-from agewise.cli.live import Live
+from agewise.cli import _options as opt
+from agewise.cli._app import command, end_if_failed, print_json, print_list, say, trace_command
 
 if TYPE_CHECKING:
+    from agewise.cli import _live as live_view
     from agewise.cli import _printing as printing
     from agewise.cli._printing import Shown
     from agewise.experiment import Plan, RunOptions
 else:
+    live_view = lazy_loader.load("agewise.cli._live", suppress_warning=True)
     printing = lazy_loader.load("agewise.cli._printing", suppress_warning=True)
 
 _PAIR = ["age-based", "max-pack"]
@@ -80,7 +81,7 @@ def run_command(
         _carry_out(plan, folder, options, shown, as_json=as_json, page=False)
         return
     _require_live(options, as_json=as_json)
-    with Live(policy, scenario.run.rounds) as watch:
+    with live_view.Live(policy, scenario.run.rounds) as watch:
         result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
     printing.print_result(result, as_json=as_json, shown=shown)
     end_if_failed(result)
@@ -358,8 +359,7 @@ def traffic_command(
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
     scenario = opt.scenario_of(source, changes)
-    progress = agewise.experiment.progress.progress
-    with progress(rounds, rounds, quiet=quiet, what="slots") as shown:
+    with agewise.experiment.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
         traffic = agewise.schedule_traffic(
             scenario,
             policy,

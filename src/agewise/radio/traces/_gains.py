@@ -1,21 +1,19 @@
 """Traces: recorded channels, and files of gains of our own kinds: NPZ, NPY, HDF5, Parquet."""
 
-import contextlib
 import io
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import IO, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.archives import array_names, map_array, require_file
-from agewise.extras import require
-from agewise.files import write_whole
-from agewise.frames import pl, require_frames
+from agewise.dependencies import pl, refuse_after_fork, require
+from agewise.files import atomic_write
+from agewise.npz import array_names, map_array, require_file
 from agewise.part import Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel
@@ -45,58 +43,42 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """``gains[round, ue, subchannel]`` that uploads meet, SNR per unit of ``power_budget``.
+    """A channel that was measured or recorded; one block of it at a time is in memory.
 
-    ``seen`` is what the access point knows of them, where that differs. ``positions_m`` is
+    ``gains[round, ue, subchannel]`` are those that uploads meet, SNR per unit of ``power_budget``;
+    ``seen`` is the CSI that the access point has of them, where that differs. ``positions_m`` is
     ``[ue, (x, y)]``, or ``[round, ue, (x, y)]`` of UEs that move.
     """
 
     gains: Blocks
     seen: Blocks | None = None
     positions_m: Blocks | None = None
-    power_budget: float | None = None
+    power_budget: float = 1.0
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return int(self.gains.shape[1])
+
+    @property
+    def subchannel_count(self) -> int:
+        """N, the number of subchannels."""
+        return int(self.gains.shape[2])
 
     @property
     def moves(self) -> bool:
         """Whether UEs are known to be elsewhere in other rounds."""
         return self.positions_m is not None and len(self.positions_m.shape) == 3
 
-    def positions_at(self, t: int) -> NDArray[np.float64] | None:
-        """``[ue, (x, y)]`` of round ``t``, where it is known."""
-        if self.positions_m is None:
-            return None
-        return as_block(self.positions_m[t] if self.moves else self.positions_m[:])
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedChannel:
-    """A channel that was measured or recorded; one block of it at a time is in memory."""
-
-    trace: Trace
-    power_budget: float
-
-    @property
-    def ue_count(self) -> int:
-        """K, the number of UEs."""
-        return int(self.trace.gains.shape[1])
-
-    @property
-    def subchannel_count(self) -> int:
-        """N, the number of subchannels."""
-        return int(self.trace.gains.shape[2])
-
-    @property
-    def moves(self) -> bool:
-        """Whether UEs are elsewhere in other rounds."""
-        return self.trace.moves
-
     def block(self, t: int) -> Block:
         """Return round ``t`` of the trace."""
-        rounds = self.trace.gains.shape[0]
+        rounds, positions = self.gains.shape[0], self.positions_m
         if not 0 <= t < rounds:
             raise ValueError(f"the trace has {rounds} rounds: there is no round {t}")
-        true, seen = as_block(self.trace.gains[t]), self.trace.seen
-        return Block(true if seen is None else as_block(seen[t]), true, self.trace.positions_at(t))
+        if positions is not None:
+            positions = as_block(positions[t] if self.moves else positions[:])
+        true = as_block(self.gains[t])
+        return Block(true if self.seen is None else as_block(self.seen[t]), true, positions)
 
 
 class TraceFormat(Part):
@@ -181,7 +163,7 @@ def _from_hdf5(path: Path) -> Trace:
 
 
 def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
-    """The trace of these arrays, each of them what it should be."""
+    """Return the trace of these arrays, each of them what it should be."""
     if "gains" not in arrays:
         raise ValueError(f"{path}: it has no array 'gains'; it holds {held}")
     gains = arrays["gains"]
@@ -191,44 +173,29 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
             f"{gains.shape}"
         )
     require_gains(path, "gains", gains)
-    seen = arrays.get("seen")
-    if seen is not None:
-        _require_shape(path, "seen", seen, (gains.shape,))
-        require_gains(path, "seen", seen)
-    positions = arrays.get("positions_m")
-    if positions is not None:
-        rounds, ues, _ = gains.shape
-        _require_shape(path, "positions_m", positions, ((ues, 2), (rounds, ues, 2)))
-        _require_finite(path, positions)
-    return Trace(gains, seen, positions, _budget(path, arrays.get("power_budget")))
-
-
-def _require_shape(path: Path, name: str, array: Any, shapes: tuple[Any, ...]) -> None:
-    if getattr(array.dtype, "kind", "O") not in "iuf" or tuple(array.shape) not in shapes:
-        wanted = " or ".join(map(str, shapes))
-        raise ValueError(
-            f"{path}: {name} must be numbers of shape {wanted} beside the gains, not "
-            f"{array.dtype} of shape {array.shape}"
-        )
-
-
-def _require_finite(path: Path, positions: Blocks) -> None:
-    for t in range(positions.shape[0]):
-        if not np.isfinite(np.asarray(positions[t], dtype=np.float64)).all():
-            raise ValueError(f"{path}: positions_m must be finite, and those at {t} are not")
-
-
-def _budget(path: Path, value: Any) -> float | None:
-    if value is None:
-        return None
-    number = np.asarray(value[()])
-    if number.size != 1 or number.dtype.kind not in "iuf" or not 1e-100 <= number.item() <= 1e100:
-        raise ValueError(f"{path}: power_budget must be one positive number, not {number}")
-    return float(number.item())
+    rounds, ues, _ = gains.shape
+    shapes = {"seen": (gains.shape,), "positions_m": ((ues, 2), (rounds, ues, 2))}
+    for name, allowed in shapes.items():
+        array = arrays.get(name)
+        if array is None:
+            continue
+        if getattr(array.dtype, "kind", "O") not in "iuf" or tuple(array.shape) not in allowed:
+            raise ValueError(
+                f"{path}: {name} must be numbers of shape {' or '.join(map(str, allowed))} beside "
+                f"the gains, not {array.dtype} of shape {array.shape}"
+            )
+        if name == "seen":
+            require_gains(path, name, array)
+        elif not all(np.isfinite(as_block(array[t])).all() for t in range(array.shape[0])):
+            raise ValueError(f"{path}: {name} must be finite numbers of metres")
+    budget = np.asarray(arrays["power_budget"][()] if "power_budget" in arrays else 1.0)
+    if budget.size != 1 or budget.dtype.kind not in "iuf" or not 1e-100 <= budget.item() <= 1e100:
+        raise ValueError(f"{path}: power_budget must be one positive number, not {budget}")
+    return Trace(gains, arrays.get("seen"), arrays.get("positions_m"), float(budget.item()))
 
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
-    require_frames()
+    refuse_after_fork()
     try:
         table = pl.read_parquet(io.BytesIO(path.read_bytes()))
     except (Exception, pl.exceptions.PanicException) as error:
@@ -260,10 +227,16 @@ def _from_parquet(path: Path) -> NDArray[np.float64]:
 
 # --------------------------------------------------------------------------------------- recording
 class _Array(NamedTuple):
-    """An array that is written a round at a time."""
+    """An array that is written a block at a time: one for each of the ``rounds``."""
 
     shape: tuple[int, ...]
-    rounds: Callable[[], Iterator[NDArray[np.float64]]]
+    rounds: int
+    part: Callable[[Block], NDArray[np.float64] | None]
+
+    def blocks(self, channel: Channel) -> Iterator[NDArray[np.float64]]:
+        """Draw the blocks one after the other."""
+        for t in range(self.rounds):
+            yield np.ascontiguousarray(self.part(channel.block(t)), "<f8").reshape(self.shape[-2:])
 
 
 def require_recordable(path: Path) -> None:
@@ -278,68 +251,43 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
     ``about`` says what it is from. Any block can be drawn again, so that none has to be kept.
     """
     require_recordable(path)
-    arrays = _arrays(channel, rounds)
-    write = _write_npz if path.suffix == ".npz" else _write_hdf5
-    with write_whole(path) as temporary:
-        write(temporary, arrays, {"power_budget": channel.power_budget, **about})
+    shape = (rounds, channel.ue_count, channel.subchannel_count)
+    arrays = {"gains": _Array(shape, rounds, lambda block: block.true)}
+    blocks = (channel.block(t) for t in range(rounds))
+    if any(block.seen is not block.true for block in blocks):
+        arrays["seen"] = _Array(shape, rounds, lambda block: block.seen)
+    if channel.block(0).positions_m is not None:
+        still, count = (channel.ue_count, 2), rounds if channel.moves else 1
+        places = (rounds, *still) if channel.moves else still
+        arrays["positions_m"] = _Array(places, count, lambda block: block.positions_m)
+    about = {"power_budget": channel.power_budget, **about}
+    with atomic_write(path) as temporary:
+        if path.suffix == ".npz":
+            _write_npz(temporary, channel, arrays, about)
+            return
+        with require("h5py", "hdf5").File(temporary, "w", locking=False) as archive:
+            for name, array in arrays.items():
+                dataset = archive.create_dataset(name, array.shape, "<f8")
+                for t, block in enumerate(array.blocks(channel)):
+                    dataset[t if len(array.shape) == 3 else ...] = block
+            archive.attrs.update(about)
 
 
-def _arrays(channel: Channel, count: int) -> dict[str, _Array]:
-    shape = (count, channel.ue_count, channel.subchannel_count)
-    arrays = {"gains": _Array(shape, lambda: (channel.block(t).true for t in range(count)))}
-    known, moving, first = True, False, channel.block(0).positions_m
-    for t in range(count):
-        block = channel.block(t)
-        known = known and (block.seen is block.true or np.array_equal(block.seen, block.true))
-        moving = moving or not _same(block.positions_m, first)
-    if not known:
-        arrays["seen"] = _Array(shape, lambda: (channel.block(t).seen for t in range(count)))
-    if first is not None:
-        places = count if moving else 1
-
-        def positions() -> Iterator[NDArray[np.float64]]:
-            return (_require_positions(channel, t) for t in range(places))
-
-        still = (channel.ue_count, 2)
-        arrays["positions_m"] = _Array((count, *still) if moving else still, positions)
-    return arrays
-
-
-def _same(one: NDArray[np.float64] | None, other: NDArray[np.float64] | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))
-
-
-def _require_positions(channel: Channel, t: int) -> NDArray[np.float64]:
-    positions = channel.block(t).positions_m
-    if positions is None:
-        raise ValueError(f"the channel says where the UEs are in round 0, but not in round {t}")
-    return positions
-
-
-def _write_npz(file: Path, arrays: Mapping[str, _Array], about: Mapping[str, Any]) -> None:
-    """Members are stored as they are, so that they can be mapped."""
+def _write_npz(
+    file: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, Any]
+) -> None:
+    """Write members as they are, so that they can be mapped, with a fixed date."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+
+        def member(name: str) -> IO[bytes]:
+            return archive.open(zipfile.ZipInfo(f"{name}.npy", _DATE), "w", force_zip64=True)
+
         for name, array in arrays.items():
             head = {"descr": "<f8", "fortran_order": False, "shape": array.shape}
-            with _member(archive, name) as member:
-                np.lib.format.write_array_header_1_0(member, head)
-                for block in array.rounds():
-                    member.write(np.ascontiguousarray(block, "<f8").tobytes())
+            with member(name) as written:
+                np.lib.format.write_array_header_1_0(written, head)
+                for block in array.blocks(channel):
+                    written.write(block.tobytes())
         for name, value in about.items():
-            with _member(archive, name) as member:
-                np.lib.format.write_array(member, np.array(value), allow_pickle=False)
-
-
-@contextlib.contextmanager
-def _member(archive: zipfile.ZipFile, name: str) -> Iterator[Any]:
-    with archive.open(zipfile.ZipInfo(f"{name}.npy", _DATE), "w", force_zip64=True) as member:
-        yield member
-
-
-def _write_hdf5(file: Path, arrays: Mapping[str, _Array], about: Mapping[str, Any]) -> None:
-    with require("h5py", "hdf5").File(file, "w", locking=False) as archive:
-        for name, array in arrays.items():
-            dataset = archive.create_dataset(name, array.shape, "<f8")
-            for t, block in enumerate(array.rounds()):
-                dataset[t if len(array.shape) == 3 else ...] = block
-        archive.attrs.update(about)
+            with member(name) as written:
+                np.lib.format.write_array(written, np.array(value), allow_pickle=False)

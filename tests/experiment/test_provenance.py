@@ -12,7 +12,7 @@ import pytest
 
 import agewise
 from agewise.experiment import Result
-from agewise.sources import UNKNOWN, sources_of
+from agewise.provenance import UNKNOWN, sources_of
 from tests.experiment.watch import ROOT, Counting, files, runs, times
 from tests.scenarios import tiny
 

@@ -216,7 +216,7 @@ WholeMap = Annotated[
     bool,
     typer.Option(
         "--map",
-        help="Instead, where age-based scheduling wins: threshold, likeness of data, alpha.",
+        help="Instead, where age-based scheduling wins: threshold, heterogeneity of data, alpha.",
     ),
 ]
 Explain = Annotated[

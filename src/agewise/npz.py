@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.memory import require_memory
+from agewise.checks import require_memory
 
 #: Where the lengths of a member's name and extra field stand in front of it, and how long that is.
 _LOCAL_HEAD = struct.Struct("<26xHH")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.style import context as style_context
 
-from agewise.files import write_whole
+from agewise.files import atomic_write
 
 #: What a picture is drawn on: a figure, or a part of one.
 Canvas = Figure | SubFigure
@@ -157,5 +157,5 @@ def save(figure: Figure, path: Path) -> None:
     """Write the figure whole; dates are left out, so that the same figure is the same file."""
     kind = path.suffix.removeprefix(".") or "png"
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "pgf": None}
-    with write_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format=kind, metadata=dateless.get(kind))

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from agewise.extras import require
+from agewise.dependencies import require
 
 INSTALL_TORCH = (
     "pip install 'agewise[torch]' (pytorch.org says how to get the build for CPUs, which is far "

@@ -4,6 +4,8 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +13,30 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.experiment._summary import mean_points
+from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report import _numbers
-from agewise.report._numbers import Numbers, RoundMeans, Variation
 from agewise.report._verdict import compared
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row
 from agewise.tables._words import short_names
+
+#: Rings around the access point over which the service is averaged.
+RINGS = 10
+Numbers = NDArray[np.float64]
+Variation = Mapping[str, Any]
+
+
+def open_result(
+    result: Result | Path | str, baseline: Policy | PolicyKey | str | None = None
+) -> Result:
+    """The result, or the one in this folder, with another baseline if one is given."""
+    opened = result if isinstance(result, Result) else Result.open(result)
+    return opened if baseline is None else replace(opened, baseline=opened.key(baseline))
+
+
+def finished_variations(result: Result) -> list[Variation]:
+    """The variations with a finished run, in the order of the sweep."""
+    return [v for v in result.variations if any(entry.variation == v for entry in result.entries)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +108,32 @@ class Setting:
         """Words on policies in a title, each behind the policy's name."""
         return ", ".join(f"{self.display_name(name)} {said}" for name, said in words.items())
 
-    @functools.cached_property
-    def round_means(self) -> dict[str, RoundMeans]:
-        """The means of every policy round by round."""
+    def mean_of(self, name: str, column: str) -> Numbers:
+        """``[round]``: a column of the records, the mean over the seeds that know it."""
+        values = np.array([run.numbers(column) for run in self.runs[name].values()])
+        return _ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
+
+    def ages(self, name: str) -> NDArray[np.int64]:
+        """``[seed, round, ue]`` after each round."""
+        return np.array([run.ages for run in self.runs[name].values()])
+
+    def served(self, name: str) -> Numbers | None:
+        """``[ring]``: the share of rounds in which a UE of the ring was received.
+
+        NaN for a ring without UEs; ``None`` where nobody knows where they are.
+        """
         radius_m = self.scenario.channel.reach_m
-        return {n: RoundMeans.of(list(runs.values()), radius_m) for n, runs in self.runs.items()}
+        heard, all_rounds = np.zeros(RINGS), np.zeros(RINGS)
+        for history in self.runs[name].values():
+            distance_m = round_distances_m(history)
+            if radius_m is None or distance_m is None:
+                return None
+            ring = np.minimum(distance_m / radius_m * RINGS, RINGS - 1).astype(np.int64)
+            rounds = np.repeat(np.arange(len(history)), [len(ues) for ues in history.received])
+            received = ring[rounds % len(ring), np.concatenate(history.received)]
+            heard += np.bincount(received, minlength=RINGS)
+            all_rounds += np.bincount(ring.ravel(), minlength=RINGS) * len(history) / len(ring)
+        return _ratio(heard, all_rounds)
 
     @functools.cached_property
     def metrics(self) -> dict[str, RunMetrics]:
@@ -186,7 +226,7 @@ class Setting:
 
     def distances_m(self, name: str) -> Numbers | None:
         """``[ue]``: metres from the AP in that run, the mean over its rounds, if known."""
-        return _numbers.distances_m(self.history(name))
+        return distances_m(self.history(name))
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
@@ -236,10 +276,6 @@ class Setting:
                 return info.label_counts, info.class_names
         return None
 
-    def last_ages(self, name: str) -> NDArray[np.int64]:
-        """The ages after the last round, of the UEs of all seeds."""
-        return np.concatenate([history.ages[-1] for history in self.runs[name].values()])
-
     @functools.cached_property
     def class_gains(self) -> tuple[Numbers, Numbers] | None:
         """``[seed, class]`` twice: mean distance of a class's samples, and its gain at the end."""
@@ -248,7 +284,7 @@ class Setting:
         rows = []
         for seed in self.common_seeds(*self.pair):
             first, second = (self.runs[name][seed] for name in self.pair)
-            where, held = _numbers.distances_m(first), first.info.label_counts
+            where, held = distances_m(first), first.info.label_counts
             known = ~np.isnan(first.class_accuracy).all(axis=1)
             if where is None or held is None or not known.any():
                 return None
@@ -274,3 +310,24 @@ def _rounded_up(value: float) -> float:
     """The next number with one digit, or with two that end in 5."""
     step = 10.0 ** math.floor(math.log10(value))
     return next(step * x for x in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * x >= value - 1e-9)
+
+
+def distances_m(history: History) -> Numbers | None:
+    """``[ue]``: metres from the access point, the mean over the rounds, if the record says."""
+    found = round_distances_m(history)
+    return None if found is None else np.asarray(found.mean(axis=0))
+
+
+def round_distances_m(history: History) -> Numbers | None:
+    """``[round, ue]`` where UEs move, ``[1, ue]`` where they stay; ``None`` if nobody knows."""
+    positions = history.positions_m
+    if positions is None:
+        stay = history.info.positions_m
+        return None if stay is None else np.hypot(stay[:, 0], stay[:, 1])[np.newaxis]
+    return np.hypot(positions[:, :, 0], positions[:, :, 1]).astype(np.float64)
+
+
+def _ratio(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
+    """Total by count; NaN where there is nothing to average."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / count)

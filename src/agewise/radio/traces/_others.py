@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.archives import array_names, read_arrays, require_file
-from agewise.core.elementary import circle_each
+from agewise.checks import require_memory
+from agewise.core.elementary import cos_sin_each
 from agewise.core.propagation import ratios_each
-from agewise.frames import pl, require_frames
-from agewise.memory import require_memory
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.npz import array_names, read_arrays, require_file
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
-from agewise.radio.fading import Fading
+from agewise.radio.fading import Fading, Rounds
 from agewise.radio.large_scale import LargeScale
-from agewise.radio.traces.gains import Trace, TraceFormat, require_gains
+from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
 
 #: What the arrays of DeepMIMO are called, by its versions.
 CHANNEL_NAMES = ("channels", "channel")
@@ -100,7 +100,7 @@ def _response_power(a: NDArray[Any], tau: NDArray[Any], cell: Cell) -> NDArray[n
         real, imaginary = np.zeros_like(gains), np.zeros_like(gains)
         for path in range(paths):
             turns = -(tau[:, i, j, path].astype(np.float64)[:, np.newaxis] * middles_hz)
-            turned = circle_each((turns - np.floor(turns)).ravel()).reshape(ues, count, 2)
+            turned = cos_sin_each((turns - np.floor(turns)).ravel()).reshape(ues, count, 2)
             cosine, sine = turned[..., 0], turned[..., 1]
             taps = a[:, i, j, path, :].T[:, :, np.newaxis]
             re, im = taps.real.astype(np.float64), taps.imag.astype(np.float64)
@@ -210,7 +210,7 @@ def _scaled(
             raise ValueError(f"{path}: channel.format.link needs cell.subchannel_bandwidth_hz")
         gains = gains / link.noise_w(cell.subchannel_bandwidth_hz)
     require_gains(path, "gains", gains)
-    return Trace(gains, None, positions_m, None if link is None else link.power_budget)
+    return Trace(gains, None, positions_m, 1.0 if link is None else link.power_budget)
 
 
 # ---------------------------------------------------------------------- one SNR per UE and time
@@ -232,8 +232,7 @@ class _SnrFormat(TraceFormat):
     def trace(self, content: State, run: RunContext) -> Trace:
         """Return gains with fading around the means of the file."""
         try:
-            bandwidth_hz = run.cell.subchannel_bandwidth_hz
-            self.fading.check(bandwidth_hz, self.round_s, 0.0, knows_los=False)
+            self.fading.check(run.cell, Rounds(self.round_s, 0.0), knows_los=False)
         except ValueError as error:  # its fields are those of the format here
             text = str(error).replace("channel.fading", "channel.format.fading")
             text = text.replace("channel.round_s", "channel.format.round_s")
@@ -291,8 +290,7 @@ class Ns3SinrFormat(_SnrFormat):
             raise ValueError(
                 f"{path}: {value} must be linear and not negative: it is no ratio in dB"
             )
-        index, _ = _rows_of_rounds(path, table, ("time", "IMSI"), self.round_s)
-        _require_ues(path, index.shape, cell)
+        index = _rows_of_rounds(path, table, ("time", "IMSI"), self.round_s, cell.ues)
         return _MeanSnrs(_numbers(table, value)[index], None)
 
 
@@ -312,8 +310,7 @@ class DriveTestFormat(_SnrFormat):
         if (table[value].abs() > _MOST_DB).any():
             raise ValueError(f"{path}: column {value!r} must hold dB of at most {_MOST_DB:g}")
         names = (self.time_column, self.ue_column)
-        index, _ = _rows_of_rounds(path, table, names, self.round_s)
-        _require_ues(path, index.shape, cell)
+        index = _rows_of_rounds(path, table, names, self.round_s, cell.ues)
         positions = None
         if {"x_m", "y_m"} <= set(table.columns):
             _require_columns(path, table, ("x_m", self.ue_column, "y_m"))
@@ -326,9 +323,9 @@ def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
 
 
-def _table(path: Path, separator: str) -> pl.DataFrame:
+def _table(path: Path, separator: str) -> "pl.DataFrame":
     require_file(path)
-    require_frames()
+    refuse_after_fork()
     try:
         content = io.BytesIO(path.read_bytes())
         return pl.read_csv(content, separator=separator, infer_schema_length=None)
@@ -337,7 +334,7 @@ def _table(path: Path, separator: str) -> pl.DataFrame:
         raise ValueError(f"{path}: not a readable table: {reason}") from error
 
 
-def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> None:
+def _require_columns(path: Path, table: "pl.DataFrame", names: Sequence[str]) -> None:
     """Columns of numbers without gaps, but for the second, which names the UE."""
     for place, name in enumerate(names):
         if name not in table.columns:
@@ -358,14 +355,14 @@ def _require_columns(path: Path, table: pl.DataFrame, names: Sequence[str]) -> N
         raise ValueError(f"{path}: the table has no rows")
 
 
-def _numbers(table: pl.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(table: "pl.DataFrame", name: str) -> NDArray[np.float64]:
     return table[name].cast(pl.Float64).to_numpy()
 
 
 def _rows_of_rounds(
-    path: Path, table: pl.DataFrame, names: tuple[str, str], round_s: float
-) -> tuple[NDArray[np.int64], list[object]]:
-    """``[round, ue]``: the last row of each UE at or before each round, and the UEs in order.
+    path: Path, table: "pl.DataFrame", names: tuple[str, str], round_s: float, ue_count: int
+) -> NDArray[np.int64]:
+    """Return the last row of each UE at or before each round, ``[round, ue]``.
 
     Rounds begin when there is a value of every UE, and end with the first UE whose values end.
     """
@@ -379,15 +376,12 @@ def _rows_of_rounds(
     end = min(times[own[-1]] for own in rows)
     if end < start:
         raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs have values")
+    if len(ues) != ue_count:
+        raise ValueError(
+            f"{path}: the trace has {len(ues)} UEs and the scenario {ue_count}: set "
+            f"cell.ues={len(ues)}"
+        )
     rounds = int((end - start) / round_s + 1e-9) + 1
     at = start + round_s * (np.arange(rounds) + 1e-9)  # a row of that very time counts
     index = [own[np.searchsorted(times[own], at, side="right") - 1] for own in rows]
-    return np.stack(index, axis=1), ues
-
-
-def _require_ues(path: Path, found: tuple[int, ...], cell: Cell) -> None:
-    if found[1] != cell.ues:
-        raise ValueError(
-            f"{path}: the trace has {found[1]} UEs and the scenario {cell.ues}: set "
-            f"cell.ues={found[1]}"
-        )
+    return np.stack(index, axis=1)

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import agewise
 from agewise.checks import visible
-from agewise.cli.options import with_groups
+from agewise.cli._options import with_groups
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agewise.checks import visible
-from agewise.experiment.description import Description, FolderError, difference, digest
+from agewise.experiment._description import Description, FolderError, difference, digest
 from agewise.experiment.plan import Plan, Run, Variation, find_policy
 from agewise.files import (
     NO_CHECKSUM,
-    NotPlainFile,
+    NotRegularFile,
+    add_checksum,
+    atomic_write,
     clear_leftovers,
-    open_plain,
+    open_regular_file,
     parse_json,
-    read_plain,
-    seal,
-    seal_holds,
-    write_whole,
+    read_regular_file,
+    verify_checksum,
 )
+from agewise.provenance import source_text
 from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
 from agewise.scenario import Scenario
-from agewise.sources import source_text
 from agewise.version import __version__
 
 #: The largest experiment.json, scenario.toml or record of a failed run that is read.
@@ -142,7 +142,7 @@ class Folder:
             values = parse_json(content.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise ValueError(f"{file}: damaged: {error}") from error
-        if not seal_holds(content) or not isinstance(values, dict):
+        if not verify_checksum(content) or not isinstance(values, dict):
             raise ValueError(f"{file}: damaged: its content does not match its checksum")
         named = values.get("policy"), values.get("seed"), values.get("agewise")
         if named != (expected.policy.to_json(), expected.seed, expected.version):
@@ -213,7 +213,7 @@ class Folder:
     def keep(self, run: Run, content: bytes) -> None:
         """Write the file of a finished run."""
         with self._writing():
-            with write_whole(self.runs / run.file_name) as temporary:
+            with atomic_write(self.runs / run.file_name) as temporary:
                 temporary.write_bytes(content)
             self.failed_file(run.file_name).unlink(missing_ok=True)
 
@@ -227,8 +227,8 @@ class Folder:
             "reason": reason,
             "checksum": NO_CHECKSUM,
         }
-        content = seal((json.dumps(values, indent=2) + "\n").encode())
-        with self._writing(), write_whole(self.failed_file(run.file_name)) as temporary:
+        content = add_checksum((json.dumps(values, indent=2) + "\n").encode())
+        with self._writing(), atomic_write(self.failed_file(run.file_name)) as temporary:
             temporary.write_bytes(content)
         where = run_text(run.variation, run.policy.key, run.seed)
         self.log(f"failed: {where}: {reason}", details)
@@ -242,10 +242,11 @@ class Folder:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
         below = "".join(f"    {visible(each)}\n" for each in details.splitlines())
         with self._writing():
-            handle = open_plain(self.path / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            log = self.path / "log.txt"
+            handle = open_regular_file(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 if os.fstat(handle).st_nlink > 1:
-                    raise NotPlainFile(self.path / "log.txt", "a second name of another file")
+                    raise NotRegularFile(log, "a second name of another file")
                 file.write(f"{now} {visible(line)}\n{below}")
 
     @contextlib.contextmanager
@@ -253,7 +254,7 @@ class Folder:
         """What the system says against writing here, as one sentence."""
         try:
             yield
-        except NotPlainFile as error:
+        except NotRegularFile as error:
             raise FolderError(
                 f"{error.filename}: {error.strerror}, and is not written to: take it away, or give "
                 "another folder"
@@ -295,9 +296,9 @@ class Folder:
         if not (self.scenario_file.exists() and continued):
             text = plan.scenario.to_toml()
             described = replace(described, scenario_toml=digest(text))
-            with write_whole(self.scenario_file) as temporary:
+            with atomic_write(self.scenario_file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
-        with write_whole(self.description_file) as temporary:
+        with atomic_write(self.description_file) as temporary:
             temporary.write_bytes(described.to_bytes())
         return described
 
@@ -308,7 +309,7 @@ def run_text(variation: Variation, policy: PolicyKey, seed: int) -> str:
     return ", ".join([str(policy), f"seed {seed}", *varied])
 
 
-def strays(folder: Folder, finished: Iterable[str], failed: Iterable[str]) -> list[str]:
+def unexpected_files(folder: Folder, finished: Iterable[str], failed: Iterable[str]) -> list[str]:
     """A sentence on each of these files, which are none of the expected ones."""
     files = [*(folder.runs / name for name in finished), *map(folder.failed_file, failed)]
     return [
@@ -325,10 +326,10 @@ def _computed_again(name: str, count: int) -> str:
 def _read(file: Path) -> bytes:
     """The content of a file of the folder; `FolderError` if it is there but no plain file."""
     try:
-        return read_plain(file, _MOST_BYTES)
+        return read_regular_file(file, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise
-    except NotPlainFile as error:
+    except NotRegularFile as error:
         raise FolderError(f"{file}: not read: it is {error.strerror}") from error
     except OSError as error:
         raise FolderError(f"{file}: cannot be read: {error.strerror}") from error
@@ -364,7 +365,7 @@ def replay_scenario(folder: Path | str, learning: Scenario | None = None) -> Sce
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Only one process at a time; the system lets go of the lock if the process dies."""
-    handle = open_plain(path / ".lock", os.O_RDWR | os.O_CREAT)
+    handle = open_regular_file(path / ".lock", os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from agewise.records import History
-from agewise.report._numbers import Numbers
-from agewise.report.setting import Setting
+from agewise.report._setting import Numbers, Setting
 
 #: A cell with more UEs cannot be drawn so that one could tell them apart.
-MOST_UES = 2_000
+_MOST_UES = 2_000
 #: The most owners (policies x rounds x subchannels) of one seed that are embedded, and the most
 #: bytes of the other seeds.
-MOST_OWNERS = 2_000_000
-MOST_BYTES = 700_000
+_MOST_OWNERS = 2_000_000
+_MOST_BYTES = 700_000
 
 
 def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None:
@@ -29,7 +28,7 @@ def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None
     """
     scenario = setting.scenario
     owners = len(setting.runs) * setting.rounds * scenario.cell.subchannels
-    if setting.ues > MOST_UES or owners > MOST_OWNERS:
+    if setting.ues > _MOST_UES or owners > _MOST_OWNERS:
         return None
     seeds = sorted({seed for runs in setting.runs.values() for seed in runs} - {setting.seed})
     rest = _others(setting, seeds if all_seeds else [])
@@ -51,7 +50,7 @@ def _others(setting: Setting, seeds: list[int]) -> list[str]:
     for seed in seeds:
         packed.append(_packed(_seed(setting, seed)))
         size += len(packed[-1])
-        if size > MOST_BYTES:
+        if size > _MOST_BYTES:
             return packed[:-1]
     return packed
 

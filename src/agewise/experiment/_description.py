@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agewise.experiment.plan import Plan, Variation, find_policy, variation_key
-from agewise.files import NO_CHECKSUM, parse_json, seal, seal_holds
+from agewise.files import NO_CHECKSUM, add_checksum, parse_json, verify_checksum
+from agewise.provenance import policy_source, source_names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
-from agewise.sources import policy_source, source_names
 from agewise.version import __version__
 
 #: The format that is written, and the oldest one that is still read.
@@ -56,7 +56,7 @@ class Description:
     """What experiment.json says: what the folder is to hold, and how it was made.
 
     ``scenarios[variation]`` are the varied scenarios. ``baseline`` is ``None`` unless one was
-    given; ``sources`` has the digests of what the runs are computed from (`agewise.sources`), to
+    given; ``sources`` has the digests of what the runs are computed from (`agewise.provenance`), to
     which all of them must keep; ``scenario_toml`` is the SHA-256 of the file scenario.toml.
     """
 
@@ -99,7 +99,7 @@ class Description:
         except ValueError as error:
             raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
         _require_format(values, file)
-        if not seal_holds(content):
+        if not verify_checksum(content):
             raise FolderError(
                 f"{file}: changed since it was written (its checksum does not match): {_REMEDY}"
             )
@@ -152,21 +152,21 @@ class Description:
             packages=dict(self.packages),
             checksum=NO_CHECKSUM,
         )
-        return seal((json.dumps(content.model_dump(), indent=2) + "\n").encode())
+        return add_checksum((json.dumps(content.model_dump(), indent=2) + "\n").encode())
 
     def extended(self, new: "Description", path: Path) -> "Description":
         """With the policies, seeds and variations of both; nothing else may differ."""
         if self.version != new.version:
             raise FolderError(
                 f"{path}: made with agewise {self.version}, this is {new.version}: give another "
-                "folder, or begin this one anew with force"
+                "folder, or begin this one anew with --force"
             )
         old_values, new_values = self.scenario.resolved(), new.scenario.resolved()
         if old_values != new_values:
             raise FolderError(
                 f"{path}: holds results of another scenario "
                 f"({difference(old_values, new_values)}): give another folder, or begin this "
-                "one anew with force"
+                "one anew with --force"
             )
         varied = {
             variation_key(variation): (variation, scenario)

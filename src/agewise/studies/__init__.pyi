@@ -1,0 +1,36 @@
+from .channel_picture import draw_channel, draw_channel_of
+from .channel_view import ChannelView, record_trace, view_channel, view_trace
+from .explanation import Explanation, explain
+from .optimality import GAP_POLICIES, Gap, GapTable, Losses, gap, gap_scenario, with_optimum
+from .paper import (
+    MapReproduction,
+    Reproduction,
+    map_scenario,
+    reproduce,
+    reproduce_map,
+    usual_scenario,
+)
+
+__all__ = [
+    "GAP_POLICIES",
+    "ChannelView",
+    "Explanation",
+    "Gap",
+    "GapTable",
+    "Losses",
+    "MapReproduction",
+    "Reproduction",
+    "draw_channel",
+    "draw_channel_of",
+    "explain",
+    "gap",
+    "gap_scenario",
+    "map_scenario",
+    "record_trace",
+    "reproduce",
+    "reproduce_map",
+    "usual_scenario",
+    "view_channel",
+    "view_trace",
+    "with_optimum",
+]
