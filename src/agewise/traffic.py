@@ -149,7 +149,7 @@ def schedule_traffic(
 
     >>> from agewise import Scenario
     >>> schedule_traffic(Scenario.preset("paper"), "round-robin", 1000)
-    <Traffic round-robin, 1,000 slots: mean age 4.118, 10.843 updates per slot, fairness 1.000>
+    <Traffic round-robin, 1,000 slots: mean age 4.111, 10.862 updates per slot, fairness 1.000>
     """
     rounds = whole_number("rounds", rounds, least=1)
     chosen, streams, margin = make_policy(policy), Streams(seed), 0.0
@@ -180,13 +180,17 @@ def schedule_traffic(
         end = min(start + chunk, rounds)
         ages = np.empty((end - start, ues), np.int64)
         for t in range(start, end):
-            generated[uniforms(streams.arrivals, t, ues) < chances] = t
             block = channel.block(t)
             gains = _checked(block.seen, channel, t)
             uplink = Uplink(gains, channel.power_budget, rate_threshold)
-            allocation = access_point.plan(uplink.only(generated != _NOTHING))
+            if arrivals is None:
+                generated[:] = t
+            else:
+                generated[uniforms(streams.arrivals, t, ues) < chances] = t
+                uplink = uplink.only(generated != _NOTHING)
+            allocation = access_point.plan(uplink)
             delivered = np.flatnonzero(allocation.scheduled)
-            if (generated[delivered] == _NOTHING).any():
+            if arrivals is not None and (generated[delivered] == _NOTHING).any():
                 idle = delivered[generated[delivered] == _NOTHING][0]
                 raise InfeasibleAllocation(
                     f"{chosen} in slot {t}: UE {idle} is scheduled but has nothing to send: a gain "
@@ -195,7 +199,7 @@ def schedule_traffic(
             if block.true is not block.seen:
                 arrived = allocation.meeting(block.true).reaches(first.rate_threshold)
                 delivered = delivered[arrived[delivered]]
-            owned = int((allocation.owner >= 0).sum())
+            owned = int(np.count_nonzero(allocation.owner >= 0))
             used, empty = used + owned, empty + (owned == 0)
             deliveries[delivered] += 1
             peak_sums[delivered] += access_point.ages[delivered]

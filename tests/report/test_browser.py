@@ -89,6 +89,12 @@ def check_drawn(page, result, policy, name, t, seed=None):
     np.testing.assert_allclose(drawn["power"], 100 * history.frame["power"][t].to_numpy(), atol=0.6)
 
 
+def stop_time(page):
+    """Let time pass only as the test says from here on, however fast the machine is."""
+    page.clock.install()
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+
+
 def shown_round(page):
     return page.locator("#round").inner_text()
 
@@ -135,8 +141,10 @@ def test_buttons_and_keys_move_in_lockstep_with_the_focus_inside(visit, compared
         assert shown_round(page) == told
     page.locator("#speed").select_option("16")
     page.locator("#replay").focus()
+    stop_time(page)
     page.keyboard.press("Space")
     page.get_by_label("Pause", exact=True).wait_for()
+    page.clock.run_for(1000)
     page.get_by_label("Play", exact=True).wait_for()
     assert shown_round(page) == "round 8 of 8"
     for policy, name in (
@@ -339,8 +347,7 @@ def test_moving_phones_are_drawn_where_they_were(visit, moving, tmp_path):
         assert f"UE 2, {away:.0f} m away" in panel.locator('[data-ue="2"] title').inner_html()
     page.emulate_media(reduced_motion="no-preference")
     page.locator("#speed").select_option("1")
-    page.clock.install()  # from here on time passes as the test says, however fast the machine is
-    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    stop_time(page)
     page.get_by_label("Play", exact=True).click()
     page.clock.run_for(400)
     start, end = (history.positions_m[t] * [1, -1] * 104 / reach_m for t in (3, 4))
@@ -386,6 +393,7 @@ def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, t
 def test_copy_buttons_copy(visit, compared, files):
     page = visit(files["compared"])
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    stop_time(page)
     page.get_by_label("Copy: scenario").click()
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == compared.scenario.to_toml()

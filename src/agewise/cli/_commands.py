@@ -13,7 +13,7 @@ from agewise.cli._app import command, end_if_failed, print_json, print_list, say
 if TYPE_CHECKING:
     from agewise.cli import _live as live_view
     from agewise.cli import _printing as printing
-    from agewise.cli._printing import Shown
+    from agewise.cli._printing import ShowOptions
     from agewise.experiment import Plan, RunOptions
 else:
     live_view = lazy_loader.load("agewise.cli._live", suppress_warning=True)
@@ -58,7 +58,7 @@ def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -
 @command("run")
 def run_command(
     options: "RunOptions",
-    shown: "Shown",
+    shown: "ShowOptions",
     source: opt.Source = "paper",
     policy: opt.OnePolicy = "age-based",
     seeds: opt.Seeds = 1,
@@ -103,7 +103,13 @@ def _require_live(options: "RunOptions", *, as_json: bool) -> None:
 
 
 def _carry_out(
-    plan: "Plan", folder: Path, options: "RunOptions", shown: "Shown", *, as_json: bool, page: bool
+    plan: "Plan",
+    folder: Path,
+    options: "RunOptions",
+    shown: "ShowOptions",
+    *,
+    as_json: bool,
+    page: bool,
 ) -> None:
     """Run what is missing, print the tables, and write the page."""
     result = agewise.experiment.execute(plan, folder, options)
@@ -116,7 +122,7 @@ def _carry_out(
 @command("compare")
 def compare_command(
     options: "RunOptions",
-    shown: "Shown",
+    shown: "ShowOptions",
     source: opt.OptionalSource = None,
     policies: opt.Policies = _PAIR,
     seeds: opt.Seeds = 20,
@@ -142,7 +148,7 @@ def compare_command(
 @command("sweep")
 def sweep_command(
     options: "RunOptions",
-    shown: "Shown",
+    shown: "ShowOptions",
     vary: opt.Vary,
     source: opt.Source = "paper",
     policies: opt.Policies = _PAIR,
@@ -169,7 +175,10 @@ def sweep_command(
 
 @command("show")
 def show_command(
-    shown: "Shown", folder: opt.Folder, baseline: opt.Baseline = None, as_json: opt.AsJson = False
+    shown: "ShowOptions",
+    folder: opt.Folder,
+    baseline: opt.Baseline = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Print the tables of a results folder.
 
@@ -181,7 +190,7 @@ def show_command(
 
 @command("report")
 def report_command(
-    shown: "Shown", folder: opt.Folder, output: opt.Page = None, baseline: opt.Baseline = None
+    shown: "ShowOptions", folder: opt.Folder, output: opt.Page = None, baseline: opt.Baseline = None
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
@@ -225,7 +234,7 @@ def figure_command(
 @command("reproduce")
 def reproduce_command(
     study_options: "RunOptions",
-    shown: "Shown",
+    shown: "ShowOptions",
     source: opt.PaperSource = None,
     seeds: opt.Seeds = 20,
     out: opt.Out = None,
@@ -240,7 +249,7 @@ def reproduce_command(
     Example: agewise reproduce --seeds 5
     """
     over, usual = shown.over, agewise.studies.usual_scenario(shown.over)
-    if whole_map and (explain or shown != printing.Shown(over)):
+    if whole_map and (explain or shown != printing.ShowOptions(over)):
         option = "--explain" if explain else "--at or --target"
         raise ValueError(f"{option} goes with the paper's figure: leave out --map")
     kind, base = ("map", agewise.studies.map_scenario(over)) if whole_map else ("reproduce", usual)

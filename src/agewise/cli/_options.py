@@ -326,17 +326,17 @@ def _run_options(*, loggers: list[str] | None, **given: Any) -> "agewise.experim
     return agewise.experiment.RunOptions(loggers=loggers or (), **given)
 
 
-def _shown(over: str, at: str | None = None, target: float | None = None) -> "printing.Shown":
+def _shown(over: str, at: str | None = None, target: float | None = None) -> "printing.ShowOptions":
     agewise.statistics.axis_of(over)
     if target is not None and not 0.0 < target <= 1.0:
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
     if at is None:
-        return printing.Shown(over, None, target)
+        return printing.ShowOptions(over, None, target)
     numbers = [_value_of(text, "--at") for text in split_values(at)]
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
             raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
-    return printing.Shown(over, tuple(numbers), target)
+    return printing.ShowOptions(over, tuple(numbers), target)
 
 
 _STUDY: Mapping[str, tuple[Any, Any]] = {

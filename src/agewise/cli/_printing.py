@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShowOptions:
     """How a result is shown: over which x axis, at which of its points, and up to which target."""
 
     over: str = "rounds"
@@ -67,7 +67,7 @@ def print_page(page: Path, *, to_stderr: bool = False) -> None:
 def print_page_of(
     result: "agewise.Result",
     *,
-    shown: Shown = Shown(),  # noqa: B008 (frozen)
+    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
     to_stderr: bool = False,
 ) -> None:
     """Write the page of a result, with the picture of its channel, and say where it is."""
@@ -79,7 +79,7 @@ def print_result(
     result: "agewise.Result",
     *,
     as_json: bool,
-    shown: Shown = Shown(),  # noqa: B008 (frozen)
+    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """The tables of a result, and what is missing in it."""
     if as_json:
@@ -96,7 +96,7 @@ def print_reproduction(
     study: "Reproduction",
     *,
     as_json: bool,
-    shown: Shown = Shown(),  # noqa: B008 (frozen)
+    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """The verdict: the tables, then the claims in plain words."""
     figures, claims = [str(file) for file in study.figures], study.claims
@@ -297,7 +297,7 @@ def print_allocation(
     )
 
 
-def _print_tables(result: "agewise.Result", shown: Shown) -> None:
+def _print_tables(result: "agewise.Result", shown: ShowOptions) -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
     table = result.table(shown.over, shown.at)
     print_table(table.service())
@@ -320,7 +320,7 @@ def _print_state(result: "agewise.Result") -> None:
     say(visible(f"Results: {result.path}"))
 
 
-def _described(result: "agewise.Result", shown: Shown) -> dict[str, Any]:
+def _described(result: "agewise.Result", shown: ShowOptions) -> dict[str, Any]:
     """A result as plain data."""
     table = result.table(shown.over, shown.at)
     described = {

@@ -1,4 +1,4 @@
-"""What a results folder says of itself: the content of experiment.json, sealed by a checksum."""
+"""What a results folder says of itself: the content of experiment.json, with a checksum."""
 
 import hashlib
 import json
@@ -6,14 +6,19 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+)
 
-from agewise.experiment.plan import Plan, Variation, find_policy, variation_key
+from agewise.experiment.plan import Plan, find_policy, variation_key
 from agewise.files import NO_CHECKSUM, add_checksum, parse_json, verify_checksum
 from agewise.provenance import policy_source, source_names
 from agewise.records import PolicyKey
@@ -31,64 +36,73 @@ class FolderError(ValueError):
     """A folder that cannot take these results; the message says why and what to do."""
 
 
-class _Content(BaseModel):
-    """The members of experiment.json and their types."""
+def _scenario_of(values: Any) -> Scenario:
+    return values if isinstance(values, Scenario) else Scenario.read(values)
+
+
+def _key_of(values: object) -> PolicyKey:
+    return values if isinstance(values, PolicyKey) else PolicyKey.from_json(values)
+
+
+if TYPE_CHECKING:
+    _Scenario: TypeAlias = Scenario
+    _Key: TypeAlias = PolicyKey
+else:  # of which pydantic should know no more than how they are read and written
+    _Scenario = Annotated[Any, PlainValidator(_scenario_of), PlainSerializer(Scenario.resolved)]
+    _Key = Annotated[Any, PlainValidator(_key_of), PlainSerializer(PolicyKey.to_json)]
+
+
+class Description(BaseModel):
+    """The content of experiment.json: what the folder is to hold, and how it was made.
+
+    ``baseline`` is ``None`` unless one was given; ``sources`` has the digests of what the runs are
+    computed from (`agewise.provenance`), to which all of them must keep; ``scenario_toml`` is the
+    SHA-256 of the file scenario.toml.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     format: int
     agewise: str
-    scenario: dict[str, Any]
+    scenario: _Scenario
     scenario_toml: str
     variations: list[dict[str, Any]]
-    policies: list[dict[str, Any]]
+    policies: list[_Key]
     seeds: list[int]
-    baseline: dict[str, Any] | None
+    baseline: _Key | None
     sources: dict[str, str]
     command: str | None
     python: str
     packages: dict[str, str]
     checksum: str
 
+    @property
+    def version(self) -> str:
+        """The version of the package that made the folder."""
+        return self.agewise
 
-@dataclass(frozen=True, eq=False)
-class Description:
-    """What experiment.json says: what the folder is to hold, and how it was made.
-
-    ``scenarios[variation]`` are the varied scenarios. ``baseline`` is ``None`` unless one was
-    given; ``sources`` has the digests of what the runs are computed from (`agewise.provenance`), to
-    which all of them must keep; ``scenario_toml`` is the SHA-256 of the file scenario.toml.
-    """
-
-    version: str
-    scenario: Scenario
-    variations: list[Variation]
-    scenarios: list[Scenario]
-    policies: list[PolicyKey]
-    seeds: list[int]
-    baseline: PolicyKey | None
-    sources: Mapping[str, str]
-    scenario_toml: str
-    command: str | None
-    python: str
-    packages: Mapping[str, str]
+    @property
+    def scenarios(self) -> list[Scenario]:
+        """The scenario under each variation."""
+        return [self.scenario.with_(**varied) for varied in self.variations]
 
     @classmethod
     def of(cls, plan: Plan) -> "Description":
         """What this plan, carried out here and now, is described by."""
         return cls(
-            version=__version__,
+            format=_FORMAT,
+            agewise=__version__,
             scenario=plan.scenario,
-            variations=plan.variations,
-            scenarios=[plan.scenario.with_(**varied) for varied in plan.variations],
+            scenario_toml=digest(plan.scenario.to_toml()),
+            variations=[dict(varied) for varied in plan.variations],
             policies=plan.keys,
             seeds=plan.seeds,
             baseline=None,
             sources=plan.sources,
-            scenario_toml=digest(plan.scenario.to_toml()),
             command=_command(),
             python=platform.python_version(),
             packages={name: version(name) for name in _PACKAGES},
+            checksum=NO_CHECKSUM,
         )
 
     @classmethod
@@ -104,55 +118,27 @@ class Description:
                 f"{file}: changed since it was written (its checksum does not match): {_REMEDY}"
             )
         try:
-            return cls._read(_Content.model_validate(values))
+            described = cls.model_validate(values)
+            _ = (
+                described.scenarios,
+                described.baseline and find_policy(described.baseline, described.policies),
+            )
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise FolderError(f"{file}: damaged: {where}: {first['msg']}: {_REMEDY}") from error
+            where, why = (
+                ".".join(map(str, first["loc"])),
+                first["msg"].removeprefix("Value error, "),
+            )
+            raise FolderError(f"{file}: damaged: {where}: {why}: {_REMEDY}") from error
         except (ValueError, TypeError) as error:
             reason = str(error).replace("\n", "; ")
             raise FolderError(f"{file}: damaged: {reason}: {_REMEDY}") from error
-
-    @classmethod
-    def _read(cls, content: _Content) -> "Description":
-        scenario = Scenario.model_validate(content.scenario)
-        policies = [PolicyKey.from_json(values) for values in content.policies]
-        baseline = None
-        if content.baseline is not None:
-            baseline = find_policy(PolicyKey.from_json(content.baseline), policies)
-        return cls(
-            version=content.agewise,
-            scenario=scenario,
-            variations=list(content.variations),
-            scenarios=[scenario.with_(**varied) for varied in content.variations],
-            policies=policies,
-            seeds=content.seeds,
-            baseline=baseline,
-            sources=content.sources,
-            scenario_toml=content.scenario_toml,
-            command=content.command,
-            python=content.python,
-            packages=content.packages,
-        )
+        return described
 
     def to_bytes(self) -> bytes:
-        """The content of experiment.json, sealed by a checksum."""
-        content = _Content(
-            format=_FORMAT,
-            agewise=self.version,
-            scenario=self.scenario.resolved(),
-            scenario_toml=self.scenario_toml,
-            variations=[dict(varied) for varied in self.variations],
-            policies=[key.to_json() for key in self.policies],
-            seeds=self.seeds,
-            baseline=None if self.baseline is None else self.baseline.to_json(),
-            sources=dict(self.sources),
-            command=self.command,
-            python=self.python,
-            packages=dict(self.packages),
-            checksum=NO_CHECKSUM,
-        )
-        return add_checksum((json.dumps(content.model_dump(), indent=2) + "\n").encode())
+        """The content of experiment.json, with its checksum."""
+        values = self.model_dump() | {"checksum": NO_CHECKSUM}
+        return add_checksum((json.dumps(values, indent=2) + "\n").encode())
 
     def extended(self, new: "Description", path: Path) -> "Description":
         """With the policies, seeds and variations of both; nothing else may differ."""
@@ -168,20 +154,16 @@ class Description:
                 f"({difference(old_values, new_values)}): give another folder, or begin this "
                 "one anew with --force"
             )
-        varied = {
-            variation_key(variation): (variation, scenario)
-            for one in (new, self)
-            for variation, scenario in zip(one.variations, one.scenarios, strict=True)
+        varied = {variation_key(each): each for each in self.variations}
+        for each in new.variations:
+            varied.setdefault(variation_key(each), each)
+        changes = {
+            "variations": list(varied.values()),
+            "policies": list(dict.fromkeys([*self.policies, *new.policies])),
+            "seeds": list(dict.fromkeys([*self.seeds, *new.seeds])),
+            "sources": self._sources_after(new),
         }
-        order = dict.fromkeys(map(variation_key, [*self.variations, *new.variations]))
-        return replace(
-            self,
-            variations=[varied[key][0] for key in order],
-            scenarios=[varied[key][1] for key in order],
-            policies=list(dict.fromkeys([*self.policies, *new.policies])),
-            seeds=list(dict.fromkeys([*self.seeds, *new.seeds])),
-            sources=self._sources_after(new),
-        )
+        return self.model_copy(update=changes)
 
     def _sources_after(self, new: "Description") -> dict[str, str]:
         """The new sources, and the old ones of what the new plan does not have.

@@ -8,13 +8,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from agewise.checks import visible
 from agewise.experiment._description import Description, FolderError, difference, digest
-from agewise.experiment.plan import Plan, Run, Variation, find_policy
+from agewise.experiment.plan import Plan, Run, find_policy
 from agewise.files import (
     NO_CHECKSUM,
     NotRegularFile,
@@ -30,6 +30,7 @@ from agewise.provenance import source_text
 from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
 from agewise.scenario import Scenario
+from agewise.tables import Variation
 from agewise.version import __version__
 
 #: The largest experiment.json, scenario.toml or record of a failed run that is read.
@@ -292,10 +293,10 @@ class Folder:
             )
         if plan.baseline is not None:
             baseline = find_policy(plan.baseline, described.policies)
-            described = replace(described, baseline=baseline)
+            described = described.model_copy(update={"baseline": baseline})
         if not (self.scenario_file.exists() and continued):
             text = plan.scenario.to_toml()
-            described = replace(described, scenario_toml=digest(text))
+            described = described.model_copy(update={"scenario_toml": digest(text)})
             with atomic_write(self.scenario_file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         with atomic_write(self.description_file) as temporary:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.records import History, PolicyKey
 from agewise.statistics import AXES, Axis, Contrast
-from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable
+from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable, Variation
 from agewise.tables._words import short_names, value_text, variation_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ CHECKPOINTS = (10, 20, 40)
 #: So many points of an x axis other than rounds make a mean over it.
 _POINTS = 100
 Runs = Mapping[int, History]
-Variation = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from agewise.provenance import sources_of
 from agewise.records import PolicyKey, plain_value
 from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
+from agewise.tables import Variation
 
 #: What a variation changes: dotted names of the scenario with their values.
-Variation = Mapping[str, Any]
 #: What a seed and a run take in a list of them, at least.
 _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 

@@ -18,7 +18,6 @@ from agewise.experiment._folder import Folder, Identity, run_text, unexpected_fi
 from agewise.experiment._summary import gain_map, result_table, target_table
 from agewise.experiment.plan import (
     Plan,
-    Variation,
     default_baseline,
     file_name,
     find_policy,
@@ -30,7 +29,7 @@ from agewise.provenance import source_files, source_text
 from agewise.records import History, PolicyKey, as_pandas
 from agewise.scenario import Scenario
 from agewise.statistics import Axis, axis_of
-from agewise.tables import GainMap, ResultTable, TargetTable, column_entries
+from agewise.tables import GainMap, ResultTable, TargetTable, Variation, column_entries
 
 if TYPE_CHECKING:
     import pandas
@@ -114,7 +113,7 @@ class Result:
         return cls(
             folder.path,
             described.scenario,
-            described.variations,
+            list(described.variations),
             described.policies,
             seeds,
             _baseline(baseline, described.baseline, described.policies),

@@ -19,35 +19,11 @@ from numpy.typing import ArrayLike
 
 from agewise.checks import require_known, text_parameters
 from agewise.part import load_class
-from agewise.policies.age_based import AgeBased
-from agewise.policies.alternating import Alternating
-from agewise.policies.best_channel import BestChannel
-from agewise.policies.best_channel_norm import BestChannelNorm
-from agewise.policies.best_norm import BestNorm
-from agewise.policies.fed_cs import FedCS
-from agewise.policies.importance_channel import ImportanceChannel
-from agewise.policies.markov import Markov
-from agewise.policies.max_pack import MaxPack
-from agewise.policies.max_weight import MaxWeight
-from agewise.policies.oort import Oort
-from agewise.policies.power_of_choice import PowerOfChoice
-from agewise.policies.proportional_fair import ProportionalFair
-from agewise.policies.random_order import Random
-from agewise.policies.round_robin import RoundRobin
-from agewise.policies.whittle import Whittle
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint, Policy, parameter_names
 from agewise.spectrum import Allocation, Packing, Uplink
 
 _GROUP = "agewise.policies"
-_BUILT_IN: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
-        AgeBased, Alternating, BestChannel, BestChannelNorm, BestNorm, FedCS, ImportanceChannel,
-        Markov, MaxPack, MaxWeight, Oort, PowerOfChoice, ProportionalFair, Random, RoundRobin,
-        Whittle,
-    )
-}  # fmt: skip
 #: A policy in a Python file: ``mine.py``, ``mine.py:Mine``, each with parameters behind a colon.
 _IN_FILE = re.compile(
     r"(?P<file>.+\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<parameters>.*))?$", re.DOTALL
@@ -81,17 +57,29 @@ class PolicyDescription:
         return vars(self) | {"parameters": [vars(each) for each in self.parameters]}
 
 
+@functools.cache
+def _built_in() -> dict[str, type[Policy]]:
+    """Return the policies of this package by name: all that its ``__init__`` imports."""
+    found, kinds = {}, [Policy]
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        if "name" in vars(kind) and kind.__module__.startswith(f"{_GROUP}."):
+            found[kind.name] = kind
+    return found
+
+
 def names() -> list[str]:
     """Return the names of all registered policies, sorted."""
-    return sorted(_BUILT_IN | _added())
+    return sorted(_built_in() | _added())
 
 
 def find_class(text: str) -> type[Policy]:
     """Return the class of a policy by its name, or in a Python file: ``my_policy.py:MyPolicy``."""
     if (found := _IN_FILE.match(text)) is not None:
         return _in_file(found["file"], found["name"] or "")
-    if text in _BUILT_IN:
-        return _BUILT_IN[text]
+    if text in _built_in():
+        return _built_in()[text]
     added = _added()
     if text not in added:
         near = difflib.get_close_matches(text, names(), n=3, cutoff=0.5)
@@ -120,13 +108,13 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return policy
     if not isinstance(policy, str):
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
-    if policy in _BUILT_IN and not parameters:
+    if policy in _built_in() and not parameters:
         return _with_defaults(policy)
     if (in_file := _IN_FILE.match(policy)) is not None:
         kind, name, written = find_class(policy), in_file["file"], in_file["parameters"] or ""
     else:
         name, _, written = policy.partition(":")
-        kind = _BUILT_IN.get(name) or find_class(name)
+        kind = _built_in().get(name) or find_class(name)
     known, owner = parameter_names(kind), f"policy {name!r}"
     in_text = text_parameters(owner, written, known) if written else {}
     require_known(owner, parameters, known)
@@ -144,7 +132,7 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
 @functools.cache
 def _with_defaults(name: str) -> Policy:
     """Make a built-in policy as it comes: one object serves all, for none ever changes."""
-    return _BUILT_IN[name]()
+    return _built_in()[name]()
 
 
 def summary(name: str) -> str:
@@ -199,7 +187,7 @@ def _in_file(file: str, name: str) -> type[Policy]:
         )
     if not isinstance(getattr(kind, "name", None), str):
         raise ValueError(f'{where}: give the class a name: name = "my-policy"')
-    if kind.name in _BUILT_IN:
+    if kind.name in _built_in():
         raise ValueError(
             f"{where}: its name {kind.name!r} is that of a policy of agewise: give it another"
         )

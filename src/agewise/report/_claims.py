@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_verified_json
@@ -55,7 +56,7 @@ class Pair:
     metrics: tuple[RunMetrics, RunMetrics]
 
     @property
-    def gain(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def gain(self) -> NDArray[np.float64]:
         """``[seed, round]`` of accuracy."""
         age_based, max_pack = self.curves
         return age_based.accuracy - max_pack.accuracy

@@ -17,13 +17,12 @@ from agewise.policies import Policy
 from agewise.records import History, PolicyKey
 from agewise.report._verdict import compared
 from agewise.scenario import Scenario
-from agewise.tables import GainMap, ResultTable, Row
+from agewise.tables import GainMap, ResultTable, Row, Variation
 from agewise.tables._words import short_names
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
 Numbers = NDArray[np.float64]
-Variation = Mapping[str, Any]
 
 
 def open_result(

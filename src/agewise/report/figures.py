@@ -19,9 +19,10 @@ from agewise.experiment import Result
 from agewise.files import atomic_write
 from agewise.policies import Policy
 from agewise.records import PolicyKey
-from agewise.report._setting import Setting, Variation, finished_variations, open_result
+from agewise.report._setting import Setting, finished_variations, open_result
 from agewise.report._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
 from agewise.report.pictures import PICTURES, Picture
+from agewise.tables import Variation
 from agewise.tables._words import last_part, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}

@@ -16,7 +16,7 @@ from agewise.report import PAGE_IN, new_figure, paper_style, save
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Estimate, estimate
-from agewise.tables import Cell, Column, PolicyTable, Table, column_entries
+from agewise.tables import Cell, Column, Flat, PolicyTable, Table, Variation, column_entries
 from agewise.tables._words import NOTHING, last_part, percent_text, value_text
 
 GAP_POLICIES = (
@@ -103,7 +103,7 @@ class GapRow:
     """
 
     policy: PolicyKey
-    variation: Mapping[str, Any]
+    variation: Variation
     seeds: int
     loss_per_round: Estimate
     loss_over_run: Estimate
@@ -145,7 +145,7 @@ class GapTable(PolicyTable):
         """Flat columns, such as ``loss_per_round_low``."""
         return pl.DataFrame(self.to_dicts(), infer_schema_length=None)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[Flat]:
         """The flat columns, row by row, as in JSON."""
         made = []
         for row in self.rows:
@@ -204,7 +204,7 @@ def gap(
     return Gap(result, table, _draw(result.path, table))
 
 
-def _row(policy: PolicyKey, variation: Mapping[str, Any], runs: Mapping[int, History]) -> GapRow:
+def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -> GapRow:
     losses = [Losses.of(history) for history in runs.values()]
     rounds = sum(one.rounds.size for one in losses)
     return GapRow(

@@ -20,7 +20,7 @@ from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
 from agewise.studies.explanation import Explanation
 from agewise.studies.explanation import explain as explain_gain
-from agewise.tables import GainMap, ResultTable
+from agewise.tables import GainMap, ResultTable, Variation
 
 _MAX_PACK = MaxPack()
 _POLICIES: tuple[Policy, ...] = (
@@ -33,7 +33,7 @@ _POLICIES: tuple[Policy, ...] = (
 )
 #: The squares of the map: rate thresholds, and partitions by how heterogeneous they make UEs.
 _THRESHOLDS = (1.0, 2.0, 4.0, 6.0)
-_PARTITIONS: Mapping[str, Mapping[str, Any]] = {
+_PARTITIONS: Mapping[str, Variation] = {
     "all alike": {"data.partition": "iid"},
     "Dirichlet 0.5": {"data.partition": "dirichlet", "data.partition.concentration": 0.5},
     "2 classes": {"data.partition": "shards", "data.partition.classes_per_ue": 2},

@@ -1,12 +1,14 @@
 """Tables of results: what is estimated, in words, for every medium."""
 
 from agewise.tables.results import (
+    Flat,
     GainMap,
     PolicyTable,
     ResultTable,
     Row,
     TargetRow,
     TargetTable,
+    Variation,
     column_entries,
 )
 from agewise.tables.table import Cell, Column, Line, PolicyName, Table
@@ -14,6 +16,7 @@ from agewise.tables.table import Cell, Column, Line, PolicyName, Table
 __all__ = [
     "Cell",
     "Column",
+    "Flat",
     "GainMap",
     "Line",
     "PolicyName",
@@ -23,5 +26,6 @@ __all__ = [
     "Table",
     "TargetRow",
     "TargetTable",
+    "Variation",
     "column_entries",
 ]

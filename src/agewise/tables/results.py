@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from agewise.records import PolicyKey
 
+#: What a sweep changes, and a row of flat columns: values by their dotted names.
 Variation = Mapping[str, Any]
+Flat = dict[str, Any]
 #: More policies than these are sorted by what they reached.
 _FEW = 5
 _SERVICE = {
@@ -218,11 +220,11 @@ class ResultTable(PolicyTable):
         """The flat columns as CSV."""
         return self.to_polars().write_csv()
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[Flat]:
         """The flat columns, row by row, as in JSON."""
         return [self._flat(row) for row in self.rows]
 
-    def _flat(self, row: Row) -> dict[str, Any]:
+    def _flat(self, row: Row) -> Flat:
         flat = column_entries(row.variation, self.varied)
         flat |= {"policy": str(row.policy), "seeds": row.seeds, **row.metrics}
         for at in self.at:
@@ -289,7 +291,7 @@ class TargetTable(PolicyTable):
         """Flat columns, which docs/columns.md explains."""
         return _frame(self.to_dicts())
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[Flat]:
         """The flat columns, row by row, as in JSON."""
         return [
             {
@@ -389,7 +391,7 @@ class GainMap:
         return Table(title, [Column(self.row_name, kind="words"), *columns], rows)
 
 
-def column_entries(variation: Variation, names: Sequence[str]) -> dict[str, Any]:
+def column_entries(variation: Variation, names: Sequence[str]) -> Flat:
     """What a variation changes as entries of a table: sections of a scenario become text.
 
     >>> sizes = {"kind": "log-normal", "sigma": 1.0}
@@ -400,7 +402,7 @@ def column_entries(variation: Variation, names: Sequence[str]) -> dict[str, Any]
     return {n: value_text(x) if isinstance(x, Mapping) else x for n, x in values.items()}
 
 
-def _frame(rows: list[dict[str, Any]]) -> "pl.DataFrame":
+def _frame(rows: list[Flat]) -> "pl.DataFrame":
     import polars as pl
 
     refuse_after_fork()
