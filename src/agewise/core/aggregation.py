@@ -14,8 +14,8 @@ from agewise.core.lanes import (
     plus_scaled,
     prefetch,
     spread,
+    store,
 )
-from agewise.core.vectors import store
 
 _ZERO = np.float32(0.0)
 
