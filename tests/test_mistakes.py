@@ -26,9 +26,9 @@ from agewise.cli._options import range_values, swept_scenario, variations_of
 from agewise.engines import Inline
 from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
-from agewise.npz import read_arrays
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
+from agewise.readers import read_arrays
 from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
 from agewise.statistics import AXES, Contrast

@@ -18,9 +18,9 @@ from pydantic import Field
 from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING
-from agewise.npz import require_file
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
+from agewise.readers import require_file
 from agewise.records import Delivery, RoundCost
 from agewise.spectrum import Allocation
 

@@ -115,7 +115,7 @@ def test_bad_files(tmp_path):
     promised = "3 bytes of data where its header promises shape (5,)"
     assert promised in message(read_idx_folder, tmp_path)
     (tmp_path / "train-images-idx3-ubyte").write_bytes(b"<html>")
-    assert "not an IDX file" in message(read_idx_folder, tmp_path)
+    assert "not a readable IDX file: it does not" in message(read_idx_folder, tmp_path)
     (tmp_path / "other.txt").write_text("x")
     assert "ends in .csv or .parquet" in message(read_table, tmp_path / "other.txt", "c", 0.5)
     (tmp_path / "bad.npz").write_bytes(b"PK")

@@ -68,7 +68,7 @@ def table(**changes):
         ("x.npz", lambda path: np.savez(path, gains=np.where(np.arange(480) == 7, np.nan, 1.0)
                                         .reshape(8, 12, 5)),
          "in round 0 that of UE 1 on subchannel 2 is nan"),
-        ("x.parquet", lambda path: path.write_bytes(b"PAR1"), "x.parquet: not a readable trace"),
+        ("x.parquet", lambda path: path.write_bytes(b"PAR1"), "x.parquet: not a readable table"),
         ("x.parquet", lambda path: table().drop("ue").write_parquet(path),
          "x.parquet: there is no column 'ue'; expected round, ue, subchannel and gain"),
         ("x.parquet", lambda path: table().head(479).write_parquet(path),

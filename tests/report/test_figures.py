@@ -3,6 +3,8 @@
 import csv
 import io
 import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -100,6 +102,11 @@ def test_every_picture_is_described():
         assert picture.name == name
         assert picture.title
         assert picture.sentence.endswith(".")
+
+
+def test_the_list_is_read_without_what_draws():
+    code = "import sys, agewise.report.pictures; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_ends_of_a_band_are_those_of_the_interval():

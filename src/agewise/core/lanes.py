@@ -1,35 +1,156 @@
-"""Sixteen floats in registers: what the kernels of linear models are made of.
+"""Vectors of a few floats in registers: what the kernels of linear models and MLPs are made of.
 
-Lanes are vectors of float32 (see `vectors`); long sums are kept in sixteen doubles.
+Numba keeps an array of accumulators in memory and leaves a loop over sixteen of them scalar. A
+type of its own, which LLVM lowers to one, two or four vector registers, whatever the processor
+has, keeps them where they belong. Vectors know ``+ - * /`` with vectors of their type and numbers,
+lane by lane and each rounded once; a multiply-add is fused where, and only where, it is written
+so. Results are the same to the bit on every machine. Nothing here checks bounds.
+
+Lanes are sixteen float32; long sums are kept in sixteen doubles.
 """
+
+import operator
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
-
-from agewise.core.vectors import (
-    INT32,
-    Vector,
-    as_vector,
-    call_on_lanes,
-    in_every_lane,
-    loading,
-    order,
-    pointer_to,
-    spreading,
-)
+from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 16
+_INT32 = ir.IntType(32)
 
-lanes_type = Vector(types.float32, LANES)
-_four = Vector(types.float32, 4)
-_sums = Vector(types.float64, LANES)
-_ZERO = ir.Constant(lanes_type.ir, [0.0] * LANES)
 
-spread = spreading(lanes_type)
-load = loading(lanes_type)
-load_sums = loading(_sums)
+class _Vector(types.Type):
+    """``width`` numbers of a float type, of ``align`` bytes each; ``ir`` is its type in LLVM."""
+
+    def __init__(self, number, width):
+        super().__init__(name=f"{number}x{width}")
+        self.number, self.width, self.align = number, width, number.bitwidth // 8
+        kind = ir.FloatType() if number == types.float32 else ir.DoubleType()
+        self.ir = ir.VectorType(kind, width)
+
+
+@register_model(_Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, type_.ir)
+
+
+def _order(lanes):
+    """A constant of these whole numbers: which lanes a shuffle takes."""
+    return ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+
+
+def _pointer_to(context, builder, signature, arguments):
+    """Where ``array[index]`` is, for the first two arguments."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    return builder.gep(array.data, [index])
+
+
+def _vector_at(context, builder, vector, signature, arguments):
+    """Where ``array[index : index + width]`` is, for the first two arguments."""
+    pointer = _pointer_to(context, builder, signature, arguments)
+    return builder.bitcast(pointer, vector.ir.as_pointer())
+
+
+def _in_every_lane(builder, value, width):
+    """A vector of this width, all lanes equal to ``value``."""
+    undefined = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    return builder.shuffle_vector(first, undefined, _order([0] * width))
+
+
+def _as_vector(context, builder, vector, type_, value):
+    """``value`` if it is such a vector already, else this number in every lane."""
+    if type_ == vector:
+        return value
+    number = context.cast(builder, value, type_, vector.number)
+    return _in_every_lane(builder, number, vector.width)
+
+
+def _call_on_lanes(builder, name, vectors):
+    """LLVM's function of this name, lane by lane."""
+    type_ = vectors[0].type
+    kind = ir.FunctionType(type_, [type_] * len(vectors))
+    full_name = f"llvm.{name}.v{type_.count}{type_.element.intrinsic_name}"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, full_name), vectors)
+
+
+def _loading(vector):
+    """Make ``load(array, index)`` for this type of vector."""
+
+    @intrinsic
+    def load(typing_context, array, index):  # noqa: ARG001
+        """``array[index : index + width]`` of a contiguous array of such numbers."""
+
+        def generate(context, builder, signature, arguments):
+            pointer = _vector_at(context, builder, vector, signature, arguments)
+            return builder.load(pointer, align=vector.align)
+
+        return vector(array, index), generate
+
+    return load
+
+
+@intrinsic
+def store(typing_context, array, index, vector):  # noqa: ARG001
+    """Set ``array[index : index + width]`` of a contiguous array of such numbers."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _vector_at(context, builder, vector, signature, arguments)
+        builder.store(arguments[2], pointer, align=vector.align)
+        return context.get_dummy_value()
+
+    return types.void(array, index, vector), generate
+
+
+def _operate(symbol, instruction):
+    """Let ``symbol`` of vectors, or of a vector and a number, be this instruction lane by lane."""
+
+    @intrinsic
+    def operation(typing_context, left, right):  # noqa: ARG001
+        vector = left if isinstance(left, _Vector) else right
+
+        def generate(context, builder, signature, arguments):
+            lanes = (
+                _as_vector(context, builder, vector, type_, value)
+                for type_, value in zip(signature.args, arguments, strict=True)
+            )
+            return getattr(builder, instruction)(*lanes)
+
+        return vector(left, right), generate
+
+    @overload(symbol)
+    def choose(left, right):
+        if isinstance(left, _Vector) or isinstance(right, _Vector):
+            return lambda left, right: operation(left, right)
+        return None
+
+
+_operate(operator.add, "fadd")
+_operate(operator.sub, "fsub")
+_operate(operator.mul, "fmul")
+_operate(operator.truediv, "fdiv")
+
+
+_lanes_type = _Vector(types.float32, LANES)
+_four = _Vector(types.float32, 4)
+_sums = _Vector(types.float64, LANES)
+_ZERO = ir.Constant(_lanes_type.ir, [0.0] * LANES)
+
+load = _loading(_lanes_type)
+load_sums = _loading(_sums)
+
+
+@intrinsic
+def spread(typing_context, value):  # noqa: ARG001
+    """All lanes equal to ``value``."""
+
+    def generate(context, builder, signature, arguments):
+        return _as_vector(context, builder, _lanes_type, signature.args[0], arguments[0])
+
+    return _lanes_type(value), generate
 
 
 @intrinsic
@@ -37,7 +158,7 @@ def entry(typing_context, array, index):  # noqa: ARG001
     """``array[index]`` of a contiguous array, for an index that is known to be inside."""
 
     def generate(context, builder, signature, arguments):
-        return builder.load(pointer_to(context, builder, signature, arguments))
+        return builder.load(_pointer_to(context, builder, signature, arguments))
 
     return array.dtype(array, index), generate
 
@@ -48,7 +169,7 @@ def load_four(typing_context, array, index):  # noqa: ARG001
     number = array.dtype
 
     def generate(context, builder, signature, arguments):
-        pointer = pointer_to(context, builder, signature, arguments)
+        pointer = _pointer_to(context, builder, signature, arguments)
         kind = ir.VectorType(pointer.type.pointee, 4).as_pointer()
         values = builder.load(builder.bitcast(pointer, kind), align=number.bitwidth // 8)
         if isinstance(number, types.Integer):
@@ -65,9 +186,9 @@ def spread_one(typing_context, four, which):  # noqa: ARG001
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         undefined = ir.Constant(_four.ir, ir.Undefined)
-        return builder.shuffle_vector(arguments[0], undefined, order(chosen))
+        return builder.shuffle_vector(arguments[0], undefined, _order(chosen))
 
-    return lanes_type(four, which), generate
+    return _lanes_type(four, which), generate
 
 
 @intrinsic
@@ -75,10 +196,10 @@ def fused(typing_context, factor, lanes, addend):  # noqa: ARG001
     """``factor * lanes + addend`` with one rounding; the factor is a number or lanes."""
 
     def generate(context, builder, signature, arguments):
-        factor = as_vector(context, builder, lanes_type, signature.args[0], arguments[0])
-        return call_on_lanes(builder, "fma", [factor, arguments[1], arguments[2]])
+        factor = _as_vector(context, builder, _lanes_type, signature.args[0], arguments[0])
+        return _call_on_lanes(builder, "fma", [factor, arguments[1], arguments[2]])
 
-    return lanes_type(factor, lanes, addend), generate
+    return _lanes_type(factor, lanes, addend), generate
 
 
 @intrinsic
@@ -88,7 +209,7 @@ def where_positive(typing_context, condition, lanes):  # noqa: ARG001
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         return builder.select(builder.fcmp_ordered(">", arguments[0], _ZERO), arguments[1], _ZERO)
 
-    return lanes_type(condition, lanes), generate
+    return _lanes_type(condition, lanes), generate
 
 
 @intrinsic
@@ -119,7 +240,7 @@ def plus_products(typing_context, sums, left, right):  # noqa: ARG001
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         left, right = (builder.fpext(lanes, _sums.ir) for lanes in arguments[1:])
-        return call_on_lanes(builder, "fma", [left, right, arguments[0]])
+        return _call_on_lanes(builder, "fma", [left, right, arguments[0]])
 
     return _sums(sums, left, right), generate
 
@@ -129,9 +250,9 @@ def plus_scaled(typing_context, sums, factor, lanes):  # noqa: ARG001
     """``sums + factor * lanes`` for one factor, in double and rounded once."""
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
-        factors = in_every_lane(builder, arguments[1], LANES)
+        factors = _in_every_lane(builder, arguments[1], LANES)
         values = builder.fpext(arguments[2], _sums.ir)
-        return call_on_lanes(builder, "fma", [factors, values, arguments[0]])
+        return _call_on_lanes(builder, "fma", [factors, values, arguments[0]])
 
     return _sums(sums, types.float64, lanes), generate
 
@@ -141,11 +262,11 @@ def prefetch(typing_context, array, index):  # noqa: ARG001
     """Ask for the cache line of ``array[index]``, which will be read soon."""
 
     def generate(context, builder, signature, arguments):
-        pointer = pointer_to(context, builder, signature, arguments)
+        pointer = _pointer_to(context, builder, signature, arguments)
         byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
+        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, keep, data = (ir.Constant(INT32, n) for n in (0, 3, 1))
+        read, keep, data = (ir.Constant(_INT32, n) for n in (0, 3, 1))
         builder.call(ask, [builder.bitcast(pointer, byte), read, keep, data])
         return context.get_dummy_value()
 
@@ -173,7 +294,7 @@ def sums_across(typing_context, sixteen):  # noqa: ARG001
         left = [builder.extract_value(arguments[0], i) for i in range(LANES)]
         while len(left) > 1:
             distance = len(left) // 2
-            masks = [order(lanes) for lanes in _halves(distance)]
+            masks = [_order(lanes) for lanes in _halves(distance)]
             pairs = zip(left[:distance], left[distance:], strict=True)
             left = [
                 builder.fadd(*(builder.shuffle_vector(one, other, mask) for mask in masks))
@@ -181,4 +302,4 @@ def sums_across(typing_context, sixteen):  # noqa: ARG001
             ]
         return left[0]
 
-    return lanes_type(sixteen), generate
+    return _lanes_type(sixteen), generate

@@ -26,12 +26,12 @@ from agewise.core.lanes import (
     load_four,
     spread,
     spread_one,
+    store,
     where_positive,
 )
 from agewise.core.losses import find_loss, find_slopes, predict, signs_of, stride_of
 from agewise.core.random import fold_in, randint
 from agewise.core.samples import ask_for_row
-from agewise.core.vectors import store
 
 NO_PENALTY, L2, L1 = range(3)
 #: Scale below which the stored weights are brought back to size, far from underflow.

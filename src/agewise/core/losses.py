@@ -9,8 +9,7 @@ import numpy as np
 
 from agewise.core.elementary import exp32, log, log1p32
 from agewise.core.jit import inlined
-from agewise.core.lanes import LANES, load, where_positive
-from agewise.core.vectors import store
+from agewise.core.lanes import LANES, load, store, where_positive
 
 HINGE, SQUARED_HINGE, LOGISTIC, SQUARED_ERROR, MULTINOMIAL = range(5)
 

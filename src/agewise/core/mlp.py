@@ -25,6 +25,7 @@ from agewise.core.lanes import (
     fused,
     load,
     spread,
+    store,
     sums_across,
     where_positive,
 )
@@ -33,7 +34,6 @@ from agewise.core.losses import MULTINOMIAL, Scores, find_loss, find_slopes, pre
 from agewise.core.panels import aligned, empty_net, inputs_of, pull_all, put, take
 from agewise.core.random import fold_in
 from agewise.core.samples import ask_for_row
-from agewise.core.vectors import store
 
 #: Samples whose sums a dense layer keeps in registers together.
 TILE = 5

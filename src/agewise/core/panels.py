@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from agewise.core.jit import inlined, njit
-from agewise.core.lanes import LANES, fused, load, spread
+from agewise.core.lanes import LANES, fused, load, spread, store
 from agewise.core.losses import stride_of
-from agewise.core.vectors import store
 
 _CACHE_LINE = 64
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)

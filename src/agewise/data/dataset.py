@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ class Samples:
     The value of a feature is its entry times ``unit``: bytes of an image stay bytes in memory.
     """
 
-    features: NDArray[Any]
+    features: NDArray[np.uint8] | NDArray[np.float32]
     labels: NDArray[np.int64]
     unit: float = 1.0
 
@@ -32,11 +32,11 @@ class Samples:
         return int(self.features.shape[1])
 
     def values(self) -> NDArray[np.float32]:
-        """The features as numbers, ``float32[sample, feature]``."""
+        """Return the features as numbers, ``float32[sample, feature]``."""
         return self.features.astype(np.float32) * np.float32(self.unit)
 
-    def take(self, indices: NDArray[Any]) -> "Samples":
-        """These samples only, in this order."""
+    def take(self, indices: NDArray[np.int64]) -> "Samples":
+        """Keep these samples only, in this order."""
         return Samples(self.features[indices], self.labels[indices], self.unit)
 
 
@@ -57,8 +57,8 @@ class Dataset:
     writers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        for part, samples in (("training", self.train), ("test", self.test)):
-            self._check(part, samples)
+        self._check("training", self.train)
+        self._check("test", self.test)
         if self.train.feature_count != self.test.feature_count:
             raise ValueError(
                 f"{self.name}: training samples have {self.train.feature_count} features, "
@@ -74,7 +74,7 @@ class Dataset:
 
     @property
     def class_count(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return len(self.names)
 
     def _check(self, part: str, samples: Samples) -> None:
@@ -103,19 +103,8 @@ class Dataset:
             )
 
 
-def one_row_each(features: NDArray[Any]) -> NDArray[Any]:
-    """Features with every sample in one row: images become rows of pixels."""
-    flat = features.reshape(len(features), -1)
-    if flat.dtype == np.uint8:
-        return flat
-    if flat.dtype.kind not in "iufb":
-        raise ValueError(f"features must be numbers, not {flat.dtype}")
-    with np.errstate(over="ignore"):  # what becomes infinite is found and named by `Dataset`
-        return flat.astype(np.float32, copy=False)
-
-
 class DataSource(Part):
-    """Where the samples of a scenario are from.
+    """Source of the samples of a scenario.
 
     A source of your own has one method, ``load``, which gives a `Dataset`.
     """
@@ -129,16 +118,16 @@ class DataSource(Part):
         raise self.lacks("load")
 
     def files(self) -> dict[str, Path]:
-        """Name the files (or folders) that are there to read, by what a run calls them."""
+        """Return the files or folders to read by what a run calls them; some may not be there."""
         return {}
 
     def file_names(self) -> list[str]:
-        """List what `files` calls them, whether they are there or not."""
+        """List what `files` calls them, without a look at any of them."""
         return list(self.files())
 
 
 class Task(Part):
-    """What is told apart in a data set."""
+    """Task: what is told apart in a data set."""
 
     kind: str = ""
 
@@ -164,9 +153,8 @@ class Parity(Task):
 
     def relabel(self, dataset: Dataset) -> Dataset:
         """Make class 0 of the even classes, class 1 of the odd ones."""
-        train, test = (
-            replace(samples, labels=samples.labels % 2) for samples in (dataset.train, dataset.test)
-        )
+        train = replace(dataset.train, labels=dataset.train.labels % 2)
+        test = replace(dataset.test, labels=dataset.test.labels % 2)
         name = f"{dataset.name}, parity"
         return replace(dataset, name=name, train=train, test=test, names=("even", "odd"))
 
@@ -188,13 +176,12 @@ class Pair(Task):
         if first == second:
             raise ValueError(f"a pair needs two different classes, not {first} twice")
 
-        def keep(samples: Samples) -> Samples:
-            kept = samples.take(np.flatnonzero(np.isin(samples.labels, self.classes)))
-            return replace(kept, labels=(kept.labels == second).astype(np.int64))
-
+        kept = []
+        for samples in (dataset.train, dataset.test):
+            own = samples.take(np.flatnonzero(np.isin(samples.labels, self.classes)))
+            kept.append(replace(own, labels=(own.labels == second).astype(np.int64)))
         names, writers = (dataset.names[first], dataset.names[second]), dataset.writers
         if writers is not None:
             writers = writers[np.isin(dataset.train.labels, self.classes)]
         name = f"{dataset.name}, {names[0]} or {names[1]}"
-        train, test = keep(dataset.train), keep(dataset.test)
-        return Dataset(name, train, test, names, dataset.shape, writers)
+        return Dataset(name, kept[0], kept[1], names, dataset.shape, writers)

@@ -8,21 +8,23 @@ classes of its own: nothing that a file names is looked up or called.
 import hashlib
 import io
 import json
+import math
 import pickle
-from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.checks import require_memory
-from agewise.data.dataset import Dataset, DataSource, Samples, one_row_each
-from agewise.data.files import IdxFolder, reading
+from agewise.data.dataset import Dataset, DataSource, Samples
+from agewise.data.files import IdxFolder
 from agewise.part import RelativeTo
 from agewise.random import normal
+from agewise.readers import reading
 
 # MNIST's authors and licence are in NOTICE.
 _MNIST_SHA256 = "04264ff3782eb986c503d57b901e2b943c1a26ff3bd26d26606e38e7368df925"
@@ -35,14 +37,9 @@ _CIFAR_NAMES: Final = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 _CIFAR_SHAPE: Final = (3, 32, 32)
-_CIFAR_PARTS: Final = {
-    "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
-    "test": ("test_batch",),
-}
 #: Digits, capital letters, small letters: the order of LEAF's labels.
 _FEMNIST_NAMES: Final = tuple("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _FEMNIST_SHAPE: Final = (28, 28)
-_FEMNIST_PARTS: Final = ("train", "test")
 #: Bytes of memory for each byte of a JSON file while it is read: a number of about 8 characters
 #: becomes an object of 24 bytes and a reference of 8.
 _JSON_MEMORY: Final = 5
@@ -59,14 +56,15 @@ class Mnist(DataSource):
         if hashlib.sha256(packed).hexdigest() != _MNIST_SHA256:
             raise ValueError("mnist.npz is damaged (its checksum is wrong): reinstall agewise")
         with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-            train, test = (
-                Samples(
-                    one_row_each(archive[f"{part}_images"]),
-                    archive[f"{part}_labels"].astype(np.int64),
-                    unit=1.0 / 255.0,
-                )
-                for part in ("train", "test")
+            arrays = {name: archive[name] for name in archive}
+        train, test = (
+            Samples(
+                arrays[f"{part}_images"].reshape(-1, 28 * 28),
+                arrays[f"{part}_labels"].astype(np.int64),
+                unit=1.0 / 255.0,
             )
+            for part in ("train", "test")
+        )
         return Dataset("mnist", train, test, tuple("0123456789"), (28, 28))
 
 
@@ -79,20 +77,19 @@ class FashionMnist(IdxFolder):
         description="the folder of the four IDX files, as Debian's package has it",
     )
 
+    remedy: ClassVar[str] = (
+        "Debian's package dataset-fashion-mnist makes it, or give the folder of the four IDX files "
+        "as data.dataset.path"
+    )
+
     def load(self) -> Dataset:
         """Read Fashion-MNIST (Xiao, Rasul, Vollgraf 2017)."""
-        folder = Path(self.path)
-        if not folder.is_dir():
-            raise ValueError(
-                f"{folder.absolute()}: no such folder; Debian's package dataset-fashion-mnist "
-                "makes it, or give the folder of the four IDX files as data.dataset.path"
-            )
         read = super().load()
         if read.class_count != len(_FASHION_NAMES):
             raise ValueError(
-                f"{folder}: Fashion-MNIST has 10 classes, and here are {read.class_count}"
+                f"{self.path}: Fashion-MNIST has 10 classes, and here are {read.class_count}"
             )
-        return Dataset("fashion-mnist", read.train, read.test, _FASHION_NAMES, read.shape)
+        return replace(read, name="fashion-mnist", names=_FASHION_NAMES)
 
 
 class Synthetic(DataSource):
@@ -137,43 +134,37 @@ class Cifar10(DataSource):
     relative_to: RelativeTo = "working-folder"
 
     def files(self) -> dict[str, Path]:
-        """The batches that are there."""
-        names = {name: Path(name) for name in self.file_names()}
-        return {name: file for name, file in names.items() if file.is_file()}
-
-    def file_names(self) -> list[str]:
-        """Five training batches and a test batch."""
-        return [f"{self.path}/{name}" for part in _CIFAR_PARTS.values() for name in part]
+        """Return five training batches and a test batch."""
+        names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+        return {f"{self.path}/{name}": Path(self.path) / name for name in names}
 
     def load(self) -> Dataset:
         """Read CIFAR-10 (Krizhevsky 2009), "Python version"."""
-        for name in self.file_names():
-            if not Path(name).is_file():
+        for file in self.files().values():
+            if not file.is_file():
                 raise ValueError(
-                    f"{Path(self.path).absolute()}: there is no {Path(name).name}; give the "
+                    f"{Path(self.path).absolute()}: there is no {file.name}; give the "
                     "unpacked folder cifar-10-batches-py as data.dataset.path"
                 )
-        parts = {}
-        for part, names in _CIFAR_PARTS.items():
-            batches = [_read_batch(Path(self.path) / name) for name in names]
-            features, labels = (np.concatenate(each) for each in zip(*batches, strict=True))
-            parts[part] = Samples(features, labels, 1.0 / 255.0)
-        return Dataset("cifar-10", parts["train"], parts["test"], _CIFAR_NAMES, _CIFAR_SHAPE)
+        *train, test = map(_read_batch, self.files().values())
+        features, labels = (np.concatenate(each) for each in zip(*train, strict=True))
+        unit = 1.0 / 255.0
+        samples = Samples(features, labels, unit), Samples(*test, unit)
+        return Dataset("cifar-10", *samples, _CIFAR_NAMES, _CIFAR_SHAPE)
 
 
 def _read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """``uint8[sample, 3072]`` (red, green and blue planes of 32 by 32) and the labels."""
-    with reading(path):
+    """Read ``uint8[sample, 3072]`` (red, green and blue planes of 32 by 32) and the labels."""
+    with reading(path, "batch of CIFAR-10"):
         require_memory(2 * path.stat().st_size, "its content")
         with path.open("rb") as file:
-            found = _BatchReader(file, encoding="bytes").load()
+            found = _BatchReader(file, encoding="bytes", fix_imports=False).load()
         if not isinstance(found, dict):
-            raise ValueError("not a batch of CIFAR-10: it holds no dictionary")
-        fields = {k.decode() if isinstance(k, bytes) else k: v for k, v in found.items()}
-        data, labels = fields.get("data"), fields.get("labels")
-        if not isinstance(data, _Array) or not isinstance(labels, list):
-            raise ValueError("not a batch of CIFAR-10: it has no array data and list labels")
-        features = data.bytes_of(int(np.prod(_CIFAR_SHAPE)))
+            raise ValueError("it holds no dictionary")
+        data, labels = (found.get(name, found.get(name.encode())) for name in ("data", "labels"))
+        if not isinstance(data, _Inert) or not isinstance(labels, list):
+            raise ValueError("it has no array data and list labels")
+        features = _bytes_of(data, math.prod(_CIFAR_SHAPE))
         if not all(type(label) is int and 0 <= label < len(_CIFAR_NAMES) for label in labels):
             raise ValueError("the labels are not numbers from 0 to 9")
         if len(labels) != len(features):
@@ -181,75 +172,57 @@ def _read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return features, np.array(labels, np.int64)
 
 
-class _Type:
-    """Stands for NumPy's type of numbers: keeps its name."""
+class _Inert:
+    """Stand-in for an array or a type of NumPy, which keeps what it was to be made of."""
 
-    def __init__(self, name: object = None, *_: object) -> None:
-        self.name = name.decode("ascii", "replace") if isinstance(name, bytes) else name
-
-    def __setstate__(self, _: object) -> None:
-        """Byte order and alignment, which bytes do not have."""
-
-
-class _Array:
-    """Stands for a NumPy array: keeps its shape, type and bytes."""
-
-    def __init__(self, *_: object) -> None:
-        self.state: tuple[Any, ...] = ()
+    def __init__(self, *arguments: object) -> None:
+        self.arguments = arguments
+        self.state: object = None
 
     def __setstate__(self, state: object) -> None:
-        """Version, shape, type, whether by columns, content."""
-        self.state = state if isinstance(state, tuple) else ()
+        self.state = state
 
-    def bytes_of(self, columns: int) -> NDArray[np.uint8]:
-        """The content as rows of ``columns`` bytes; ``ValueError`` if it is something else."""
-        if len(self.state) != 5:
+
+def _bytes_of(array: _Inert, columns: int) -> NDArray[np.uint8]:
+    """Return an array as rows of ``columns`` bytes; ``ValueError`` if it is something else."""
+    match array:
+        case _Inert(state=(_, shape, _Inert(arguments=(dtype, *_)), by_columns, content)):
+            pass
+        case _Inert(arguments=(content, _Inert(arguments=(dtype, *_)), shape, order)):
+            by_columns = order == "F"  # as pickles of protocol 5 have it
+        case _:
             raise ValueError("its array is damaged")
-        _, shape, kind, by_columns, content = self.state
-        if not isinstance(kind, _Type) or kind.name not in ("u1", "|u1", "uint8"):
-            raise ValueError("its array does not hold bytes")
-        if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != columns:
-            raise ValueError(f"its images have shape {shape!r}, not (number, {columns})")
-        if not isinstance(content, bytes) or len(content) != shape[0] * columns:
-            raise ValueError(f"its array is damaged: not the bytes of shape {shape}")
-        rows = np.frombuffer(content, np.uint8)
-        return rows.reshape(columns, -1).T if by_columns else rows.reshape(-1, columns)
-
-
-def _from_buffer(content: object, kind: object, shape: object, order: object) -> _Array:
-    """Stands for the function by which NumPy makes arrays from pickles of protocol 5."""
-    array = _Array()
-    raw = bytes(content) if isinstance(content, bytes | bytearray) else content
-    array.state = (1, shape, kind, order == "F", raw)
-    return array
+    if dtype not in ("u1", b"u1", "|u1", b"|u1", "uint8", b"uint8"):
+        raise ValueError("its array does not hold bytes")
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != columns:
+        raise ValueError(f"its images have shape {shape!r}, not (number, {columns})")
+    if not isinstance(content, bytes | bytearray) or len(content) != shape[0] * columns:
+        raise ValueError(f"its array is damaged: not the bytes of shape {shape}")
+    rows = np.frombuffer(content, np.uint8)
+    return rows.reshape(columns, -1).T if by_columns else rows.reshape(-1, columns)
 
 
 def _text_to_bytes(text: object, *_: object) -> object:
-    """Stands for the function by which Python 3 writes bytes into pickles for Python 2."""
+    """Stand in for the function by which Python 3 writes bytes into pickles for Python 2."""
     return text.encode("latin-1") if isinstance(text, str) else text
 
 
 class _BatchReader(pickle.Unpickler):
-    """Reads numbers, texts, lists, dictionaries and arrays of bytes, and calls nothing else."""
+    """Reader of numbers, texts, lists, dictionaries and arrays, which calls nothing else."""
 
-    _KNOWN: Final = {
-        ("numpy.core.multiarray", "_reconstruct"): _Array,
-        ("numpy._core.multiarray", "_reconstruct"): _Array,
-        ("numpy._core.numeric", "_frombuffer"): _from_buffer,
-        ("numpy", "ndarray"): _Array,
-        ("numpy", "dtype"): _Type,
-        ("_codecs", "encode"): _text_to_bytes,
-    }
-
-    def __init__(self, file: io.BufferedReader, encoding: str) -> None:
-        super().__init__(file, encoding=encoding, fix_imports=False)
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name of the file."""
-        known = self._KNOWN.get((module, name))
-        if known is None:
+    def find_class(self, module: str, name: str) -> object:
+        """Return what stands for a name of the file."""
+        known = {
+            "numpy.core.multiarray._reconstruct": _Inert,
+            "numpy._core.multiarray._reconstruct": _Inert,
+            "numpy._core.numeric._frombuffer": _Inert,
+            "numpy.ndarray": _Inert,
+            "numpy.dtype": _Inert,
+            "_codecs.encode": _text_to_bytes,
+        }
+        if f"{module}.{name}" not in known:
             raise ValueError(f"it asks for {module}.{name}, which no batch of CIFAR-10 needs")
-        return known
+        return known[f"{module}.{name}"]
 
 
 # --------------------------------------------------------------------------------- FEMNIST
@@ -262,12 +235,8 @@ class Femnist(DataSource):
     has_writers: ClassVar[bool] = True
 
     def files(self) -> dict[str, Path]:
-        """The two folders of JSON files."""
-        return {name: Path(name) for name in self.file_names()}
-
-    def file_names(self) -> list[str]:
-        """The folders ``train`` and ``test``."""
-        return [f"{self.path}/{part}" for part in _FEMNIST_PARTS]
+        """Return the two folders of JSON files."""
+        return {f"{self.path}/{part}": Path(self.path) / part for part in ("train", "test")}
 
     def load(self) -> Dataset:
         """Read FEMNIST as LEAF (Caldas et al. 2018) writes it.
@@ -275,58 +244,48 @@ class Femnist(DataSource):
         Writers are numbered by their names in sorted order, so that nothing depends on the files
         in which LEAF put them.
         """
-        parts = [_read_part(Path(name)) for name in self.file_names()]
-        train, test = (_joined(list(part.values())) for part in parts)
-        writers = np.repeat(np.arange(len(parts[0])), [len(y) for _, y in parts[0].values()])
+        (train, counts), (test, _) = map(_read_writers, self.files().values())
+        writers = np.repeat(np.arange(len(counts)), counts)
         return Dataset("femnist", train, test, _FEMNIST_NAMES, _FEMNIST_SHAPE, writers)
 
 
-#: A writer without samples.
-_NOTHING: Final[dict[str, list[float]]] = {"x": [], "y": []}
-#: The pixels, ``float32[sample, 784]``, and labels of one writer.
-_Written = tuple[NDArray[np.float32], NDArray[np.int64]]
+def _read_writers(folder: Path) -> tuple[Samples, list[int]]:
+    """Read the samples in the JSON files of a folder, and how many each of their writers has.
 
-
-def _read_part(folder: Path) -> dict[str, _Written]:
-    """The samples of all writers in the JSON files of a folder, by their names in order."""
-    found: dict[str, _Written] = {}
+    Writers are in the order of their names; those without samples are left out.
+    """
+    found: dict[str, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
     for file in sorted(folder.glob("*.json")):
-        for writer, written in _read_writers(file).items():
-            if writer in found:
-                raise ValueError(f"{file}: the writer {writer} is in another file too")
-            found[writer] = written
+        with reading(file, "file of LEAF"):
+            require_memory(_JSON_MEMORY * file.stat().st_size, "its content")
+            content = json.loads(file.read_bytes())
+            users = content.get("user_data") if isinstance(content, dict) else None
+            if not isinstance(users, dict):
+                raise ValueError("it has no user_data")
+            for writer, held in users.items():
+                if held == {"x": [], "y": []}:
+                    continue
+                if writer in found:
+                    raise ValueError(f"the writer {writer} is in another file too")
+                found[writer] = _samples_of(writer, held)
     if not found:
         raise ValueError(
             f"{folder.absolute()}: there are no samples in JSON files here; give the folder in "
             "which LEAF's preprocess.sh makes train and test as data.dataset.path"
         )
-    return dict(sorted(found.items()))
+    ordered = [found[writer] for writer in sorted(found)]
+    features, labels = (np.concatenate(each) for each in zip(*ordered, strict=True))
+    return Samples(features, labels), [len(y) for _, y in ordered]
 
 
-def _read_writers(path: Path) -> dict[str, _Written]:
-    """The samples of each writer in one of LEAF's files; writers without samples are left out."""
-    with reading(path):
-        require_memory(_JSON_MEMORY * path.stat().st_size, "its content")
-        found = json.loads(path.read_bytes())
-        users = found.get("user_data") if isinstance(found, dict) else None
-        if not isinstance(users, dict):
-            raise ValueError("not a file of LEAF: it has no user_data")
-        return {name: _of_writer(name, held) for name, held in users.items() if held != _NOTHING}
-
-
-def _of_writer(name: str, held: Any) -> _Written:
+def _samples_of(writer: str, held: object) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     if not isinstance(held, dict) or "x" not in held or "y" not in held:
-        raise ValueError(f"the writer {name} has no samples x and labels y")
-    pixels = int(np.prod(_FEMNIST_SHAPE))
+        raise ValueError(f"the writer {writer} has no samples x and labels y")
+    pixels = math.prod(_FEMNIST_SHAPE)
     x, y = np.asarray(held["x"], np.float32), np.asarray(held["y"])
     if y.dtype.kind != "i" or y.ndim != 1 or x.shape != (y.size, pixels):
         raise ValueError(
-            f"the writer {name} needs {pixels} pixels and one whole number as label for each "
+            f"the writer {writer} needs {pixels} pixels and one whole number as label for each "
             f"sample, not pixels of shape {x.shape} and labels of shape {y.shape}"
         )
     return x, y.astype(np.int64)
-
-
-def _joined(parts: Sequence[_Written]) -> Samples:
-    features, labels = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Samples(features, labels)

@@ -15,8 +15,8 @@ from agewise.checks import nearest
 from agewise.data import Dataset, Partition
 from agewise.files import fingerprint
 from agewise.learn.model import Learner, LocalSteps, Model
-from agewise.npz import require_file
 from agewise.part import CodeError, Options, RelativeTo
+from agewise.readers import require_file
 
 #: Makes a module; the arguments are those of the scenario.
 Maker = Callable[..., object]

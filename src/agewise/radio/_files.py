@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.files import stamp
-from agewise.npz import read_arrays, require_file
+from agewise.readers import read_arrays, require_file
 
 
 def stamp_of(path: Path | str, what: str) -> tuple[int, ...]:

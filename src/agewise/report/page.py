@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape as html_escape
 from importlib.resources import files
@@ -60,7 +60,7 @@ _WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 #: Class and mark of verdicts; one that leaves a claim open has another.
 _BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
-#: SVG dashes of a swatch, as `agewise.report._style.DASHES`.
+#: SVG dashes of a swatch, as `agewise.report._style` has them for lines.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 
 
@@ -292,12 +292,10 @@ def _path_shortener(result: Result) -> Callable[[Any], Any]:
 
     Files that the scenario and the policies name keep their names, a home folder is a tilde.
     """
-    given = [
-        result.scenario.resolved(),
-        *result.variations,
-        *(p.parameters for p in result.policies),
-    ]
-    short = {path: Path(path).name for path in _absolute_paths(given)}
+    parameters = [policy.parameters for policy in result.policies]
+    given = json.dumps([result.scenario.resolved(), result.variations, parameters], default=str)
+    found = map(json.loads, re.findall(r'"/(?:[^"\\]|\\.)*"', given))
+    short = {path: Path(path).name for path in found}
     folder = result.path.resolve()
     short |= {str(path): folder.name for path in (folder, result.path.absolute())}
     short[str(Path.home())] = "~"
@@ -327,15 +325,6 @@ def _replaced(text: str, replacements: Sequence[tuple[str, str]]) -> str:
     for path, name in replacements:
         text = text.replace(path, name)
     return text
-
-
-def _absolute_paths(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.startswith("/"):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (path for inner in value.values() for path in _absolute_paths(inner))
-    elif isinstance(value, list | tuple):
-        yield from (path for inner in value for path in _absolute_paths(inner))
 
 
 def _unbroken(text: str) -> Markup:

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agewise.npz import array_names, require_file
 from agewise.part import Kinds, RelativeTo, State
 from agewise.radio._files import stamp_of
 from agewise.radio.cell import Cell, RunContext
@@ -28,6 +27,7 @@ from agewise.radio.traces._others import (
     SionnaFormat,
 )
 from agewise.random import Streams
+from agewise.readers import array_names, require_file
 
 __all__ = [
     "AutoFormat",

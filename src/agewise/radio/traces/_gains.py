@@ -1,6 +1,5 @@
 """Traces: recorded channels, and files of gains of our own kinds: NPZ, NPY, HDF5, Parquet."""
 
-import io
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -11,12 +10,12 @@ from typing import IO, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.dependencies import pl, refuse_after_fork, require
+from agewise.dependencies import pl, require
 from agewise.files import atomic_write
-from agewise.npz import array_names, map_array, require_file
 from agewise.part import Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel
+from agewise.readers import array_names, map_array, read_table, reading, require_file
 
 HDF5_ENDINGS = (".h5", ".hdf5")
 ENDINGS = (".npz", ".npy", *HDF5_ENDINGS, ".parquet")
@@ -150,16 +149,12 @@ def require_gains(path: Path, name: str, gains: Blocks) -> None:
 
 def _from_hdf5(path: Path) -> Trace:
     h5py = require("h5py", "hdf5")
-    try:
+    with reading(path, "HDF5 file"):
         file = h5py.File(path, "r", locking=False)
         arrays = {name: file[name] for name in file if isinstance(file[name], h5py.Dataset)}
         if "power_budget" in file.attrs:
             arrays["power_budget"] = np.asarray(file.attrs["power_budget"])
         return _checked(path, arrays, ", ".join(file) or "nothing")
-    except (OSError, RuntimeError, KeyError, TypeError) as error:
-        # A damaged file can fail at any of its parts.
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: not a readable HDF5 file: {reason}") from error
 
 
 def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
@@ -195,13 +190,7 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
 
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
-    refuse_after_fork()
-    try:
-        table = pl.read_parquet(io.BytesIO(path.read_bytes()))
-    except (Exception, pl.exceptions.PanicException) as error:
-        # A damaged file can fail anywhere in the reader.
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: not a readable trace: {reason}") from error
+    table = read_table(path)
     missing = [name for name in (*_AXES, "gain") if name not in table.columns]
     if missing:
         raise ValueError(

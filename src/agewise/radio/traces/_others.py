@@ -4,7 +4,6 @@ Gains are powers: those of the access point's antennas add up (maximum-ratio com
 UE's antennas are averaged (its power is split evenly between them).
 """
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,13 @@ from pydantic import Field
 from agewise.checks import require_memory
 from agewise.core.elementary import cos_sin_each
 from agewise.core.propagation import ratios_each
-from agewise.dependencies import pl, refuse_after_fork
-from agewise.npz import array_names, read_arrays, require_file
+from agewise.dependencies import pl
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
 from agewise.radio.fading import Fading, Rounds
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
+from agewise.readers import array_names, read_arrays, read_table
 
 #: What the arrays of DeepMIMO are called, by its versions.
 CHANNEL_NAMES = ("channels", "channel")
@@ -275,7 +274,7 @@ class Ns3SinrFormat(_SnrFormat):
 
         A UE is an IMSI, whatever cell serves it. Files of RSRP and SINR call the column ``sinr``.
         """
-        table = _table(path, "\t")
+        table = read_table(path, "\t")
         table = table.rename({name: name.strip("% ") for name in table.columns})
         carrier = [name for name in table.columns if name.lower() == "componentcarrierid"]
         if carrier:
@@ -304,7 +303,7 @@ class DriveTestFormat(_SnrFormat):
 
     def read(self, path: Path, cell: Cell) -> _MeanSnrs:
         """Read rows per time and UE: seconds, UE, SNR in dB; perhaps ``x_m`` and ``y_m``."""
-        table = _table(path, ",")
+        table = read_table(path)
         value = self.snr_column
         _require_columns(path, table, (self.time_column, self.ue_column, value))
         if (table[value].abs() > _MOST_DB).any():
@@ -321,17 +320,6 @@ class DriveTestFormat(_SnrFormat):
 def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ratios in dB as plain ratios, the same to the bit on every machine."""
     return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
-
-
-def _table(path: Path, separator: str) -> "pl.DataFrame":
-    require_file(path)
-    refuse_after_fork()
-    try:
-        content = io.BytesIO(path.read_bytes())
-        return pl.read_csv(content, separator=separator, infer_schema_length=None)
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: not a readable table: {reason}") from error
 
 
 def _require_columns(path: Path, table: "pl.DataFrame", names: Sequence[str]) -> None:
