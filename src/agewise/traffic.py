@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import Form, f_alpha
-from agewise.checks import number_within, require_memory, whole_number
+from agewise.checks import number_within, real_number, require_memory, whole_number
 from agewise.core.random import uniforms
 from agewise.policies import make_policy
 from agewise.radio import Channel
@@ -165,13 +165,11 @@ def schedule_traffic(
         channel, rate_threshold = _from_scenario(channel, rate_threshold, rounds, streams)
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")
-    first = Uplink(
-        _checked(channel.block(0).seen, channel, 0), channel.power_budget, rate_threshold
-    )
-    chances = _chances(arrivals, first.ue_count)
-    access_point = AccessPoint(chosen, first.ue_count, streams, margin=margin)
+    ues, rate_threshold = channel.ue_count, real_number("rate_threshold", rate_threshold)
+    size = (ues, channel.subchannel_count)
+    chances = _chances(arrivals, ues)
+    access_point = AccessPoint(chosen, ues, streams, margin=margin)
 
-    ues = first.ue_count
     generated = np.full(ues, _NOTHING)  # the slot of each UE's newest undelivered update
     deliveries, age_sums, peak_sums, oldest = np.zeros((4, ues), np.int64)
     age_counts, used, empty = np.zeros(0, np.int64), 0, 0
@@ -181,8 +179,12 @@ def schedule_traffic(
         ages = np.empty((end - start, ues), np.int64)
         for t in range(start, end):
             block = channel.block(t)
-            gains = _checked(block.seen, channel, t)
-            uplink = Uplink(gains, channel.power_budget, rate_threshold)
+            uplink = Uplink(block.seen, channel.power_budget, rate_threshold)
+            if uplink.gains.shape != size:
+                raise ValueError(
+                    f"the channel has gains of shape {uplink.gains.shape} in slot {t}, but "
+                    f"{size[0]} UEs and {size[1]} subchannels"
+                )
             if arrivals is None:
                 generated[:] = t
             else:
@@ -197,7 +199,7 @@ def schedule_traffic(
                     "of 0 marks a subchannel that cannot be used"
                 )
             if block.true is not block.seen:
-                arrived = allocation.on_true_channel(block.true).reaches(first.rate_threshold)
+                arrived = allocation.on_true_channel(block.true).reaches(rate_threshold)
                 delivered = delivered[arrived[delivered]]
             owned = int(np.count_nonzero(allocation.owner >= 0))
             used, empty = used + owned, empty + (owned == 0)
@@ -220,8 +222,8 @@ def schedule_traffic(
         policy=str(chosen),
         seed=streams.seed,
         rounds=rounds,
-        subchannels=first.subchannel_count,
-        rate_threshold=first.rate_threshold,
+        subchannels=channel.subchannel_count,
+        rate_threshold=rate_threshold,
         mean_age=age_sums / rounds,
         mean_peak_age=mean_peak_age,
         oldest=oldest,
@@ -253,27 +255,12 @@ def _from_scenario(
     return channel, scenario.rate_threshold
 
 
-def _checked(seen: ArrayLike, channel: Channel, t: int) -> NDArray[np.float64]:
-    """Return the gains seen in slot ``t``; ``ValueError`` if they are not of the channel's size."""
-    gains = np.asarray(seen)
-    size = (channel.ue_count, channel.subchannel_count)
-    if gains.shape != size:
-        raise ValueError(
-            f"the channel has gains of shape {gains.shape} in slot {t}, but {size[0]} UEs and "
-            f"{size[1]} subchannels"
-        )
-    return gains
-
-
 def _chances(arrivals: ArrayLike | None, ues: int) -> NDArray[np.float64]:
     """Return the chance of an arrival in a slot for each UE."""
     given = np.asarray(1.0 if arrivals is None else arrivals)
-    if given.dtype.kind not in "iuf":
-        raise ValueError(f"arrivals must be probabilities, not {arrivals!r}")
-    if given.shape not in ((), (ues,)):
+    if given.dtype.kind not in "iuf" or given.shape not in ((), (ues,)):
         raise ValueError(
-            f"arrivals must be one number, or one for each of the {ues} UEs, not an array of "
-            f"shape {given.shape}"
+            f"arrivals must be one probability, or one for each of the {ues} UEs, not {arrivals!r}"
         )
     chances = np.array(np.broadcast_to(given, ues), dtype=np.float64)
     bad = np.flatnonzero(~((chances > 0) & (chances <= 1)))

@@ -152,8 +152,8 @@ def test_a_function_that_gives_no_report(report, message):
 
 def test_links_say_what_is_wrong():
     for make, message in (
-        (lambda: Slots(0), "count must be a whole number of at least 1"),
-        (lambda: Airtime(shares=4, deadline_s=0.0), "deadline_s must be positive"),
+        (lambda: Slots(0), "subchannels must be a whole number of at least 1"),
+        (lambda: Airtime(shares=4, deadline_s=0.0), "deadline_s must be in \\(0, inf\\)"),
         (lambda: Reported(2, lambda _: [1.0]).gains(0, ["a"]), "must give a report by client"),
         (
             lambda: Reported(2, lambda _: {"a": 1}, rate_threshold=3.0).gains(0, ["a"]),

@@ -75,7 +75,7 @@ def test_fewer_nodes_than_the_strategy_insists_on(problem, caplog):
     inner = FedAvg(fraction_evaluate=0.0, min_available_nodes=13)
     timeouts = Timeouts(wait_s=0.05, poll_s=0.01)
     strategy = problem.scheduled("random", Slots(3), inner=inner, timeouts=timeouts)
-    stops(problem, strategy, caplog, "12 nodes are connected after 0.05 s, .* insists on 13")
+    stops(problem, strategy, caplog, "12 nodes are connected after 0.05 s, and 13 are needed")
     assert inner.min_available_nodes == 13
 
 
@@ -114,10 +114,10 @@ def test_nobody_is_there(problem, caplog):
     timeouts = Timeouts(least_round_s=0.0, wait_s=0.05, poll_s=0.01)
     inner = FedAvg(fraction_evaluate=0.0, min_available_nodes=1)
     strategy = problem.scheduled("random", Slots(3), inner=inner, timeouts=timeouts)
-    stops(problem, strategy, caplog, "no node is connected", present=lambda _: [])
+    stops(problem, strategy, caplog, "no nodes are connected", present=lambda _: [])
     caplog.clear()
     strategy = problem.scheduled("random", Slots(3), timeouts=timeouts)
-    message = r"no node is connected after 0.05 s$"
+    message = "no nodes are connected after 0.05 s, and 1 are needed"
     stops(problem, strategy, caplog, message, present=lambda t: range(12 if t < 2 else 0))
     assert len(strategy.history().ages) == 2
 
@@ -158,7 +158,9 @@ def test_a_number_of_samples_that_is_none(size, caplog):
 def test_a_reply_with_two_models(caplog):
     problem = Odd(records=2)
     strategy = problem.scheduled("round-robin", Slots(6), aggregation=UpdateMemory(discount="none"))
-    stops(problem, strategy, caplog, "a client sent 2 records of arrays in the place of one model")
+    stops(
+        problem, strategy, caplog, "a client sent 2 records of arrays, .* in the place of one model"
+    )
 
 
 def test_a_folder_has_one_server(problem, caplog, tmp_path):

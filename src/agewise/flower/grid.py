@@ -12,7 +12,7 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 
-from agewise.checks import real_number, whole_number
+from agewise.checks import number_within, whole_number
 from agewise.flower.links import FederationError, UploadTiming
 
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
@@ -40,13 +40,11 @@ class Timeouts:
 
     def __post_init__(self) -> None:
         whole_number("patience", self.patience, least=1)
-        for name in ("least_round_s", "wait_s"):
-            if not real_number(name, getattr(self, name)) >= 0:
-                raise ValueError(f"{name} must not be negative")
-        for name in ("deadline_s", "poll_s"):
-            value = getattr(self, name)
-            if value is not None and not real_number(name, value) > 0:
-                raise ValueError(f"{name} must be positive, not {value:g}")
+        number_within("least_round_s", self.least_round_s, 0.0)
+        number_within("wait_s", self.wait_s, 0.0)
+        number_within("poll_s", self.poll_s, 0.0, above=True)
+        if self.deadline_s is not None:
+            number_within("deadline_s", self.deadline_s, 0.0, above=True)
 
 
 class Reply(NamedTuple):
@@ -214,11 +212,9 @@ class Directory:
         end = time.monotonic() + timeouts.wait_s
         while len(nodes := self._connected(grid, timeouts.wait_s)) < least:
             if time.monotonic() >= end:
-                if least == 1:
-                    raise FederationError(f"no node is connected after {timeouts.wait_s:g} s")
                 raise FederationError(
-                    f"{len(nodes)} nodes are connected after {timeouts.wait_s:g} s, and the "
-                    f"strategy insists on {least}: start more, or set its min_available_nodes"
+                    f"{len(nodes) or 'no'} nodes are connected after {timeouts.wait_s:g} s, and "
+                    f"{least} are needed: start more, or set min_available_nodes of the strategy"
                 )
             time.sleep(min(1.0, timeouts.poll_s))
         return nodes
@@ -229,22 +225,15 @@ class Directory:
         if self._ask:
             self._ids |= _asked_ids(grid, [node.node_id for node in new], timeout_s)
         else:
-            self._ids |= {node.node_id: _key_id(node) for node in new}
+            for node in new:  # without a key a client is known by the number of its node
+                key, id_ = node.public_key, f"node-{node.node_id}"
+                self._ids[node.node_id] = hashlib.sha256(key).hexdigest() if key else id_
         found: dict[str, int] = {}
-        for node in nodes:
-            id_ = self._ids.get(node.node_id)  # none while it has not answered
-            if id_ is None:
-                continue
-            if id_ in found:
+        for number in (node.node_id for node in nodes if node.node_id in self._ids):
+            if (id_ := self._ids[number]) in found:
                 raise FederationError(f"two nodes say that they are the client {id_}")
-            found[id_] = node.node_id
+            found[id_] = number
         return found
-
-
-def _key_id(node: Any) -> str:
-    """The id of a client by its key; without a key it is known by the number of its node."""
-    key: bytes = node.public_key
-    return hashlib.sha256(key).hexdigest() if key else f"node-{node.node_id}"
 
 
 def _asked_ids(grid: Grid, nodes: Sequence[int], timeout_s: float) -> dict[int, str]:

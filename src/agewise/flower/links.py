@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import real_number, whole_number
+from agewise.checks import number_within, whole_number
 from agewise.files import read_regular_file
 from agewise.radio import Channel
 from agewise.random import Streams
@@ -139,19 +139,14 @@ class Slots(Links):
     array([[3., 3.]])
     """
 
-    count: int
+    subchannels: int
 
     def __post_init__(self) -> None:
-        whole_number("count", self.count, least=1)
-
-    @property
-    def subchannels(self) -> int:  # type: ignore[override]
-        """N, the number of places."""
-        return self.count
+        whole_number("subchannels", self.subchannels, least=1)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """One share each."""
-        return _flat_gains(np.ones(len(ids)), self.count)
+        return _flat_gains(np.ones(len(ids)), self.subchannels)
 
 
 @dataclass(eq=False)
@@ -177,10 +172,10 @@ class Airtime(Links):
     def __post_init__(self) -> None:
         whole_number("shares", self.shares, least=1)
         whole_number("retry_rounds", self.retry_rounds, least=1)
-        for name in ("deadline_s", "first_guess", "payload_bytes"):
-            value = getattr(self, name)
-            if value is not None and not real_number(name, value) > 0:
-                raise ValueError(f"{name} must be positive, not {value:g}")
+        number_within("deadline_s", self.deadline_s, 0.0, above=True)
+        number_within("first_guess", self.first_guess, 0.0, above=True)
+        if self.payload_bytes is not None:
+            number_within("payload_bytes", self.payload_bytes, 0.0, above=True)
         self._known = np.zeros(0, [(name, np.float64) for name in _MEASURED])
 
     @property
@@ -203,22 +198,18 @@ class Airtime(Links):
         known = self._known
         bits = known["bits"] if self.payload_bytes is None else 8.0 * self.payload_bytes
         left = self.deadline_s - known["compute_s"]
-        measured = known["bits_s"] > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(left > 0, self.shares * bits / (left * known["bits_s"]), np.inf)
-        return np.where(measured, needed, self.first_guess)
+        return np.where(known["bits_s"] > 0, needed, self.first_guess)
 
     def observe(self, t: int, row: int, timing: UploadTiming) -> None:
         """Update the estimates of throughput and computing time."""
         known = self._known
-        measured = known["bits_s"][row] > 0
-        weight = _NEWEST if measured else 1.0
+        weight = _NEWEST if known["bits_s"][row] > 0 else 1.0
         transfer_s = max(timing.transfer_s, 1e-6)
-        for name, value in (
-            ("bits_s", timing.payload_bits / transfer_s),
-            ("compute_s", max(timing.seconds - transfer_s, 0.0)),
-        ):
-            known[name][row] += weight * (value - known[name][row])
+        bits_s, compute_s = timing.payload_bits / transfer_s, timing.seconds - transfer_s
+        known["bits_s"][row] += weight * (bits_s - known["bits_s"][row])
+        known["compute_s"][row] += weight * (max(compute_s, 0.0) - known["compute_s"][row])
         known["bits"][row], known["t"][row], known["missed"][row] = timing.payload_bits, t, 0.0
 
     def miss(self, t: int, row: int) -> None:
@@ -250,7 +241,8 @@ class Modelled(Links):
 
     def __post_init__(self) -> None:
         require_scenario(self.scenario)
-        if self.scenario.timing.batteries(self.scenario.cell.ues, Streams(self.seed)) is not None:
+        timing = self.scenario.timing
+        if timing.batteries(self.scenario.cell.ues, Streams(self.seed)) is not None:
             raise ValueError(
                 "modelled links have no batteries: set timing.battery of their scenario to none"
             )
@@ -259,7 +251,7 @@ class Modelled(Links):
         self.margin = self.scenario.threshold.margin
         self.power_budget = self._channel.power_budget
         self.subchannels = self._channel.subchannel_count
-        timing, work = self.scenario.timing, self.scenario.workload(Streams(self.seed))
+        work = self.scenario.workload(Streams(self.seed))
         self.deadline_slots = timing.deadline_after(work.upload_s)
         self.everyone_eligible = timing.everyone_eligible
         self._computing = timing.computing_slots(work)

@@ -62,23 +62,14 @@ class LiveRecord:
         if self.folder is None:
             return
         for t in range(count):
-            try:
-                with np.load(self._file(t), allow_pickle=False) as archive:
-                    self._rounds.append({n: archive[n] for n in archive.files if n not in _LINKS})
-            except (OSError, ValueError, zipfile.BadZipFile) as error:
-                raise FederationError(
-                    f"{self._file(t)}: a round of this federation cannot be read, give another "
-                    f"folder: {error}"
-                ) from error
+            self._rounds.append({n: x for n, x in self._read(t).items() if n not in _LINKS})
 
     def histories(self) -> list[History]:
         """A history for the live policy and for each one in its shadow."""
         if not self._rounds:
             raise ValueError("no round has been finished yet")
-        scenario = self._scenario()
-        middle = len(self._rounds) // 2
+        scenario, middle, found = self._scenario(), len(self._rounds) // 2, []
         eligible = self._eligible(middle)
-        found = []
         for number, run in enumerate(Plan.of(scenario, self._policies, [self._seed]).runs()):
             records = [self._record(t, number) for t in range(len(self._rounds))]
             records[middle] = records[middle]._replace(eligible=eligible)
@@ -121,6 +112,17 @@ class LiveRecord:
     def _file(self, t: int) -> Path:
         return Path(self.folder or "") / "rounds" / f"{t:06d}.npz"
 
+    def _read(self, t: int) -> Arrays:
+        """All arrays of round ``t``, from its file."""
+        try:
+            with np.load(self._file(t), allow_pickle=False) as archive:
+                return dict(archive)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise FederationError(
+                f"{self._file(t)}: a round of this federation cannot be read, give another "
+                f"folder: {error}"
+            ) from error
+
     def _trace(self) -> Arrays:
         """``gains[round, client, subchannel]`` of a folder, 0 where a client was not there yet.
 
@@ -129,10 +131,10 @@ class LiveRecord:
         seen = np.zeros((len(self._rounds), self._client_count, self._links.subchannels))
         gains, known = np.zeros_like(seen), True
         for t in range(len(seen)):
-            with np.load(self._file(t), allow_pickle=False) as archive:
-                shown = archive["gains"]
-                true = archive["true"] if "true" in archive.files else shown
-                known = known and true is shown
+            arrays = self._read(t)
+            shown = arrays["gains"]
+            true = arrays.get("true", shown)
+            known = known and true is shown
             seen[t, : len(shown)], gains[t, : len(shown)] = shown, true
         return {"gains": gains} if known else {"gains": gains, "seen": seen}
 
@@ -141,9 +143,8 @@ class LiveRecord:
         if self.folder is None:
             return None
         links = self._links
-        with np.load(self._file(t), allow_pickle=False) as archive:
-            shown = archive["gains"]
         gains = np.zeros((self._client_count, links.subchannels))
+        shown = self._read(t)["gains"]
         gains[: len(shown)] = shown
         threshold = links.rate_threshold + links.margin
         return eligible_of(Uplink(gains, links.power_budget, threshold), t)

@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,15 +16,7 @@ from numpy.typing import NDArray
 from agewise.flower.clients import PlannedRound, Rows
 from agewise.flower.grid import Reply, SubsetGrid
 from agewise.flower.links import Arrays, FederationError, Links
-from agewise.learn import (
-    Aggregated,
-    Aggregation,
-    Params,
-    State,
-    Updates,
-    WeightedAverage,
-    update_reports,
-)
+from agewise.learn import Aggregation, Params, State, Updates, WeightedAverage, update_reports
 from agewise.policies import Policy
 from agewise.scheduling import Report
 
@@ -104,11 +95,6 @@ class OpenRound:
         for row in sorted(missing):
             links.miss(self.planned.t, row)
 
-    def kept(self, answers: _Answers, arrays: Arrays) -> Arrays:
-        """Add to the arrays of a record who was missing, and the seconds that the round took."""
-        who = {"late": answers.late, "failed": answers.failed, "lost": answers.lost}
-        return arrays | who | {"seconds": np.array(time.monotonic() - self.started)}
-
     def metrics(self, kept: Arrays) -> dict[str, Any]:
         """Metrics of the round in Flower's result; lists are of rows of clients."""
         ages = kept["policy0.ages"]
@@ -176,10 +162,10 @@ class InnerStrategy:
             )
         if aggregation is not None:
             self._require_average("aggregation")
-        self._policies, self._losses = policies, losses
-        self._always = aggregation is not None
+        self._policies, self._losses, self._always = policies, losses, aggregation is not None
         self._reads: frozenset[Report] = frozenset().union(*(each.reads for each in policies))
-        self._rule = _ElasticAggregator(aggregation or WeightedAverage())
+        self._rule: Aggregation = aggregation or WeightedAverage()
+        self._rule_state: State = {}
 
     @property
     def least_available(self) -> int:
@@ -278,26 +264,22 @@ class InnerStrategy:
                 row[:] = _only_model(reply, start.size)
             reports |= update_reports(self._reads, start, models)
             if here:
+                state = self._rule.init_state(sizes.size, start.size)
+                for name, kept in self._rule_state.items():  # clients may have become more
+                    state[name][tuple(slice(0, size) for size in kept.shape)] = kept
                 updates = Updates(start, models, answers.arrived, factors)
-                found = self._rule.combine(updates, sizes)
-                model, diversity = _unflatten(opened.arrays, found.params), found.diversity
-        arrays, metrics = self._aggregate(server_round, answers.replies, model)
-        return _Combined(arrays, metrics or MetricRecord(), reports, diversity)
-
-    def _aggregate(
-        self, server_round: int, replies: Sequence[Message], model: ArrayRecord | None
-    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Let the inner strategy aggregate the replies, or the ``model`` that was made here."""
-        if not replies:  # it may refuse rounds that it did not configure
-            return model, None
-        for reply in replies if model is not None else ():
-            if reply.has_content():
+                found = self._rule.combine(state, updates, sizes)
+                self._rule_state, diversity = found.state, found.diversity
+                model = _unflatten(opened.arrays, found.params)
+        arrays, metrics = model, None
+        if answers.replies:  # the inner strategy may refuse rounds that it did not configure
+            for reply in answers.updates if model is not None else ():
                 (name,) = reply.content.array_records
                 reply.content[name] = model
-        arrays, metrics = self.strategy.aggregate_train(server_round, replies)
+            arrays, metrics = self.strategy.aggregate_train(server_round, answers.replies)
         if model is not None and (arrays is None or self._averages):
-            return model, metrics  # to the bit, without the rounding of an average of equals
-        return arrays, metrics
+            arrays = model  # to the bit, without the rounding of an average of equals
+        return _Combined(arrays, metrics or MetricRecord(), reports, diversity)
 
     def _loss(self, reply: Message) -> float:
         loss = _metric(reply, self._losses or "")
@@ -316,7 +298,7 @@ class InnerStrategy:
         Of a strategy these are attributes that are arrays, lists, dictionaries or records of
         arrays, or float numbers. Parameters of the constructor are settings, no state.
         """
-        kept = {f"rule.{name}": array for name, array in self._rule.state.items()}
+        kept = {f"rule.{name}": array for name, array in self._rule_state.items()}
         for depth, strategy in enumerate(self.chain):
             settings = inspect.signature(type(strategy)).parameters
             for name, value in vars(strategy).items():
@@ -330,7 +312,7 @@ class InnerStrategy:
         for path, array in kept.items():
             *attribute, key = path.split(".", 3)
             attributes.setdefault(tuple(attribute), {})[key] = array
-        self._rule.state = attributes.pop(("rule",), {})
+        self._rule_state = attributes.pop(("rule",), {})
         for (depth, name, kind), arrays in attributes.items():
             value: object = arrays
             if kind == "single":
@@ -390,17 +372,14 @@ def _metric(reply: Message, name: str) -> float | None:
 
 def _only_model(reply: Message, length: int) -> Params:
     """The model that a reply carries, which must be one of this length."""
-    records = list(reply.content.array_records.values())
-    if len(records) != 1:
+    models = [_flatten(record) for record in reply.content.array_records.values()]
+    if [model.size for model in models] != [length]:
+        numbers = sum(model.size for model in models)
         raise FederationError(
-            f"a client sent {len(records)} records of arrays in the place of one model"
+            f"a client sent {len(models)} records of arrays, {numbers:,} numbers in all, in the "
+            f"place of one model of {length:,}"
         )
-    model = _flatten(records[0])
-    if model.size != length:
-        raise FederationError(
-            f"a client sent a model of {model.size:,} numbers for one of {length:,}"
-        )
-    return model
+    return models[0]
 
 
 def _flatten(record: ArrayRecord) -> Params:
@@ -419,23 +398,3 @@ def _unflatten(record: ArrayRecord, vector: Params) -> ArrayRecord:
         arrays[name] = Array(np.array(np.rint(part) if whole else part, old.dtype, order="C"))
         at += old.size
     return ArrayRecord(arrays)
-
-
-class _ElasticAggregator:
-    """An aggregation rule of the simulator for clients that may become more."""
-
-    def __init__(self, rule: Aggregation) -> None:
-        self._rule = rule
-        self.state: State = {}
-
-    def combine(self, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """The model after these updates, of clients that have these numbers of samples."""
-        state = self._rule.init_state(sizes.size, updates.params.size)
-        for name, kept in self.state.items():
-            if kept.shape == state[name].shape:
-                state[name] = kept
-            else:
-                state[name][tuple(slice(0, size) for size in kept.shape)] = kept
-        found = self._rule.combine(state, updates, sizes)
-        self.state = found.state
-        return found

@@ -4,9 +4,7 @@ It is one file, written whole after every round, with arrays and JSON and no pic
 """
 
 import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord
 from flwr.serverapp.strategy import Result
 
-from agewise.files import atomic_write, open_regular_file, parse_json
+from agewise.files import atomic_write, locked, parse_json
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
@@ -42,7 +40,7 @@ class StateFolder:
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
-        """The folder is this server's alone; the system lets go of it if the process dies."""
+        """The folder is this server's alone."""
         if self.folder is None:
             yield
             return
@@ -53,17 +51,9 @@ class StateFolder:
         if not (self.folder / _STATE).exists() and (self.folder / "experiment.json").exists():
             raise FederationError(f"{self.folder}: holds other results: give another folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle = open_regular_file(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FederationError(
-                    f"{self.folder}: another server works in this folder"
-                ) from None
+        taken = FederationError(f"{self.folder}: another server works in this folder")
+        with locked(self.folder / _LOCK, taken):
             yield
-        finally:
-            os.close(handle)
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
         """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
@@ -81,9 +71,7 @@ class StateFolder:
             "silent": silent,
             "privacy": [each.state_dict() for each in self.inner.accountants],
             "metrics": {
-                name: {
-                    str(number): dict(record) for number, record in getattr(result, name).items()
-                }
+                name: {number: dict(record) for number, record in getattr(result, name).items()}
                 for name in _METRICS
             },
         }
@@ -98,8 +86,16 @@ class StateFolder:
         """
         if self.folder is None or not (path := self.folder / _STATE).exists():
             return 0, 0
-        arrays, values = _read(path)
-        found = values.get("identity", {})
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = dict(archive)
+            values: Any = parse_json(arrays.pop(_TEXT).tobytes().decode())
+            found = dict(values["identity"])
+        except Exception as error:
+            # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
+            raise FederationError(
+                f"{path}: not a readable state of a federation: {error}"
+            ) from error
         for name, wanted in identity.items():
             if found.get(name) != wanted:
                 raise FederationError(
@@ -119,17 +115,3 @@ class StateFolder:
             getattr(result, name).update(kept)
         result.arrays = ArrayRecord({name: Array(x) for name, x in parts["model"].items()})
         return int(values["done"]), int(values["silent"])
-
-
-def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays and values of a state; `FederationError` if it is something else."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        values = parse_json(arrays.pop(_TEXT).tobytes().decode())
-    except Exception as error:
-        # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
-        raise FederationError(f"{path}: not a readable state of a federation: {error}") from error
-    if not isinstance(values, dict):
-        raise FederationError(f"{path}: not a state of a federation")
-    return arrays, values

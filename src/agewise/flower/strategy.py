@@ -175,8 +175,13 @@ class Scheduled(Strategy):
             log(INFO, "aggregate_train: %s", self._why)
         self._silent = 0 if arrived.size else self._silent + 1
         kept = planner.receive(opened.planned, arrived, answers.failed, reports)
-        self._pending = opened.kept(answers, kept)
-        self._pending["diversity"] = np.array(combined.diversity or np.nan)
+        self._pending = kept | {
+            "late": answers.late,
+            "failed": answers.failed,
+            "lost": answers.lost,
+            "seconds": np.array(time.monotonic() - opened.started),
+            "diversity": np.array(combined.diversity or np.nan),
+        }
         combined.metrics.update(opened.metrics(self._pending))
         return combined.arrays, combined.metrics
 
