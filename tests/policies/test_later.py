@@ -19,9 +19,9 @@ from agewise.policies import (
     make_policy,
 )
 from agewise.policies._estimates import chances_of_reach, chances_of_success
-from agewise.policies.importance_channel import probabilities
-from agewise.policies.markov import chance_to_send
-from agewise.policies.max_weight import whittle_index
+from agewise.policies.importance_channel import _probabilities
+from agewise.policies.markov import _chance_to_send
+from agewise.policies.max_weight import _whittle_index
 from agewise.scheduling import AccessPoint
 from agewise.spectrum import Greedy, fill
 from tests.cells import draw_gains
@@ -160,7 +160,7 @@ def test_probabilities_add_to_one_and_are_optimal(seed):
     rng = np.random.default_rng(seed)
     importance = rng.exponential(size=15) * 10.0 ** rng.integers(-6, 7, 15 if seed % 2 else 1)
     latency, rho = rng.integers(1, 21, 15) / 20, 1.0 - rng.random() ** 3
-    found = probabilities(importance, latency, rho)
+    found = _probabilities(importance, latency, rho)
     scaled = importance / importance.sum()
 
     # The multiplier is sought by its logarithm above the least that it may be, where no digit of
@@ -183,7 +183,7 @@ def test_probabilities_add_to_one_and_are_optimal(seed):
 
 def test_without_latency_probabilities_are_importances():
     importance = np.array([1.0, 0.0, 3.0])
-    assert probabilities(importance, np.array([0.1, 0.1, 1.0]), 1.0).tolist() == [0.25, 0.0, 0.75]
+    assert _probabilities(importance, np.array([0.1, 0.1, 1.0]), 1.0).tolist() == [0.25, 0.0, 0.75]
 
 
 def mixed_needs(subchannels):
@@ -220,7 +220,7 @@ def test_draws_that_do_not_fit_are_dropped(seed):
     view, policy = mixed_needs(3), ImportanceChannel(rho=0.3, draw_share=8 / 3, floor=0.25)
     shares = np.array([5, 1, 9, 2, 4, 7, 0]) / 28
     importance = shares * [0.1, 4.0, 1.0, 2.0, 9.0, 0.0, 9.0]
-    chances = probabilities(importance, np.array([1, 1, 1, 2, 2, 2, 0]) / 3, 0.3)
+    chances = _probabilities(importance, np.array([1, 1, 1, 2, 2, 2, 0]) / 3, 0.3)
     chances = 0.75 * chances + 0.25 * shares
     rng, drawn = Streams(seed).policy(0), []
     for _ in range(8):
@@ -278,7 +278,7 @@ def test_at_whittles_index_waiting_one_round_more_costs_the_same(h, p, channel):
 
     A try costs the price in the paper. Where the channel is seen only those that work are made.
     """
-    price = float(whittle_index(np.array(h), np.array(p))) / (1.0 if channel == "unseen" else p)
+    price = float(_whittle_index(np.array(h), np.array(p))) / (1.0 if channel == "unseen" else p)
 
     def mean_cost(start):
         tries = np.arange(1, 2000)
@@ -362,7 +362,7 @@ def test_markov_starts_in_its_stationary_law():
 
 def test_chance_to_send_gives_the_mean_interval():
     for interval in (1.0, 1.4, 2.0, 3.75, 10.01):
-        chances = chance_to_send(np.arange(20.0), interval)
+        chances = _chance_to_send(np.arange(20.0), interval)
         waiting = np.concatenate(([1.0], np.cumprod(1 - chances)[:-1]))
         lengths = np.arange(1, 21)
         mean = (waiting * chances * lengths).sum()

@@ -39,7 +39,7 @@ def problem():
             {"aggregation": UpdateMemory(discount="none")},
             "Krum sees them, which looks at single",
         ),
-        ("FedAvg", "random", {}, "the inner strategy must be one of Flower's"),
+        ("FedAvg", "random", {}, "inner must be one of Flower's strategies"),
         (FedAvg(), "age-bsaed", {}, "did you mean age-based"),
         (FedXgbCyclic(), "random", {}, "trains one client a round and would sample it on its own"),
         (FedAvg(), "random", {"shadow": "oort"}, r"must be a list of policies: shadow=\['oort'\]"),

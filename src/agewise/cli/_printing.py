@@ -44,7 +44,7 @@ def print_table(table: Table) -> None:
 def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool) -> None:
     """All about one policy: what it does, its parameters, its source and equations."""
     if as_json:
-        print_json(policy.to_dict())
+        print_json(asdict(policy))
         return
     say(f"{policy.name}: {policy.summary}")
     if policy.parameters:

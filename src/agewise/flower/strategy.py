@@ -69,16 +69,16 @@ class Scheduled(Strategy):
     accuracy: str = "accuracy"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, Strategy) or isinstance(self.inner, Scheduled):
-            raise ValueError(f"the inner strategy must be one of Flower's, not {self.inner!r}")
-        if not isinstance(self.links, Links):
-            raise ValueError(f"links must be Slots, Airtime, Modelled or Reported: {self.links!r}")
         if isinstance(self.shadow, str | Policy):
             raise ValueError(f"shadow must be a list of policies: shadow=[{self.shadow!r}]")
-        for value, kind in ((self.timeouts, Timeouts), (self.clients, Clients)):
-            if not isinstance(value, kind):
-                name = kind.__name__
-                raise ValueError(f"{name.lower()} must be {name}(...), not {value!r}")
+        for name, kind, said in (
+            ("inner", Strategy, "one of Flower's strategies"),
+            ("links", Links, "Slots, Airtime, Modelled or Reported"),
+            ("timeouts", Timeouts, "Timeouts(...)"),
+            ("clients", Clients, "Clients(...)"),
+        ):
+            if not isinstance(value := getattr(self, name), kind) or type(value) is Scheduled:
+                raise ValueError(f"{name} must be {said}, not {value!r}")
         folder = None if self.folder is None else Path(self.folder)
         self._planner = RoundPlanner(
             (self.policy, *self.shadow), self.links, self.seed, self.clients.sizes
@@ -141,7 +141,10 @@ class Scheduled(Strategy):
         rows = self._planner.rows(list(nodes)).tolist()
         row_of = dict(zip(nodes.values(), rows, strict=True))
         if ours:
-            self._learn_from_late(grid, row_of)
+            for reply in grid.late():  # dropped, but it tells how fast its link is
+                log(INFO, "dropped a reply of node %s that came after the deadline", reply.node)
+                if reply.node in row_of and reply.timing.payload_bits > 0:  # no error, no metrics
+                    self.links.observe(self._planner.t, row_of[reply.node], reply.timing)
         busy = getattr(grid, "busy", ())
         node_of = {row: node for node, row in row_of.items() if node not in busy}
         planned = self._planner.plan(np.array(sorted(node_of), np.int64))
@@ -300,13 +303,6 @@ class Scheduled(Strategy):
             log(INFO, "\t└──> Global evaluation: %s", by_server)
             result.evaluate_metrics_serverapp[server_round] = by_server
         return [by_server, by_clients]
-
-    def _learn_from_late(self, grid: DeadlineGrid, row_of: dict[int, int]) -> None:
-        """Drop replies that came too late, but learn from them how fast their links are."""
-        for reply in grid.late():
-            log(INFO, "dropped a reply of node %s that came after the deadline", reply.node)
-            if reply.node in row_of and reply.timing.payload_bits > 0:  # no error, and no metrics
-                self.links.observe(self._planner.t, row_of[reply.node], reply.timing)
 
     def _close_round(self) -> None:
         """End a round of which a strategy around this one handed over no replies."""

@@ -66,7 +66,7 @@ class ImportanceChannel(Policy):
         largest = 1.0 if unheard.all() else norms[~unheard].max()
         importance = shares * np.where(unheard, largest, norms)
         latency = need / view.uplink.subchannel_count
-        chances = probabilities(importance if importance.any() else shares, latency, self.rho)
+        chances = _probabilities(importance if importance.any() else shares, latency, self.rho)
         chances = (1.0 - self.floor) * chances + self.floor * shares
         draws = max(1, round(self.draw_share * view.uplink.subchannel_count))
         drawn = [_draw(chances, rng) for _ in range(draws)]
@@ -77,12 +77,12 @@ class ImportanceChannel(Policy):
         return allocation.weighing(factors)
 
 
-def probabilities(
+def _probabilities(
     importance: NDArray[np.float64], latency: NDArray[np.float64], rho: float
 ) -> NDArray[np.float64]:
     """The optimal probabilities, by Newton's method on the multiplier l.
 
-    >>> probabilities(np.array([3.0, 1.0]), np.array([0.1, 0.5]), rho=1.0)
+    >>> _probabilities(np.array([3.0, 1.0]), np.array([0.1, 0.5]), rho=1.0)
     array([0.75, 0.25])
     """
     importance = importance / importance.sum()

@@ -49,28 +49,24 @@ class Markov(Policy):
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
         """Fill the spectrum with those that send, the longest waiting first."""
         interval = max(view.ue_count / (self.load * (view.uplink.subchannel_count or 1)), 1.0)
-        waited = self._waited(view, interval, rng)
+        waited = view.state.per_ue["waited"]
+        if np.isnan(waited).all() and not view.ages.any():
+            # The chance of having waited j rounds is P(X > j) / r, and X > j for all j < floor(r).
+            waited = np.floor(rng.random(view.ue_count) * interval)
+        else:  # the age stands for it where a UE is new
+            waited = np.where(np.isnan(waited), view.ages, waited)
         decided, drawn = rng.random(view.ue_count), rng.random(view.ue_count)
         order = np.lexsort((drawn, -waited))
-        sending = order[decided[order] < chance_to_send(waited[order], interval)]
+        sending = order[decided[order] < _chance_to_send(waited[order], interval)]
         allocation = fill(view.uplink, sending)
         view.state.per_ue["waited"] = np.where(allocation.scheduled, 0.0, waited + 1.0)
         return allocation
 
-    @staticmethod
-    def _waited(view: RoundView, interval: float, rng: np.random.Generator) -> NDArray[np.float64]:
-        """How long UEs have waited: drawn at the start, by the age where a UE is new."""
-        waited = view.state.per_ue["waited"]
-        if np.isnan(waited).all() and not view.ages.any():
-            # The chance of having waited j rounds is P(X > j) / r, and X > j for all j < floor(r).
-            return np.asarray(np.floor(rng.random(view.ue_count) * interval))
-        return np.where(np.isnan(waited), view.ages, waited)
 
-
-def chance_to_send(waited: NDArray[np.float64], interval: float) -> NDArray[np.float64]:
+def _chance_to_send(waited: NDArray[np.float64], interval: float) -> NDArray[np.float64]:
     """The chance to send after ``waited`` rounds, for a mean interval of at least 1.
 
-    >>> chance_to_send(np.array([0.0, 1.0, 2.0, 3.0]), interval=2.25)
+    >>> _chance_to_send(np.array([0.0, 1.0, 2.0, 3.0]), interval=2.25)
     array([0.  , 0.75, 1.  , 1.  ])
     """
     shortest = np.floor(interval)

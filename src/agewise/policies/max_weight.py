@@ -86,13 +86,13 @@ class Whittle(_SuccessBased):
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the index of each age."""
         h, p = view.ages.astype(np.float64) + 1.0, chances_of_success(view)
-        return whittle_index(h, p) if self.channel == "unseen" else whittle_index(h, p) / p
+        return _whittle_index(h, p) if self.channel == "unseen" else _whittle_index(h, p) / p
 
 
-def whittle_index(h: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _whittle_index(h: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """The price at which a client of age ``h`` >= 1 and success chance ``p`` may as well wait.
 
-    >>> whittle_index(np.array([1.0, 3.0]), np.array([1.0, 0.5]))
+    >>> _whittle_index(np.array([1.0, 3.0]), np.array([1.0, 0.5]))
     array([1. , 4.5])
     """
     return p * h * (h + (2.0 - p) / p) / 2.0

@@ -51,10 +51,6 @@ class PolicyDescription:
     parameters: tuple[Parameter, ...]
     reads: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return vars(self) | {"parameters": [vars(each) for each in self.parameters]}
-
 
 @functools.cache
 def _built_in() -> dict[str, type[Policy]]:
@@ -129,8 +125,6 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return policy
     if not isinstance(policy, str):
         raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
-    if policy in _built_in() and not parameters:
-        return _with_defaults(policy)
     if (in_file := _IN_FILE.match(policy)) is not None:
         kind, name, written = find_class(policy), in_file["file"], in_file["parameters"] or ""
     else:
@@ -148,12 +142,6 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         return kind(**given)
     except TypeError as error:
         raise ValueError(f"{owner} cannot be made: {error}") from error
-
-
-@functools.cache
-def _with_defaults(name: str) -> Policy:
-    """Make a built-in policy as it comes: one object serves all, for none ever changes."""
-    return _built_in()[name]()
 
 
 def summary(name: str) -> str:

@@ -1,7 +1,7 @@
 """The best packing of given columns: branch and bound, and exact arithmetic at the end."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -31,19 +31,17 @@ _MOST_PROGRAM_NODES = 2**31 - 1
 MOST_STATES = 50_000
 
 
-@dataclass(frozen=True, eq=False)
-class _Node:
+class _Node(NamedTuple):
     """Some of the columns, and the candidates that must be served with one of them."""
 
     columns: Columns
     must_serve: NDArray[np.bool_]
 
     def only(self, kept: NDArray[np.bool_] | NDArray[np.int64]) -> "_Node":
-        return replace(self, columns=self.columns.take(kept))
+        return self._replace(columns=self.columns.take(kept))
 
 
-@dataclass(frozen=True, eq=False)
-class _Relaxed:
+class _Relaxed(NamedTuple):
     """The linear relaxation of a node: upper bound, shares, duals and reduced costs.
 
     ``reduced_cost[column]`` is duals less weight, so that it is never below 0.
@@ -53,10 +51,6 @@ class _Relaxed:
     share: _Floats
     row_duals: _Floats
     reduced_cost: _Floats
-
-    @property
-    def is_integral(self) -> bool:
-        return bool((np.minimum(self.share, 1.0 - self.share) < _INTEGRALITY).all())
 
 
 def best_packing(
@@ -78,7 +72,7 @@ def best_packing(
         if node.columns.count == 0:
             continue
         relaxed = _relax(candidates, node, effort)
-        if relaxed.is_integral:
+        if (np.minimum(relaxed.share, 1.0 - relaxed.share) < _INTEGRALITY).all():
             packing = node.columns.take(relaxed.share > 0.5)
             if (value := packing.value(candidates)) > cutoff:
                 incumbent, cutoff = packing, value + least_gain
@@ -159,7 +153,7 @@ def _branch(node: _Node, share: _Floats, candidates: Candidates) -> list[_Node]:
     candidate = int(fraction.argmax())
     must_serve = node.must_serve.copy()
     must_serve[candidate] = True
-    return [node.only(columns.candidate != candidate), replace(node, must_serve=must_serve)]
+    return [node.only(columns.candidate != candidate), node._replace(must_serve=must_serve)]
 
 
 def _solve_integer_program(

@@ -118,12 +118,18 @@ def solve(
         if not math.isfinite(weight.sum()):
             raise ValueError("weights are too large: their sum overflows; scale them")
     ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank)
-    candidates, unit = _candidates(uplink, weight, ranks)
+    # The UEs that count, heaviest first, and their weights in units of the highest.
+    link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
+    ues = np.lexsort((ranks, -weight))
+    ues = ues[weight[ues] > 0]
+    ues = ues[in_reach(uplink.gains, uplink.best_gains, link, ues)]
+    unit = float(weight[ues].max()) if ues.size else 1.0
+    candidates = Candidates(uplink.gains, link, ues, weight[ues] / unit)
     search = _Search(
         candidates,
         packed.owner.copy(),
         heuristic=lambda: Auction().pack(uplink, weight, rank).owner,
-        step=_step(weight[candidates.ues]) / unit,
+        step=_step(weight[ues]) / unit,
         effort=Effort(uplink.subchannel_count, work_limit),
     )
     search.run()
@@ -199,11 +205,20 @@ class _Search:
 
         Column generation bounds all packings; then those between incumbent and bound are searched.
         """
-        relaxation = self._start()
+        # From the packing given, and from the best one with a single subchannel per UE.
+        gains, link, ues, weights = self.candidates
+        packed = self._columns_of(self.owner)
+        owner, prices = match(gains, link, ues, weights)
+        matched = Columns.of_owners(owner)
+        for columns in (packed, matched):
+            self._improve(self.candidates, columns)
+        priced, found, _ = price_columns(self.candidates, prices, self.effort)
+        self._bounded_by(priced)
+        relaxation = ColumnGeneration(self.candidates, packed + matched + found, priced)
         relaxation.run(self._bounded_by, self.effort)
         self.duals = relaxation.duals
         if not self.settled:
-            self._offer(self.candidates, self._columns_of(self.heuristic()))
+            self._improve(self.candidates, self._columns_of(self.heuristic()))
         most_columns = _FIRST_COLUMNS
         while not (self.settled or self.effort.exhausted or most_columns > _MOST_COLUMNS):
             relaxation.drop_candidates(self.value)
@@ -237,18 +252,6 @@ class _Search:
             self.owner = packing.owners(candidates)
             self.value = packing.value(candidates)
 
-    def _start(self) -> ColumnGeneration:
-        """From the packing given, and from the best one with a single subchannel per UE."""
-        candidates = self.candidates
-        packed = self._columns_of(self.owner)
-        owner, duals = match(candidates.gains, candidates.link, candidates.ues, candidates.weights)
-        matched = Columns.of_owners(owner)
-        for columns in (packed, matched):
-            self._offer(candidates, columns)
-        priced, found, _ = price_columns(candidates, duals, self.effort)
-        self._bounded_by(priced)
-        return ColumnGeneration(candidates, packed + matched + found, priced)
-
     def _columns_of(self, owner: _Ints) -> Columns:
         """The columns of a packing given by the owners of the subchannels."""
         candidate = np.full(self.candidates.gains.shape[0] + 1, -1)  # the last one is for nobody
@@ -261,7 +264,7 @@ class _Search:
         self.certain_bound = min(self.certain_bound, duals.upper_bound + duals.rounding)
         return self.settled
 
-    def _offer(self, candidates: Candidates, packing: Columns) -> None:
+    def _improve(self, candidates: Candidates, packing: Columns) -> None:
         """Make a packing the incumbent if it is better."""
         if (value := packing.value(candidates)) > self.value:
             self.value, self.owner = value, packing.owners(candidates)
@@ -284,7 +287,7 @@ class _Search:
                     candidates, columns, cutoff, self.least_gain, self.effort
                 )
                 if found is not None:
-                    self._offer(candidates, found)
+                    self._improve(candidates, found)
                     searched = columns.count
                 complete = complete and proven
             if not complete:
@@ -303,16 +306,6 @@ class _Search:
             highest = self.step * math.floor(upper_bound / self.step + 1e-6)
             return min(gap, max(part * gap, upper_bound - highest + 1e-3 * self.step))
         return part * gap
-
-
-def _candidates(uplink: Uplink, weight: _Floats, rank: _Ints) -> tuple[Candidates, float]:
-    """The UEs that count, heaviest first, their weights in units of the highest, and that unit."""
-    link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
-    ues = np.lexsort((rank, -weight))
-    ues = ues[weight[ues] > 0]
-    ues = ues[in_reach(uplink.gains, uplink.best_gains, link, ues)]
-    unit = float(weight[ues].max()) if ues.size else 1.0
-    return Candidates(uplink.gains, link, ues, weight[ues] / unit), unit
 
 
 def _step(weight: _Floats) -> float:
