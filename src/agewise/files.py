@@ -98,23 +98,6 @@ def _unlink_unless_locked(file: Path) -> None:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def locked(file: Path, taken: Exception) -> Iterator[None]:
-    """Hold the lock on a file; ``taken`` is raised if another process has it.
-
-    The system lets go of the lock if the process dies.
-    """
-    handle = open_regular_file(file, os.O_RDWR | os.O_CREAT)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            raise taken from None
-        yield
-    finally:
-        os.close(handle)
-
-
 def open_regular_file(path: Path, flags: int, mode: int = 0o666) -> int:
     """A handle of a regular file that is no link; `NotRegularFile` says what it is instead.
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import InfeasibleAllocation, engines
-from agewise.engines import Inline, Local, Ray, make_engine
+from agewise import InfeasibleAllocation
+from agewise.engines import Inline, Local, Ray, local, make_engine
 from agewise.learn import Diverged
 from agewise.policies import Policy
 from agewise.spectrum import Greedy
@@ -157,7 +157,7 @@ def test_leaving_early_ends_the_workers():
 
 
 def test_as_many_workers_as_cores_are_available(monkeypatch):
-    monkeypatch.setattr(engines, "available_cores", lambda: 1)
+    monkeypatch.setattr(local, "available_cores", lambda: 1)
     results = Local().run(slow_power_of_two, range(3))
     next(results)
     assert len(children()) == 1

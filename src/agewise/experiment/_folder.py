@@ -2,6 +2,8 @@
 
 import contextlib
 import datetime
+import errno
+import fcntl
 import json
 import os
 from collections import Counter
@@ -19,7 +21,6 @@ from agewise.files import (
     add_checksum,
     atomic_write,
     clear_leftovers,
-    locked,
     open_regular_file,
     parse_json,
     read_regular_file,
@@ -362,7 +363,17 @@ def replay_scenario(folder: Path | str, learning: Scenario | None = None) -> Sce
     )
 
 
-def _locked(path: Path) -> contextlib.AbstractContextManager[None]:
-    """Only one process at a time works in a folder."""
-    taken = FolderError(f"{path}: another process is working in this folder")
-    return locked(path / ".lock", taken)
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one process at a time; the system lets go of the lock if the process dies."""
+    handle = open_regular_file(path / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise FolderError(f"{path}: another process is working in this folder") from None
+        yield
+    finally:
+        os.close(handle)

@@ -4,7 +4,9 @@ It is one file, written whole after every round, with arrays and JSON and no pic
 """
 
 import contextlib
+import fcntl
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord
 from flwr.serverapp.strategy import Result
 
-from agewise.files import atomic_write, locked, parse_json
+from agewise.files import atomic_write, open_regular_file, parse_json
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
@@ -40,7 +42,7 @@ class StateFolder:
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
-        """The folder is this server's alone."""
+        """The folder is this server's alone; the system lets go of it if the process dies."""
         if self.folder is None:
             yield
             return
@@ -51,9 +53,16 @@ class StateFolder:
         if not (self.folder / _STATE).exists() and (self.folder / "experiment.json").exists():
             raise FederationError(f"{self.folder}: holds other results: give another folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        taken = FederationError(f"{self.folder}: another server works in this folder")
-        with locked(self.folder / _LOCK, taken):
+        handle = open_regular_file(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                said = f"{self.folder}: another server works in this folder"
+                raise FederationError(said) from None
             yield
+        finally:
+            os.close(handle)
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
         """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
