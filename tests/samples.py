@@ -17,6 +17,7 @@ from agewise.data import (
     Shards,
     Table,
 )
+from agewise.learn import Updates, WeightedAverage
 
 
 def read_npz(path):
@@ -67,3 +68,10 @@ def shards(labels, shares, classes_per_ue, rng):
 
 def dirichlet(labels, shares, concentration, rng):
     return Dirichlet(concentration=concentration).divide(with_labels(labels), shares, rng)
+
+
+def average(models, sizes, start, factors=None):
+    """The weighted average of ``models[i]``, or the sum by factors, and the diversity."""
+    updates = Updates(start, models, np.arange(len(models)), factors)
+    found = WeightedAverage().combine({}, updates, np.asarray(sizes))
+    return found.params, found.diversity

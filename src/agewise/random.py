@@ -146,7 +146,16 @@ class Streams:
         return np.random.Generator(np.random.PCG64(self._seed_sequence(name, t)))
 
     def _seed_sequence(self, name: int, t: int) -> np.random.SeedSequence:
-        return np.random.SeedSequence(self.seed, spawn_key=(name, t))
+        """``SeedSequence(seed, spawn_key=(name, t))``; with its words at hand it takes a third."""
+        words = self._words.copy()
+        words[-2], words[-1] = name, t
+        return np.random.SeedSequence(words)
+
+    @functools.cached_property
+    def _words(self) -> NDArray[np.uint32]:
+        """The seed in words of 32 bits, at least four, and places for the name and the round."""
+        count = max(4, -(-self.seed.bit_length() // 32))
+        return np.frombuffer(self.seed.to_bytes(4 * count + 8, "little"), "<u4").astype(np.uint32)
 
 
 #: Beyond this NumPy draws normal numbers by a logarithm of the C library.

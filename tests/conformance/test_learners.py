@@ -11,8 +11,9 @@ import pytest
 
 from agewise import Streams
 from agewise.data import Dataset, Partition
-from agewise.learn import Linear, average, set_threads, threads
+from agewise.learn import Linear, set_threads, threads
 from tests.experiment.watch import ROOT
+from tests.samples import average
 from tests.scenarios import tiny
 
 LOSSES = get_args(Linear.model_fields["loss"].annotation)

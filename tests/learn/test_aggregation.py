@@ -176,3 +176,26 @@ def test_more_than_there_is_is_refused_before_anything_starts(monkeypatch, tmp_p
         agewise.compare(scenario, seeds=2, engine=Local(2), quiet=True)
     monkeypatch.setattr(machine, "available_bytes", lambda: 2 * kept)
     assert len(agewise.compare(scenario, seeds=1, engine=Inline(), quiet=True).table().rows) == 2
+
+
+# ------------------------------------------------------------------------- starts of their own
+def test_updates_may_have_started_from_older_models():
+    """w + sum of p_i (w_i - start_i): each update counts from the model that it started from."""
+    rng = np.random.default_rng(3)
+    starts = rng.standard_normal((2, 53)).astype(np.float32)
+    version, sizes = np.array([1, 0, 1]), np.array([10, 20, 70])
+    moves = rng.standard_normal((3, 53)).astype(np.float32)
+    updates = Updates(
+        starts[1], starts[version] + moves, np.array([2, 0, 1]), starts=starts, version=version
+    )
+    assert updates.version.tolist() == [0, 1, 1]
+    heard = np.array([1, 2, 0])
+    np.testing.assert_allclose(updates.moves, moves[heard], atol=1e-6)
+    expected = starts[1] + (sizes / 100) @ moves[heard]
+    for name in ("average", "memory"):
+        rule = PAIRS[name][0]
+        found = rule.combine(rule.init_state(3, 53), updates, sizes).params
+        np.testing.assert_allclose(found, expected, atol=2e-6)
+    taken = ServerMomentum(beta=0.5, server_step=1.0)
+    found = taken.combine(taken.init_state(3, 53), updates, sizes).params
+    np.testing.assert_array_equal(found, WeightedAverage().combine({}, updates, sizes).params)

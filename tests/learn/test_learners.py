@@ -13,10 +13,10 @@ from sklearn.svm import LinearSVC
 from agewise import Streams
 from agewise.core.losses import Scores, find_loss, find_slopes, signs_of, stride_of
 from agewise.data import Dataset, Mnist, Partition, Samples
-from agewise.learn import average, is_finite
+from agewise.learn import is_finite
 from agewise.learn.linear import LOSSES
 from tests.learn import twin
-from tests.samples import equal_shares, iid
+from tests.samples import average, equal_shares, iid
 from tests.scenarios import tiny
 
 STREAMS = Streams(11)
@@ -54,7 +54,7 @@ def settings_of(**settings):
 
 def told(learner):
     """What the twins are told of a learner."""
-    return SimpleNamespace(model=learner.model, **learner.steps._asdict())
+    return SimpleNamespace(model=learner.model, **vars(learner.steps))
 
 
 def learner_of(data, ues=3, **settings):

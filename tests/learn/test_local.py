@@ -6,10 +6,11 @@ import pytest
 from agewise import Streams
 from agewise import checks as machine
 from agewise.data import Dataset, Partition, Samples
-from agewise.learn import Updates, average
+from agewise.learn import Updates
 from agewise.resources import kept_memories, require_resources
 from agewise.simulation import rounds
 from tests.learn.test_learners import linear, settings_of
+from tests.samples import average
 from tests.scenarios import tiny
 
 STREAMS = Streams(2)

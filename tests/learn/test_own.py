@@ -18,7 +18,7 @@ class Median(Aggregation):
 
     def combine(self, state, updates, sizes):
         if not updates.ues.size:
-            return Aggregated(updates.start, state)
+            return Aggregated(updates.params, state)
         return Aggregated(np.median(updates.models, axis=0).astype(np.float32), state)
 
 class Half(Compression):
@@ -161,10 +161,10 @@ class Trimmed(Aggregation):
     """Leaves out the update that is the longest."""
 
     def combine(self, state, updates, sizes):
-        lengths = np.linalg.norm(updates.models - updates.start, axis=1)
+        lengths = np.linalg.norm(updates.moves, axis=1)
         kept = np.argsort(lengths)[: max(1, lengths.size - 1)]
         if not updates.ues.size:
-            return Aggregated(updates.start, state)
+            return Aggregated(updates.params, state)
         return Aggregated(updates.models[kept].mean(axis=0), state)
 
 

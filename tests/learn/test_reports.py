@@ -7,13 +7,13 @@ import pytest
 
 from agewise import Streams, Uplink
 from agewise.data import Dataset, Samples
-from agewise.learn import Federation, Updates, average
+from agewise.learn import Federation, Updates
 from agewise.learn.linear import LOSSES
 from agewise.policies import RoundRobin
 from agewise.scheduling import AccessPoint, Policy
 from agewise.simulation import rounds
 from agewise.spectrum import Allocation, fill
-from tests.samples import equal_shares, iid
+from tests.samples import average, equal_shares, iid
 from tests.scenarios import tiny
 
 ALL = ("losses", "update_norms")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import agewise
-from agewise import learn
 from agewise.experiment import RunOptions
 from agewise.report import draw_figure, write_page
 from agewise.simulation import samples_of
@@ -23,6 +22,7 @@ from agewise.studies.explanation import (
     squared_mean,
     summarise,
 )
+from tests.samples import average
 from tests.scenarios import tiny
 
 mpl.use("Agg")
@@ -84,7 +84,7 @@ def test_runs_are_followed_on_their_own_models(runs):
     for t in range(8):
         ues = runs[1 if t < 4 else 0].received[t]
         models = learner.train(params, ues, t, streams)
-        params, _ = learn.average(models, learner.sizes[ues], params)
+        params, _ = average(models, learner.sizes[ues], params)
         reached.append(learner.evaluate(params).accuracy)
     expected = np.mean(reached[4:]) - runs[1].accuracy[4:].mean()
     assert blocks.gains[1, 1] == pytest.approx(expected, abs=1e-12)

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from agewise.learn import average
 from tests.conformance import test_learners as suite
 from tests.experiment.watch import ROOT
+from tests.samples import average
 from tests_extra.torch import modules
 
 COMMON = {"kind": "torch", "loss": "cross-entropy", "optimiser": "SGD"}

@@ -16,7 +16,7 @@ from agewise.learn import ControlVariates, add_module, set_threads
 from agewise.learn.aggregation import Updates
 from agewise.learn.neural import TorchLearner
 from agewise.learn.neural.learner import Batched, can_batch
-from agewise.learn.neural.training import Replica, image_shape, pool_faster
+from agewise.learn.neural.training import Replica, image_shape
 from tests.scenarios import tiny
 from tests_extra.torch import modules
 
@@ -228,37 +228,6 @@ def test_modules_that_draw_or_keep_buffers_train_one_by_one():
     learner._batched = Batched(learner._prototype, "cpu", learner.loss)
     np.testing.assert_array_equal(learner.train(start, UES, 1, STREAMS), alone)
     assert learner._batched is None
-
-
-# ---------------------------------------------------------------------------- faster pooling
-@pytest.mark.parametrize("shape", [(3, 2, 8, 6), (2, 1, 7, 5), (1, 1, 2, 2)])
-def test_pooling_is_pytorch_own_to_the_bit(shape):
-    rng = np.random.default_rng(1)
-    values = rng.integers(-2, 3, shape).astype(np.float32)  # many ties
-    values.flat[3] = np.nan
-    layer = torch.nn.Sequential(torch.nn.MaxPool2d(2))
-    outputs, gradients = [], []
-    for faster in (False, True):
-        if faster:
-            pool_faster(layer)
-        inputs = torch.from_numpy(values.copy()).requires_grad_()
-        pooled = layer(inputs)
-        weights = torch.arange(1.0, pooled.numel() + 1).view(pooled.shape)
-        (pooled * weights).sum().backward()
-        outputs.append(pooled.detach().numpy())
-        gradients.append(inputs.grad.numpy())
-    assert "PoolByTwo" in type(layer(inputs).grad_fn).__name__
-    np.testing.assert_array_equal(*outputs)
-    np.testing.assert_array_equal(*gradients)
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [torch.nn.MaxPool2d(3), torch.nn.MaxPool2d(2, 1), torch.nn.MaxPool2d(2, ceil_mode=True)],
-)
-def test_other_pooling_is_left_alone(layer):
-    pool_faster(layer)
-    assert "forward" not in vars(layer)
 
 
 # ------------------------------------------------------------------------- modules by name

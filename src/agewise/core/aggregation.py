@@ -34,53 +34,6 @@ def is_finite(params):
 
 
 @kernel
-def combine(models, factors, whole, start, rest, average):
-    """``rest * start`` plus the sum of ``factors[i] / whole * models[i]``.
-
-    ``whole`` is the sum of the factors where it is given as 0. Returns the sum of the squared
-    lengths of the moves from ``start`` and the squared length of their sum.
-    """
-    size = start.size
-    if whole == 0.0:
-        whole = factors.sum()
-    weights = (factors / whole).astype(np.float32)
-    kept = np.float32(rest)
-    flat = models.ravel()
-    apart, together = np.zeros(LANES), np.zeros(LANES)
-    apart_sums = no_sums()
-    together_sums = no_sums()
-    last = size - size % LANES
-    for i in range(0, last, LANES):
-        mean = spread(0.0)
-        moved = spread(0.0)
-        squared = spread(0.0)
-        before = load(start, i)
-        if kept != _ZERO:
-            mean = kept * before
-        for k in range(weights.size):
-            model = load(flat, k * size + i)
-            move = model - before
-            mean = fused(weights[k], model, mean)
-            moved = moved + move
-            squared = fused(move, move, squared)
-        store(average, i, mean)
-        apart_sums = plus_scaled(apart_sums, 1.0, squared)
-        together_sums = plus_products(together_sums, moved, moved)
-    store(apart, 0, apart_sums)
-    store(together, 0, together_sums)
-    for i in range(last, size):
-        mean, moved = kept * start[i] if kept != _ZERO else _ZERO, 0.0
-        for k in range(weights.size):
-            move = np.float64(flat[k * size + i]) - start[i]
-            mean += weights[k] * flat[k * size + i]
-            moved += move
-            apart[0] += move * move
-        average[i] = mean
-        together[0] += moved * moved
-    return apart.sum(), together.sum()
-
-
-@kernel
 def squared_norms(models, start):
     """The squared length of each update ``models[i] - start``; squares are added in double."""
     count, size = models.shape
@@ -105,8 +58,8 @@ _BLOCK = 1024
 
 
 @kernel
-def update_memory(models, start, rows, updates, new_weights, old_weights, total):
-    """Put the updates ``models[i] - start`` in the rows of ``updates``, and their sum right.
+def update_memory(models, starts, version, rows, updates, new_weights, old_weights, total):
+    """Put the updates ``models[i] - starts[version[i]]`` in the rows of ``updates``.
 
     ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one
     that was remembered. Returns the sum of the squared lengths of the new updates, the squared
@@ -114,7 +67,7 @@ def update_memory(models, start, rows, updates, new_weights, old_weights, total)
     length. Sums over numbers of the model are in double, and all sums in a fixed order.
     """
     count, size = models.shape
-    flat, kept = models.ravel(), updates.ravel()
+    flat, begun, kept = models.ravel(), starts.ravel(), updates.ravel()
     apart, together, moved = np.zeros(LANES), np.zeros(LANES), np.empty(_BLOCK, np.float32)
     inner, squares = np.zeros(count * LANES), np.zeros(count * LANES)
     for first in range(0, size, _BLOCK):
@@ -123,6 +76,7 @@ def update_memory(models, start, rows, updates, new_weights, old_weights, total)
         moved[:] = _ZERO
         for k in range(count):
             new_at, old_at, sums = k * size, rows[k] * size, k * LANES
+            start_at = version[k] * size
             gain, loss = new_weights[k], -old_weights[k]
             # The rows are anywhere in memory: the processor is told early which one is next.
             next_at = rows[k + 1] * size if k + 1 < count else rows[0] * size + _BLOCK
@@ -132,7 +86,7 @@ def update_memory(models, start, rows, updates, new_weights, old_weights, total)
             for i in range(first, whole, LANES):
                 prefetch(kept, next_at + i)
                 old = load(kept, old_at + i)
-                new = load(flat, new_at + i) - load(start, i)
+                new = load(flat, new_at + i) - load(begun, start_at + i)
                 store(kept, old_at + i, new)
                 added = plus_scaled(load_sums(total, i), gain, new)
                 store(total, i, plus_scaled(added, loss, old))
@@ -144,7 +98,8 @@ def update_memory(models, start, rows, updates, new_weights, old_weights, total)
             store(inner, sums, product)
             store(squares, sums, length)
             for i in range(whole, end):
-                before, change = np.float64(kept[old_at + i]), flat[new_at + i] - start[i]
+                before = np.float64(kept[old_at + i])
+                change = flat[new_at + i] - begun[start_at + i]
                 now = np.float64(change)
                 kept[old_at + i] = change
                 total[i] += gain * now
@@ -183,37 +138,42 @@ def learn_agreement(sums, kept, inner, squares, rounds):
 
 
 @kernel
-def add_updates(models, factors, start, total):
-    """``total`` gets ``factors[i]`` times the update ``models[i] - start``, in double.
+def mean_update(models, starts, version, shares, step):
+    """``step``: the sum of ``shares[i]`` times the update ``models[i] - starts[version[i]]``.
 
-    Returns the sum of the squared lengths of the updates and the squared length of their sum.
+    It is a sum of updates, not a difference of averages, so that single precision keeps its digits
+    however small the step is beside the weights. Returns the sum of the squared lengths of the
+    updates and the squared length of their sum.
     """
     count, size = models.shape
-    flat = models.ravel()
+    flat, begun, begins = models.ravel(), starts.ravel(), version * size
+    weights = shares.astype(np.float32)
     apart, together = np.zeros(LANES), np.zeros(LANES)
     apart_sums = no_sums()
     together_sums = no_sums()
     whole = size - size % LANES
     for i in range(0, whole, LANES):
-        before = load(start, i)
-        summed = load_sums(total, i)
+        mean = spread(0.0)
         moved = spread(0.0)
+        squared = spread(0.0)
         for k in range(count):
-            move = load(flat, k * size + i) - before
-            summed = plus_scaled(summed, factors[k], move)
-            apart_sums = plus_products(apart_sums, move, move)
+            move = load(flat, k * size + i) - load(begun, begins[k] + i)
+            mean = fused(weights[k], move, mean)
             moved = moved + move
-        store(total, i, summed)
+            squared = fused(move, move, squared)
+        store(step, i, mean)
+        apart_sums = plus_scaled(apart_sums, 1.0, squared)
         together_sums = plus_products(together_sums, moved, moved)
     store(apart, 0, apart_sums)
     store(together, 0, together_sums)
     for i in range(whole, size):
-        moved = 0.0
+        mean, moved = 0.0, 0.0
         for k in range(count):
-            move = np.float64(flat[k * size + i] - start[i])
-            total[i] += factors[k] * move
+            move = np.float64(flat[k * size + i] - begun[begins[k] + i])
+            mean += shares[k] * move
             apart[0] += move * move
             moved += move
+        step[i] = mean
         together[0] += moved * moved
     return apart.sum(), together.sum()
 

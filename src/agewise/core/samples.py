@@ -6,6 +6,7 @@ import numpy as np
 
 from agewise.core.jit import inlined, kernel
 from agewise.core.lanes import prefetch
+from agewise.core.random import fold_in, randint
 
 
 class Rows(NamedTuple):
@@ -66,3 +67,22 @@ def ask_for_row(rows, row):
         prefetch(rows.features, at)
     for at in range(start, stop, 64 // rows.values.itemsize):
         prefetch(rows.values, at)
+
+
+@kernel(nogil=True)
+def draw_rows(key, t, ue, first, size, count):
+    """``int64[count]``: rows that a UE draws in round ``t`` from its ``size`` ones after ``first``.
+
+    They are those of all learners, for the same key.
+    """
+    own = fold_in(fold_in(key, t), ue)
+    drawn = np.empty(count, np.int64)
+    for n in range(count):
+        drawn[n] = first + randint(own, n, size)
+    return drawn
+
+
+@kernel
+def seed_of(key, t, ue):
+    """A seed for other generators that follows from the key, the round and the UE."""
+    return fold_in(fold_in(key, t), ue)

@@ -430,7 +430,7 @@ class _ElasticAggregator:
 
     def combine(self, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """The model after these updates, of clients that have these numbers of samples."""
-        state = self._rule.init_state(sizes.size, updates.start.size)
+        state = self._rule.init_state(sizes.size, updates.params.size)
         for name, kept in self.state.items():
             if kept.shape == state[name].shape:
                 state[name] = kept

@@ -12,7 +12,6 @@ from agewise.learn.aggregation import (
     UpdateMemory,
     VarianceReduced,
     WeightedAverage,
-    average,
 )
 from agewise.learn.compression import Compression, NoCompression, Qsgd, Sign, TopK
 from agewise.learn.federation import Diverged, Federation, FederationState, Learn, Learned, Probe
@@ -89,7 +88,6 @@ __all__ = [
     "VarianceReduced",
     "WeightedAverage",
     "add_module",
-    "average",
     "is_finite",
     "set_threads",
     "update_reports",

@@ -44,43 +44,25 @@ class Aggregation(StatefulPart):
     kind: str = ""
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """Make the model after a round in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        """Make the model after a round with these updates; ``sizes[ue]`` is ``|D_k|``."""
         raise self.lacks("combine")
 
 
-def average(
-    models: Params,
-    sizes: NDArray[np.int64],
-    start: Params,
-    factors: NDArray[np.float64] | None = None,
-) -> tuple[Params, float | None]:
-    """Average ``models[i]`` weighted by ``|D_k|``, and tell the diversity of their updates.
-
-    A policy may have its own ``factors`` of the updates: then the result is ``start`` plus the
-    sum of ``factors[i] * (models[i] - start)``. Without models, ``start`` stays as it is.
-    """
-    if len(models) == 0:
-        return start, None
-    result = np.empty_like(start)
-    if factors is None:
-        shares = sizes.astype(np.float64)
-        apart, together = kernels.combine(models, shares, 0.0, start, 0.0, result)
-    else:
-        rest = 1.0 - float(factors.sum())
-        apart, together = kernels.combine(models, factors, 1.0, start, rest, result)
-    return result, _diversity(apart, together)
-
-
 class WeightedAverage(Aggregation):
-    """The models that arrived, averaged by their numbers of samples (the paper)."""
+    """The models that arrived, averaged by their numbers of samples (the paper).
+
+    The model moves by the mean update, w + sum of p_i u_i with p_i = |D_i| / sum of |D_j|: Eq. 11
+    where all started from w. A policy's factors take the place of p_i.
+    """
 
     kind: Literal["average"] = "average"
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """Average, or sum up by the policy's factors."""
-        heard = sizes[updates.ues]
-        result, diversity = average(updates.models, heard, updates.start, updates.factors)
-        return Aggregated(result, state, diversity)
+        """Move the model by the mean update."""
+        step, diversity = _mean_update(updates, sizes)
+        if step is None:
+            return Aggregated(updates.params, state)
+        return Aggregated(updates.params + step, state, diversity)
 
 
 class Discount(Part):
@@ -182,10 +164,8 @@ class UpdateMemory(Aggregation):
             diversity = self._update_memory(state, updates, sizes[updates.ues].astype(np.float64))
         whole = float(state["weights"].sum())
         if whole == 0.0:
-            return Aggregated(updates.start, state)
-        result = np.empty_like(updates.start)
-        kernels.moved_by(updates.start, state["total"], 1.0 / whole, result)
-        return Aggregated(result, state, diversity)
+            return Aggregated(updates.params, state)
+        return Aggregated(_moved(updates.params, state["total"], 1.0 / whole), state, diversity)
 
     def _update_memory(
         self, state: State, updates: Updates, heard: NDArray[np.float64]
@@ -198,7 +178,14 @@ class UpdateMemory(Aggregation):
             weights *= kept
             state["waiting"][0] = 1.0
         apart, together, inner, squares = kernels.update_memory(
-            updates.models, updates.start, ues, state["updates"], heard, weights[ues], total
+            updates.models,
+            updates.starts,
+            updates.version,
+            ues,
+            state["updates"],
+            heard,
+            weights[ues],
+            total,
         )
         if self.discount.learns:
             # What was never heard is remembered as 0 and adds nothing.
@@ -224,19 +211,25 @@ class VarianceReduced(Aggregation):
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
         """Move the model by the corrected mean."""
-        start, ues, mean = updates.start, updates.ues, state["mean"]
+        ues, mean = updates.ues, state["mean"]
         if not ues.size:
-            return Aggregated(start, state)
+            return Aggregated(updates.params, state)
         heard = float(sizes[ues].sum())
         shares = sizes[ues] / heard
-        correction = np.zeros(start.size)
+        correction = np.zeros(updates.params.size)
         apart, together, _, _ = kernels.update_memory(
-            updates.models, start, ues, state["updates"], shares, shares, correction
+            updates.models,
+            updates.starts,
+            updates.version,
+            ues,
+            state["updates"],
+            shares,
+            shares,
+            correction,
         )
-        result = np.empty_like(start)
-        kernels.moved_by(start, mean + correction, 1.0, result)
+        params = _moved(updates.params, mean + correction, 1.0)
         mean += (heard / float(sizes.sum())) * correction
-        return Aggregated(result, state, _diversity(apart, together))
+        return Aggregated(params, state, _diversity(apart, together))
 
 
 class ServerMomentum(Aggregation):
@@ -259,13 +252,11 @@ class ServerMomentum(Aggregation):
         """Move the model by the momentum."""
         step, diversity = _mean_update(updates, sizes)
         if step is None:
-            return Aggregated(updates.start, state)
+            return Aggregated(updates.params, state)
         momentum = state["momentum"]
         momentum *= self.beta
         momentum += step
-        result = np.empty_like(updates.start)
-        kernels.moved_by(updates.start, momentum, self.server_step, result)
-        return Aggregated(result, state, diversity)
+        return Aggregated(_moved(updates.params, momentum, self.server_step), state, diversity)
 
 
 class ServerAdam(Aggregation):
@@ -300,38 +291,38 @@ class ServerAdam(Aggregation):
         """Move the model by the mean update over the root of its mean square."""
         step, diversity = _mean_update(updates, sizes)
         if step is None:
-            return Aggregated(updates.start, state)
+            return Aggregated(updates.params, state)
         mean, square = state["mean"], state["square"]
         mean *= self.beta_1
         mean += (1.0 - self.beta_1) * step
         square *= self.beta_2
-        square += (1.0 - self.beta_2) * (step * step)
-        result = np.empty_like(updates.start)
-        kernels.moved_by(
-            updates.start, mean / (np.sqrt(square) + self.tau), self.server_step, result
-        )
-        return Aggregated(result, state, diversity)
+        square += (1.0 - self.beta_2) * np.square(step, dtype=np.float64)
+        scaled = mean / (np.sqrt(square) + self.tau)
+        return Aggregated(_moved(updates.params, scaled, self.server_step), state, diversity)
 
 
-def _mean_update(
-    updates: Updates, sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.float64] | None, float | None]:
-    """The step that the average would take, and the diversity; no step without updates.
-
-    It is summed in double: the difference of two models in single precision would be noise where
-    the step is small, and Adam divides by the size of the step.
-    """
+def _mean_update(updates: Updates, sizes: NDArray[np.int64]) -> tuple[Params | None, float | None]:
+    """Work out the mean update and the diversity; no step without updates."""
     if not updates.ues.size:
         return None, None
-    factors = updates.factors
-    if factors is None:
+    shares = updates.factors
+    if shares is None:
         heard = sizes[updates.ues]
-        factors = heard / float(heard.sum())
-    step = np.zeros(updates.start.size)
-    apart, together = kernels.add_updates(updates.models, factors, updates.start, step)
+        shares = heard / float(heard.sum())
+    step = np.empty_like(updates.params)
+    apart, together = kernels.mean_update(
+        updates.models, updates.starts, updates.version, shares, step
+    )
     return step, _diversity(apart, together)
 
 
 def _diversity(apart: float, together: float) -> float | None:
     diversity = apart / together if together > 0 else math.inf
     return diversity if math.isfinite(diversity) else None
+
+
+def _moved(params: Params, step: NDArray[np.float64], factor: float) -> Params:
+    """Take ``factor`` times a step from a model, rounded once."""
+    result = np.empty_like(params)
+    kernels.moved_by(params, step, factor, result)
+    return result

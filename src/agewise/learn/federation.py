@@ -164,7 +164,7 @@ class Federation:
         updates = Updates(start, models, ues, factors)
         params, memory, diversity = rules.aggregation.combine(state.memory, updates, sizes)
         self._require_finite(params, updates, t)
-        total_step = rules.local_steps * rules.steps.step_of(t)
+        total_step = rules.local_steps * self.learner.steps.step_of(t)
         variates = rules.local.receive(state.variates, updates, sizes, total_step)
         return Learned(FederationState(params, memory, unsent, variates), updates, diversity)
 
@@ -201,9 +201,9 @@ class Federation:
         The loss is the mean over the UE's samples of what the model costs there that it started
         from.
         """
-        found = update_reports(wanted, updates.start, updates.models)
+        found = update_reports(wanted, updates.params, updates.models)
         if "losses" in wanted:
-            found["losses"] = self.learner.losses(updates.start, updates.ues)
+            found["losses"] = self.learner.losses(updates.params, updates.ues)
         return found
 
     def _require_finite(self, params: Params, updates: Updates, t: int) -> None:

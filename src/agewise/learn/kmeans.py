@@ -55,7 +55,7 @@ class KMeans(Model):
             raise ValueError("k-means moves centres: it takes no corrections of gradients")
         centres = self._centres(start.params)
         trained = np.empty((start.ues.size, *centres.shape), np.float32)
-        rows, offsets, descent = samples.train.rows, samples.offsets, steps.descent()
+        rows, offsets, descent = samples.train.rows, samples.offsets, steps.descent
         now = start.for_kernel()
 
         def work(chunk: slice) -> None:

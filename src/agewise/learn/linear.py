@@ -65,7 +65,7 @@ class Linear(Model):
     def train(self, samples: UeSamples, steps: LocalSteps, start: LocalRound) -> Params:
         """Take the steps of local SGD of Algorithm 3."""
         trained = np.empty((start.ues.size, start.params.size), np.float32)
-        scores, descent = self._scores(samples.test_counts.size), steps.descent()
+        scores, descent = self._scores(samples.test_counts.size), steps.descent
         now, rows, offsets = start.for_kernel(), samples.train.rows, samples.offsets
 
         def work(chunk: slice) -> None:

@@ -102,8 +102,8 @@ class ControlVariates(LocalObjective):
         steps = 1.0 / total_step
         seen, whole = server.astype(np.float32), float(sizes.sum())
         moved = np.zeros_like(server)
-        for ue, model in zip(updates.ues, updates.models, strict=True):
-            change = np.float32(steps) * (updates.start - model) - seen
+        for ue, move in zip(updates.ues, updates.moves, strict=True):
+            change = np.float32(-steps) * move - seen
             own[ue] += change
             moved += (float(sizes[ue]) / whole) * change
         server += moved

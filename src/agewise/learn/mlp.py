@@ -73,7 +73,7 @@ class Mlp(Model):
     def train(self, samples: UeSamples, steps: LocalSteps, start: LocalRound) -> Params:
         """Take the steps of local SGD of Algorithm 3."""
         trained = np.empty((start.ues.size, start.params.size), np.float32)
-        widths, descent, now = self._widths(samples.dataset), steps.descent(), start.for_kernel()
+        widths, descent, now = self._widths(samples.dataset), steps.descent, start.for_kernel()
         rows, offsets = samples.train.rows, samples.offsets
 
         def work(chunk: slice) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal, NamedTuple
 
@@ -11,8 +12,7 @@ from pydantic import Field
 
 from agewise.core.linear import Cohort, Descent
 from agewise.core.linear import Round as KernelRound
-from agewise.core.neural import draw_rows
-from agewise.core.samples import Rows, rows_of
+from agewise.core.samples import Rows, draw_rows, rows_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn.threads import in_chunks
 from agewise.learn.updates import Params
@@ -90,7 +90,8 @@ class L1(_WeightedPenalty):
         return np.float32(self.weight) * np.sign(weights)
 
 
-class LocalSteps(NamedTuple):
+@dataclass(frozen=True)
+class LocalSteps:
     """Local learning as all UEs do it in every round: tau steps on batches of samples."""
 
     local_steps: int
@@ -104,6 +105,7 @@ class LocalSteps(NamedTuple):
         """The step size of round ``t``."""
         return self.step_size / (1.0 + self.step_decay * t)
 
+    @functools.cached_property
     def descent(self) -> Descent:
         """Local SGD as the kernels take it."""
         penalty = self.penalty

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,14 @@ class ArraySpec(NamedTuple):
     def nbytes(self) -> int:
         """Bytes of memory that the array takes."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def _no_starts() -> Params:
+    return np.empty((0, 0), np.float32)
+
+
+def _no_versions() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
 
 
 class StatefulPart(Part):
@@ -61,24 +69,30 @@ class LocalModels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """What arrived in a round: ``models[i]`` is what UE ``ues[i]`` made of ``start``.
+    """What arrived in a round, in which the newest model is ``params``.
 
-    ``factors[i]`` are those of the policy, or ``None`` if it left the weights to the average.
-    The UEs may be given in any order; here they are in rising order, so that no sum depends on
-    who came first.
+    ``models[i]`` is what UE ``ues[i]`` made of the model ``starts[version[i]]``; all started from
+    ``params`` unless said otherwise. ``factors[i]`` are those of the policy, or ``None`` if it left
+    the weights to the average. The UEs may be given in any order; here they are in rising order, so
+    that no sum depends on who came first.
     """
 
-    start: Params
+    params: Params
     models: Params
     ues: NDArray[np.int64]
     factors: NDArray[np.float64] | None = None
+    starts: Params = field(default_factory=_no_starts)
+    version: NDArray[np.int64] = field(default_factory=_no_versions)
 
     def __post_init__(self) -> None:
-        if self.models.shape != (self.ues.size, self.start.size):
+        if self.models.shape != (self.ues.size, self.params.size):
             raise ValueError(
-                f"updates of {self.ues.size} UEs to a model of {self.start.size} numbers need "
-                f"models of shape {(self.ues.size, self.start.size)}, not {self.models.shape}"
+                f"updates of {self.ues.size} UEs to a model of {self.params.size} numbers need "
+                f"models of shape {(self.ues.size, self.params.size)}, not {self.models.shape}"
             )
+        if not len(self.starts):
+            object.__setattr__(self, "starts", self.params[np.newaxis])
+            object.__setattr__(self, "version", np.zeros(self.ues.size, np.int64))
         if kernels.is_rising(self.ues):
             return
         order = np.argsort(self.ues)
@@ -88,8 +102,14 @@ class Updates:
             raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
         object.__setattr__(self, "ues", ues)
         object.__setattr__(self, "models", self.models[order])
+        object.__setattr__(self, "version", self.version[order])
         if self.factors is not None:
             object.__setattr__(self, "factors", self.factors[order])
+
+    @property
+    def moves(self) -> Params:
+        """``[len(ues), length]``: the updates themselves, u_i = w_i - start_i."""
+        return self.models - self.starts[self.version]
 
 
 def update_reports(

@@ -373,7 +373,7 @@ class IndoorFactory(_Tr38901):
         return self
 
 
-#: Out of sight in a hall: constant and slope of the loss, and deviation of shadowing.
+#: NLOS in a hall: constant and slope of the loss, and deviation of shadowing.
 _HALLS = {
     "sl": (33.0, 25.5, 5.7),
     "dl": (18.6, 35.7, 7.2),

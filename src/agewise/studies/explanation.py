@@ -316,18 +316,30 @@ def compare_updates(
     latter; expectations are over the draws, and what their small number adds to squared lengths is
     taken off. All but the second bias are means over the sets.
     """
-    of_all = np.array([learn.average(each, sizes, start)[0] - start for each in models], float)
-    made = [[learn.average(each[s], sizes[s], start) for s in sets] for each in models]
-    of_sets = np.array([[mean - start for mean, _ in each] for each in made], float)
+    moves = [np.asarray(each - start, np.float64) for each in models]
+    of_all = np.array([_mean_update(each, sizes) for each in moves])
+    of_sets = np.array([[_mean_update(each[s], sizes[s]) for s in sets] for each in moves])
     whole = squared_mean(of_all)
     if not whole > 0:
         return math.nan, math.nan, math.nan, math.nan
     apart = of_sets - of_all[:, np.newaxis]  # [draw, set, weight]
     bias = [_length(apart[:, i], whole) for i in range(len(sets))]
     variance = np.var(of_sets, axis=0, ddof=1).sum() / (len(sets) * whole)
-    known = [found for each in made for _, found in each if found is not None]
+    found = [_diversity(each[s]) for each in moves for s in sets]
+    known = [each for each in found if math.isfinite(each)]
     diversity = float(np.mean(known)) if known else math.nan
     return diversity, float(np.mean(bias)), _length(apart.mean(axis=1), whole), float(variance)
+
+
+def _mean_update(moves: Floats, sizes: NDArray[np.int64]) -> Floats:
+    """The mean of ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
+    return np.asarray(sizes @ moves / max(1, int(sizes.sum())))
+
+
+def _diversity(moves: Floats) -> float:
+    """Squared lengths of the updates over the squared length of their sum; NaN of nobody's."""
+    together = float((moves.sum(axis=0) ** 2).sum())
+    return float((moves * moves).sum()) / together if together > 0 else math.nan
 
 
 def _length(draws: Floats, whole: float) -> float:

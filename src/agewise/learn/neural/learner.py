@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.neural import draw_rows, seed_of
+from agewise.core.samples import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.dependencies import require
 from agewise.learn.model import Learner, LocalSteps, UeSamples

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import nearest
-from agewise.core import neural as kernels
 from agewise.data import Dataset
 from agewise.dependencies import require
 from agewise.learn.model import LocalSteps
@@ -51,8 +50,6 @@ class Replica:
             part.data = view
         for part, view in zip(self.learning, _views(self.gradient, self.learning), strict=True):
             part.grad = view
-        if device == "cpu":
-            pool_faster(self.module)
 
     def load(self, params: Params) -> None:
         """Take these numbers, and counters as in the beginning."""
@@ -287,60 +284,3 @@ def _name(make_model: Callable[[], Any]) -> str:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-# ----------------------------------------------------------------------------- faster pooling
-class _PoolByTwo(torch.autograd.Function):  # type: ignore[misc]
-    """Max-pooling of images by two, to the bit as PyTorch's own on one thread, but faster."""
-
-    @staticmethod
-    def forward(context: Any, images: Any) -> Any:
-        """``[sample, channel, row, column]`` to half as many rows and columns."""
-        shape = images.shape
-        rows, columns = shape[2] // 2, shape[3] // 2
-        planes = images.detach().view(-1, shape[2], shape[3]).numpy()
-        pooled = torch.empty(shape[0], shape[1], rows, columns)
-        chosen = np.empty((len(planes), rows, columns), np.int8)
-        kernels.max_pool(planes, pooled.view(-1, rows, columns).numpy(), chosen)
-        context.chosen, context.shape = chosen, shape
-        return pooled
-
-    @staticmethod
-    def backward(context: Any, gradient: Any) -> Any:
-        """The gradient, where the largest were."""
-        shape, chosen = context.shape, context.chosen
-        spread = torch.empty(shape)
-        kernels.spread_gradient(
-            gradient.contiguous().view(chosen.shape).numpy(),
-            chosen,
-            spread.view(-1, shape[2], shape[3]).numpy(),
-        )
-        return spread
-
-
-def pool_faster(module: Any) -> None:
-    """Let the layers of type MaxPool2d that pool by two use the kernels above, where they can."""
-    for layer in module.modules():
-        if type(layer) is torch.nn.MaxPool2d and _pools_by_two(layer):
-            layer.forward = _Pool(layer)
-
-
-class _Pool:
-    """The forward pass of a layer that pools by two."""
-
-    def __init__(self, layer: Any) -> None:
-        self._usual = type(layer).forward.__get__(layer)
-
-    def __call__(self, images: Any) -> Any:
-        """By the kernels for images on the CPU ordered by channel, otherwise as PyTorch does."""
-        plain = images.dim() == 4 and images.is_contiguous() and images.device.type == "cpu"
-        if plain and images.dtype == torch.float32 and type(images) is torch.Tensor:
-            return _PoolByTwo.apply(images)
-        return self._usual(images)
-
-
-def _pools_by_two(layer: Any) -> bool:
-    sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
-    wanted = ((2, (2, 2)), (2, (2, 2)), (0, (0, 0)), (1, (1, 1)))
-    fits = all(size in known for size, known in zip(sizes, wanted, strict=True))
-    return fits and not layer.return_indices and not layer.ceil_mode
