@@ -174,6 +174,7 @@ def _unloaded(family: type[Part]) -> type[Part]:
 
     class Named(family, Unloaded):  # type: ignore[misc, valid-type]
         model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+        __pydantic_extra__: dict[str, Any]
 
     Named.__doc__ = "A class of your own."
     return Named

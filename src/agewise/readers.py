@@ -57,6 +57,31 @@ def read_table(path: Path, separator: str = ",") -> "pl.DataFrame":
         return pl.read_csv(content, separator=separator, infer_schema_length=None)
 
 
+def require_columns(
+    path: Path, table: "pl.DataFrame", columns: Sequence[str], names: Sequence[str] = ()
+) -> None:
+    """Raise ``ValueError`` unless a table has rows, and these columns without gaps.
+
+    They hold finite numbers but for those in ``names``.
+    """
+    for name in columns:
+        if name not in table.columns:
+            raise ValueError(
+                f"{path}: there is no column {name!r}; expected {', '.join(columns)}, it has "
+                f"{', '.join(table.columns)}"
+            )
+        column, gaps = table[name], table[name].null_count()
+        numbers = column.dtype.is_numeric() and column.cast(pl.Float64).is_finite().all()
+        if gaps or not (numbers or name in names):
+            wanted = "names" if name in names else "finite numbers"
+            raise ValueError(
+                f"{path}: column {name!r} must hold {wanted} without gaps, and is {column.dtype} "
+                f"with {gaps} gaps"
+            )
+    if table.is_empty():
+        raise ValueError(f"{path}: the table has no rows")
+
+
 def read_arrays(path: Path, names: Sequence[str]) -> list[FileArray]:
     """Read the arrays of these names in an NPZ file; ``ValueError`` says what is wrong with it."""
     require_file(path)

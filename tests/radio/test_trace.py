@@ -70,7 +70,7 @@ def table(**changes):
          "in round 0 that of UE 1 on subchannel 2 is nan"),
         ("x.parquet", lambda path: path.write_bytes(b"PAR1"), "x.parquet: not a readable table"),
         ("x.parquet", lambda path: table().drop("ue").write_parquet(path),
-         "x.parquet: there is no column 'ue'; expected round, ue, subchannel and gain"),
+         "x.parquet: there is no column 'ue'; expected round, ue, subchannel, gain"),
         ("x.parquet", lambda path: table().head(479).write_parquet(path),
          "479 rows for rounds, UEs and subchannels up to .*: every combination must be there once"),
     ],

@@ -44,7 +44,7 @@ class Aggregation(StatefulPart):
     kind: str = ""
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """Make the model after a round in which these updates arrived; ``sizes[ue]`` is |D_k|."""
+        """Make the model after a round with these updates; ``sizes[ue]`` is ``|D_k|``."""
         raise self.lacks("combine")
 
 

@@ -54,7 +54,7 @@ class Qsgd(Compression):
     """Weights of an update rounded at random to 2^bits levels (QSGD, Alistarh et al. 2017).
 
     A weight v of an update of length r becomes r sign(v) l / s, where s = 2^bits - 1 is the last
-    level and l one of the two whole numbers around s |v| / r, drawn so that the mean is v.
+    level and l one of the two whole numbers around ``s |v| / r``, drawn so that the mean is v.
     """
 
     kind: Literal["qsgd"] = "qsgd"

@@ -19,39 +19,26 @@ from typing import Final
 LEAST_ENTRIES: Final = 400_000
 
 
-def available_cores(root: Path = Path("/")) -> int:
-    """How many cores this process may use: those of its affinity, within its group's quota.
+def available_cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """How many cores this process may use: those of its affinity, within its container's quota.
 
     A container that gets the time of two cores sees all those of its machine; a process on each
-    of them would only wait for its turn. Linux keeps quotas in files below ``root``.
+    of them would only wait for its turn. Linux shows a container its quota in ``groups``.
     """
-    allowed = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return max(1, min([allowed, *(math.ceil(quota) for quota in _quotas(root))]))
+    allowed = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    return max(1, min([allowed, *(math.ceil(quota) for quota in _quotas(groups))]))
 
 
-def _quotas(root: Path) -> Iterator[float]:
-    """The cores' worth of time of this process's control groups and of those around them."""
-    with contextlib.suppress(OSError):
-        for line in (root / "proc/self/cgroup").read_text().splitlines():
-            _, controllers, inside = line.split(":", 2)
-            if controllers and "cpu" not in controllers.split(","):
-                continue
-            group = root / "sys/fs/cgroup" / controllers
-            # A container may see its own group as the top, whatever the line says.
-            for folder in [group / inside.lstrip("/"), *(group / inside.lstrip("/")).parents]:
-                if folder.is_relative_to(group):
-                    yield from _quota_of(folder)
-
-
-def _quota_of(folder: Path) -> Iterator[float]:
-    """The quota in one control group's folder, of the second or the first version."""
+def _quotas(groups: Path) -> Iterator[float]:
+    """The cores' worth of time of a container, by either version of control groups."""
     with contextlib.suppress(OSError, ValueError):  # not there, or "max"
-        quota, period = (folder / "cpu.max").read_text().split()
+        quota, period = (groups / "cpu.max").read_text().split()
         yield int(quota) / int(period)
     with contextlib.suppress(OSError, ValueError):
-        quota, period = ((folder / f"cpu.cfs_{x}_us").read_text() for x in ("quota", "period"))
+        files = [groups / "cpu" / f"cpu.cfs_{name}_us" for name in ("quota", "period")]
+        quota, period = (file.read_text() for file in files)
         if int(quota) > 0:  # -1 is none
             yield int(quota) / int(period)
 

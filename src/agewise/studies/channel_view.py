@@ -3,19 +3,12 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
-from agewise.radio import (
-    Block,
-    Channel,
-    DrawnChannel,
-    ModelledChannel,
-    open_gains,
-)
+from agewise.radio import Block, Channel, DrawnChannel, ModelledChannel, open_gains
 from agewise.radio.traces import require_recordable, write_trace
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario
@@ -89,41 +82,45 @@ class ChannelView:
         """UEs that reached the threshold in no round, even with the cell to themselves."""
         return None if self.served_share is None else int((self.served_share == 0).sum())
 
-    def summary(self) -> dict[str, Any]:
-        """The table: plain numbers by name, ``None`` where there is nothing to say."""
-        shares = np.percentile(self.mean_snr_db, [5, 50, 95])
-        found: dict[str, Any] = {
+    def summary(self) -> dict[str, float | None]:
+        """Return the table: numbers by name, ``None`` where there is nothing to say."""
+        low, median, high = np.percentile(self.mean_snr_db, [5, 50, 95])
+        found: dict[str, float | None] = {
             "ues": self.ue_count,
             "subchannels": self.subchannel_count,
             "rounds": self.rounds,
             "power_budget": self.power_budget,
             "rate_threshold": self.rate_threshold,
-            "mean_snr_db_5%": shares[0],
-            "mean_snr_db_median": shares[1],
-            "mean_snr_db_95%": shares[2],
-            "line_of_sight_share": _mean(self.line_of_sight),
-            "time_correlation_1": _at(self.time_correlation, 1),
-            "frequency_correlation_1": _at(self.frequency_correlation, 1),
+            "mean_snr_db_5%": float(low),
+            "mean_snr_db_median": float(median),
+            "mean_snr_db_95%": float(high),
+            "line_of_sight_share": None,
+            "time_correlation_1": next(iter(self.time_correlation[1:].tolist()), None),
+            "frequency_correlation_1": next(iter(self.frequency_correlation[1:].tolist()), None),
             "seen_error_db": self.seen_error_db,
         }
+        if self.line_of_sight is not None:
+            found["line_of_sight_share"] = float(self.line_of_sight.mean())
         if self.needed is not None and self.served_share is not None:
-            counts = np.arange(self.needed.size)
             reached = self.needed[1:].sum()
-            mean = float(self.needed @ counts / reached) if reached > 0 else None
+            mean = self.needed @ np.arange(self.needed.size) / reached if reached > 0 else None
             found |= {
                 "one_subchannel_share": float(self.needed[1]),
                 "needed_subchannels_mean": mean,
                 "served_share": float(self.served_share.mean()),
                 "never_served": self.never_served,
             }
-        return {name: _plain(value) for name, value in found.items()}
+        return {
+            name: None if value is None or not math.isfinite(value) else value
+            for name, value in found.items()
+        }
 
 
 def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -> ChannelView:
     """Measure the channel of a scenario, by default over the rounds of a run, at most 100."""
     require_scenario(scenario)
-    count = (
-        min(scenario.run.rounds, _ROUNDS) if rounds is None else whole_number("rounds", rounds, 1)
+    count = whole_number(
+        "rounds", min(scenario.run.rounds, _ROUNDS) if rounds is None else rounds, 1
     )
     scenario = scenario.with_(**{"run.rounds": count}).loaded()
     streams = Streams(seed)
@@ -183,8 +180,9 @@ def _view(
             need, _ = Uplink(block.true, budget, rate_threshold).needs()
             served += need > 0
             needed += np.bincount(need, minlength=subchannels + 1)
-    first = channel.block(0)
-    known = rate_threshold is not None
+    first, known, los = channel.block(0), rate_threshold is not None, None
+    if area and area.line_of_sight is not None and isinstance(channel, DrawnChannel):
+        los = channel.large_scale(0).line_of_sight
     return ChannelView(
         rounds=rounds,
         power_budget=budget,
@@ -198,7 +196,7 @@ def _view(
         needed=needed / (rounds * ues) if known else None,
         seen_error_db=math.sqrt(errors[0] / errors[1]) if errors[0] > 0 else None,
         positions_m=first.positions_m,
-        line_of_sight=_sight(channel) if area and area.line_of_sight is not None else None,
+        line_of_sight=los,
         area=area,
     )
 
@@ -229,10 +227,6 @@ def _correlation(gains: _Floats, axis: int, longest: int) -> _Floats:
     return np.array([product.mean() for product in lagged]) / power
 
 
-def _sight(channel: Channel) -> NDArray[np.bool_] | None:
-    return channel.large_scale(0).line_of_sight if isinstance(channel, DrawnChannel) else None
-
-
 def _area(scenario: Scenario, streams: Streams) -> Area | None:
     """The mean SNR at every place of the cell, where a model says it."""
     model = scenario.channel
@@ -252,18 +246,3 @@ def _area(scenario: Scenario, streams: Streams) -> Area | None:
         snr_db=np.where(inside, snr_db, np.nan),
         line_of_sight=None if environment.los_field is None else los.reshape(x.shape) & inside,
     )
-
-
-def _mean(values: NDArray[np.bool_] | None) -> float | None:
-    return None if values is None else float(values.mean())
-
-
-def _at(values: _Floats, lag: int) -> float | None:
-    return float(values[lag]) if values.size > lag else None
-
-
-def _plain(value: Any) -> Any:
-    """A number as Python has it; ``None`` if it is none."""
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -15,7 +15,7 @@ from agewise.files import atomic_write
 from agewise.part import Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel
-from agewise.readers import array_names, map_array, read_table, reading, require_file
+from agewise.readers import array_names, map_array, read_table, reading, require_columns
 
 HDF5_ENDINGS = (".h5", ".hdf5")
 ENDINGS = (".npz", ".npy", *HDF5_ENDINGS, ".parquet")
@@ -113,7 +113,6 @@ class GainsFormat(TraceFormat):
         ``positions_m`` and ``power_budget``; an .npy just the gains. A .parquet has the columns
         ``round``, ``ue``, ``subchannel`` (each from 0) and ``gain``, every combination once.
         """
-        require_file(path)
         if path.suffix == ".npz":
             names = array_names(path)
             arrays = {name: map_array(path, name) for name in _ARRAYS if name in names}
@@ -191,17 +190,10 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
 
 def _from_parquet(path: Path) -> NDArray[np.float64]:
     table = read_table(path)
-    missing = [name for name in (*_AXES, "gain") if name not in table.columns]
-    if missing:
-        raise ValueError(
-            f"{path}: there is no column {missing[0]!r}; expected round, ue, subchannel and "
-            f"gain, it has {', '.join(table.columns)}"
-        )
-    for name in (*_AXES, "gain"):
-        kind, whole = table.schema[name], name != "gain"
-        if not (kind.is_integer() if whole else kind.is_numeric()) or table[name].null_count():
-            wanted = "whole numbers" if whole else "numbers"
-            raise ValueError(f"{path}: column {name!r} must hold {wanted} without gaps, not {kind}")
+    require_columns(path, table, (*_AXES, "gain"))
+    for name in _AXES:
+        if not table.schema[name].is_integer():
+            raise ValueError(f"{path}: column {name!r} must hold whole numbers")
     axes = [table[name].cast(pl.Int64).to_numpy() for name in _AXES]
     shape = tuple(int(axis.max(initial=-1)) + 1 for axis in axes)
     if len(table) != math.prod(shape) or any(axis.min(initial=0) < 0 for axis in axes):

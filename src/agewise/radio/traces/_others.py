@@ -4,7 +4,6 @@ Gains are powers: those of the access point's antennas add up (maximum-ratio com
 UE's antennas are averaged (its power is split evenly between them).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,7 +21,7 @@ from agewise.radio.cell import Cell, LinkBudget, RunContext
 from agewise.radio.fading import Fading, Rounds
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
-from agewise.readers import array_names, read_arrays, read_table
+from agewise.readers import array_names, read_arrays, read_table, require_columns
 
 #: What the arrays of DeepMIMO are called, by its versions.
 CHANNEL_NAMES = ("channels", "channel")
@@ -284,7 +283,7 @@ class Ns3SinrFormat(_SnrFormat):
                     f"{path}: there is no row of channel.format.carrier = {self.carrier}"
                 )
         value = "sinr" if "sinr" in table.columns else "sinrLinear"
-        _require_columns(path, table, ("time", "IMSI", value))
+        require_columns(path, table, ("time", "IMSI", value), names=("IMSI",))
         if (table[value] < 0).any():
             raise ValueError(
                 f"{path}: {value} must be linear and not negative: it is no ratio in dB"
@@ -305,14 +304,14 @@ class DriveTestFormat(_SnrFormat):
         """Read rows per time and UE: seconds, UE, SNR in dB; perhaps ``x_m`` and ``y_m``."""
         table = read_table(path)
         value = self.snr_column
-        _require_columns(path, table, (self.time_column, self.ue_column, value))
+        columns = (self.time_column, self.ue_column, value)
+        require_columns(path, table, columns, names=(self.ue_column,))
         if (table[value].abs() > _MOST_DB).any():
             raise ValueError(f"{path}: column {value!r} must hold dB of at most {_MOST_DB:g}")
-        names = (self.time_column, self.ue_column)
-        index = _rows_of_rounds(path, table, names, self.round_s, cell.ues)
+        index = _rows_of_rounds(path, table, columns[:2], self.round_s, cell.ues)
         positions = None
         if {"x_m", "y_m"} <= set(table.columns):
-            _require_columns(path, table, ("x_m", self.ue_column, "y_m"))
+            require_columns(path, table, ("x_m", "y_m"))
             positions = np.stack([_numbers(table, name)[index] for name in ("x_m", "y_m")], axis=-1)
         return _MeanSnrs(_linear(_numbers(table, value)[index]), positions)
 
@@ -320,27 +319,6 @@ class DriveTestFormat(_SnrFormat):
 def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ratios in dB as plain ratios, the same to the bit on every machine."""
     return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
-
-
-def _require_columns(path: Path, table: "pl.DataFrame", names: Sequence[str]) -> None:
-    """Columns of numbers without gaps, but for the second, which names the UE."""
-    for place, name in enumerate(names):
-        if name not in table.columns:
-            raise ValueError(
-                f"{path}: there is no column {name!r}; expected {', '.join(names)}, it has "
-                f"{', '.join(table.columns)}"
-            )
-        column, is_name = table[name], place == 1
-        gaps = column.null_count() > 0
-        if not is_name and not gaps and column.dtype.is_numeric():
-            gaps = not column.cast(pl.Float64).is_finite().all()
-        if gaps or not (is_name or column.dtype.is_numeric()):
-            raise ValueError(
-                f"{path}: column {name!r} must hold {'names' if is_name else 'finite numbers'} "
-                f"without gaps, not {column.dtype}{' with gaps' if gaps else ''}"
-            )
-    if table.is_empty():
-        raise ValueError(f"{path}: the table has no rows")
 
 
 def _numbers(table: "pl.DataFrame", name: str) -> NDArray[np.float64]:
