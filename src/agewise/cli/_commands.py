@@ -23,7 +23,7 @@ _PAIR = ["age-based", "max-pack"]
 
 
 @command("scenario")
-def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None) -> None:
+def scenario_command(source: str | None = None, changes: list[str] | None = None) -> None:
     """Print a complete, commented scenario file, or list the presets.
 
     Example: agewise scenario paper > my.toml
@@ -37,7 +37,7 @@ def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None
 
 
 @command("policies")
-def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -> None:
+def policies_command(name: str | None = None, as_json: bool = False) -> None:
     """List the scheduling policies, or say all about one: parameters, source, equation.
 
     Example: agewise policies age-based
@@ -59,15 +59,15 @@ def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -
 def run_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.Source = "paper",
-    policy: opt.OnePolicy = "age-based",
-    seeds: opt.Seeds = 1,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    live: opt.Live = False,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    policy: str = "age-based",
+    seeds: int = 1,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    live: bool = False,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run one policy.
 
@@ -123,15 +123,15 @@ def _carry_out(
 def compare_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.OptionalSource = None,
-    policies: opt.Policies = _PAIR,
-    seeds: opt.Seeds = 20,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    trace: opt.Trace = None,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    policies: list[str] = _PAIR,
+    seeds: int = 20,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    trace: Path | None = None,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
 
@@ -149,15 +149,15 @@ def compare_command(
 def sweep_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    vary: opt.Vary,
-    source: opt.Source = "paper",
-    policies: opt.Policies = _PAIR,
-    seeds: opt.Seeds = 10,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    vary: list[str],
+    source: str = "paper",
+    policies: list[str] = _PAIR,
+    seeds: int = 10,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
@@ -176,9 +176,9 @@ def sweep_command(
 @command("show")
 def show_command(
     shown: "ShowOptions",
-    folder: opt.Folder,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    folder: Path,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print the tables of a results folder.
 
@@ -190,7 +190,7 @@ def show_command(
 
 @command("report")
 def report_command(
-    shown: "ShowOptions", folder: opt.Folder, output: opt.Page = None, baseline: opt.Baseline = None
+    shown: "ShowOptions", folder: Path, output: Path | None = None, baseline: str | None = None
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
@@ -202,16 +202,16 @@ def report_command(
 
 @command("figure")
 def figure_command(
-    folder: opt.Folder,
-    kind: opt.Kind,
-    output: opt.Drawing,
-    at: opt.At = None,
-    baseline: opt.Baseline = None,
-    policies: opt.ShownPolicies = None,
-    width: opt.Width = None,
-    ylim: opt.Ylim = None,
-    style: opt.Style = "paper",
-    over: opt.Over = "rounds",
+    folder: Path,
+    kind: str,
+    output: Path,
+    at: list[str] | None = None,
+    baseline: str | None = None,
+    policies: list[str] | None = None,
+    width: str | None = None,
+    ylim: tuple[float, float] | None = None,
+    style: str = "paper",
+    over: str = "rounds",
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
@@ -235,14 +235,14 @@ def figure_command(
 def reproduce_command(
     study_options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.PaperSource = None,
-    seeds: opt.Seeds = 20,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    whole_map: opt.WholeMap = False,
-    explain: opt.Explain = False,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    seeds: int = 20,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    whole_map: bool = False,
+    explain: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Measure the paper's figure and say which of its claims hold.
 
@@ -273,15 +273,15 @@ def reproduce_command(
 @command("gap")
 def gap_command(
     study_options: "RunOptions",
-    source: opt.GapSource = None,
-    policies: opt.Policies = [],  # noqa: B006 (typer copies it)
-    vary: opt.Regimes = None,
-    seeds: opt.Seeds = 5,
-    out: opt.Out = None,
-    every: opt.Every = 10,
-    work_limit: opt.WorkLimit = 3_000_000,
-    changes: opt.Changes = None,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    policies: list[str] = [],  # noqa: B006 (typer copies it)
+    vary: list[str] | None = None,
+    seeds: int = 5,
+    out: Path | None = None,
+    every: int = 10,
+    work_limit: int = 3_000_000,
+    changes: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
 
@@ -303,12 +303,12 @@ def gap_command(
 
 @command("channel")
 def channel_command(
-    source: opt.Source = "paper",
-    seed: opt.Seed = 0,
-    rounds: opt.LookedAt = None,
-    output: opt.Picture = None,
-    changes: opt.Changes = None,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    seed: int = 0,
+    rounds: int | None = None,
+    output: Path | None = None,
+    changes: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Say what a scenario's channel means before anything is simulated, and draw it.
 
@@ -321,11 +321,11 @@ def channel_command(
 
 @trace_command("record")
 def record_command(
-    source: opt.Source,
-    out: opt.TraceOut,
-    seed: opt.Seed = 0,
-    rounds: opt.Recorded = None,
-    changes: opt.Changes = None,
+    source: str,
+    out: Path,
+    seed: int = 0,
+    rounds: int | None = None,
+    changes: list[str] | None = None,
 ) -> None:
     """Write a scenario's channel as a trace, whose replay is the same run to the byte.
 
@@ -337,11 +337,11 @@ def record_command(
 
 @trace_command("show")
 def show_trace_command(
-    file: opt.TraceFile,
-    rate_threshold: opt.TraceThreshold = None,
-    rounds: opt.LookedAt = None,
-    output: opt.Picture = None,
-    as_json: opt.AsJson = False,
+    file: Path,
+    rate_threshold: float | None = None,
+    rounds: int | None = None,
+    output: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Say what is in a file of gains, and draw it; `agewise channel` shows other formats.
 
@@ -354,14 +354,14 @@ def show_trace_command(
 
 @command("traffic")
 def traffic_command(
-    source: opt.Source = "paper",
-    policy: opt.OnePolicy = "age-based",
-    rounds: opt.Slots = 100_000,
-    arrivals: opt.Arrivals = None,
-    seed: opt.Seed = 0,
-    changes: opt.Changes = None,
-    quiet: opt.Quiet = False,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    policy: str = "age-based",
+    rounds: int = 100_000,
+    arrivals: float | None = None,
+    seed: int = 0,
+    changes: list[str] | None = None,
+    quiet: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Schedule many slots without learning: ages, throughput, fairness.
 
@@ -382,16 +382,16 @@ def traffic_command(
 
 @command("schedule")
 def schedule_command(
-    gains: opt.Gains,
-    ages: opt.Ages,
-    power: opt.Power,
-    rate_threshold: opt.RateThreshold,
-    policy: opt.OnePolicy = "age-based",
-    alpha: opt.Alpha = None,
-    form: opt.Form = None,
-    ties: opt.Ties = None,
-    seed: opt.Seed = 0,
-    as_json: opt.AsJson = False,
+    gains: Path,
+    ages: Path,
+    power: float,
+    rate_threshold: float,
+    policy: str = "age-based",
+    alpha: float | None = None,
+    form: str | None = None,
+    ties: str | None = None,
+    seed: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Schedule one round: who transmits on which subchannels with what power.
 
