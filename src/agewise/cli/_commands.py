@@ -83,7 +83,7 @@ def run_command(
     _require_live(options, as_json=as_json)
     with live_view.Live(policy, scenario.run.rounds) as watch:
         result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
     end_if_failed(result)
 
 
@@ -113,9 +113,9 @@ def _carry_out(
 ) -> None:
     """Run what is missing, print the tables, and write the page."""
     result = agewise.experiment.execute(plan, folder, options)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
     if page:
-        printing.print_page_of(result, shown=shown, to_stderr=as_json)
+        printing.print_page_of(result, shown, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -185,7 +185,7 @@ def show_command(
     Example: agewise show runs/reproduce-paper --over uses --target 0.7
     """
     result = agewise.Result.open(folder, baseline)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
 
 
 @command("report")
@@ -197,7 +197,7 @@ def report_command(
     Example: agewise report runs/reproduce-paper --over uses
     """
     result = agewise.Result.open(folder, baseline)
-    printing.print_page(agewise.write_page(result, output, **asdict(shown)))
+    say(f"Page: {agewise.write_page(result, output, **asdict(shown))}")
 
 
 @command("figure")
@@ -263,11 +263,11 @@ def reproduce_command(
     if whole_map:
         gains = agewise.reproduce_map(scenario, seeds, folder, **given)
         printing.print_map(gains, as_json=as_json)
-        printing.print_page_of(gains.result, shown=shown, to_stderr=as_json)
+        printing.print_page_of(gains.result, shown, to_stderr=as_json)
         return
     study = agewise.reproduce(scenario, seeds, folder, explain=explain, **given)
-    printing.print_reproduction(study, as_json=as_json, shown=shown)
-    printing.print_page_of(study.result, shown=shown, to_stderr=as_json)
+    printing.print_reproduction(study, shown, as_json=as_json)
+    printing.print_page_of(study.result, shown, to_stderr=as_json)
 
 
 @command("gap")
@@ -387,9 +387,6 @@ def schedule_command(
     power: float,
     rate_threshold: float,
     policy: str = "age-based",
-    alpha: float | None = None,
-    form: str | None = None,
-    ties: str | None = None,
     seed: int = 0,
     as_json: bool = False,
 ) -> None:
@@ -397,10 +394,7 @@ def schedule_command(
 
     Example: agewise schedule gains.csv --ages ages.csv --power 10 --rate-threshold 4
     """
-    given = {"alpha": alpha, "form": form, "ties": ties}
-    parameters = {name: value for name, value in given.items() if value is not None}
-    chosen = agewise.policies.make_policy(policy, **parameters)
-    age = agewise.radio.read_ages(ages)
+    chosen, age = agewise.policies.make_policy(policy), agewise.radio.read_ages(ages)
     allocation = agewise.schedule(
         agewise.radio.read_gains(gains),
         age,

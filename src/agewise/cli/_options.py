@@ -213,9 +213,6 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "power": typer.Option(help="Each UE's power budget."),
     "schedule.rate_threshold": typer.Option(help=f"{_BITS} that a scheduled UE must reach."),
     "rate_threshold": typer.Option(help=f"{_BITS}, to say how many subchannels UEs need."),
-    "alpha": typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
-    "form": typer.Option(help="Of the weight of ages: paper, or continuous for any alpha."),
-    "ties": typer.Option(help="Who goes first among equals: random or lowest-index."),
     "channel.rounds": _LOOKED_AT,
     "show_trace.rounds": _LOOKED_AT,
     "record.rounds": typer.Option(min=1, help="Rounds to record; those of a run by default."),
@@ -340,11 +337,14 @@ def require_axis(over: str, scenario: "agewise.Scenario") -> None:
 
 
 def scenario_of(
-    source: "str | agewise.Scenario", changes: list[str] | None, rounds: int | None = None
+    source: "str | agewise.Scenario",
+    changes: list[str] | None,
+    rounds: int | None = None,
+    **varied: Any,
 ) -> "agewise.Scenario":
     """The scenario of this preset or file with the changes, which are made together."""
     base = _named_scenario(source) if isinstance(source, str) else source
-    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"))
+    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **varied)
 
 
 def compared_scenario(
@@ -376,9 +376,7 @@ def swept_scenario(
     except agewise.scenario.ScenarioError:
         if not changes:
             raise
-        first = {name: values[0] for name, values in varied.items()}
-        base = _named_scenario(source) if isinstance(source, str) else source
-        return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **first)
+        return scenario_of(source, changes, rounds, **{name: x[0] for name, x in varied.items()})
 
 
 def _named_scenario(source: str) -> "agewise.Scenario":
