@@ -219,7 +219,7 @@ class RoundRecord(NamedTuple):
             "optimum_bound": None if optimum is None else optimum.bound,
             "seconds": self.cost.seconds,
             "joules": self.cost.joules,
-            "uses": self.cost.channel_uses,
+            "channel_uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
         }
@@ -620,7 +620,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "optimum_bound": pl.Float64,
     "seconds": pl.Float64,
     "joules": pl.Float64,
-    "uses": pl.Float64,
+    "channel_uses": pl.Float64,
     "bits": pl.Float64,
     "class_accuracy": _NUMBER_LIST,
     "age_mean": pl.Float64,
