@@ -19,13 +19,13 @@ from agewise.part import CodeError, Options, RelativeTo
 from agewise.readers import require_file
 
 #: Makes a module; the arguments are those of the scenario.
-Maker = Callable[..., object]
+_Maker = Callable[..., object]
 
 _NAMES: Final = ("lenet5", "mcmahan-cnn", "mlp")
-_added: dict[str, Maker] = {}
+_added: dict[str, _Maker] = {}
 
 
-def add_module(name: str, make_model: Maker) -> None:
+def add_module(name: str, make_model: _Maker) -> None:
     """Let scenarios name a PyTorch module of this program: ``learn.model.name``.
 
     ``make_model`` is a function or a class; called with ``learn.model.arguments`` it gives the
@@ -104,7 +104,7 @@ class Torch(Model):
         """List the source, or the name of the module."""
         return [self.source or self.name or ""]
 
-    def made_by(self) -> Maker | None:
+    def made_by(self) -> _Maker | None:
         """Return what `add_module` was given under this name, if it is one of those."""
         return _added.get(self.name or "")
 
@@ -122,7 +122,7 @@ class Torch(Model):
         if self.source is not None:
             return functools.partial(_from_file(self.source), **arguments)
         if self.name in _NAMES:
-            built_in: dict[str, Maker] = import_module("agewise.learn.neural.modules").BUILT_IN
+            built_in: dict[str, _Maker] = import_module("agewise.learn.neural.modules").BUILT_IN
             return functools.partial(built_in[self.name], shape, classes, **arguments)
         added = self.made_by()
         if added is None:
@@ -134,7 +134,7 @@ class Torch(Model):
         return functools.partial(added, **arguments)
 
 
-def _from_file(source: str) -> Maker:
+def _from_file(source: str) -> _Maker:
     path, _, name = source.rpartition(":")
     if not path.endswith(".py") or not name.isidentifier():
         raise ValueError(
@@ -144,7 +144,7 @@ def _from_file(source: str) -> Maker:
     file = Path(path)
     require_file(file)
     module = _loaded(file.resolve(), fingerprint(file) or "")
-    found: Maker | None = getattr(module, name, None)
+    found: _Maker | None = getattr(module, name, None)
     if not callable(found):
         functions = [
             key

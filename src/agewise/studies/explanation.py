@@ -53,7 +53,7 @@ _EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
 _DRAWS: Final = 3
 _FOLDER: Final = "explanation"
-#: To _follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
+#: To follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
 _TIMES_A_RUN: Final = 10
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
@@ -150,7 +150,7 @@ def explain(
         "blocks": made.blocks,
         "every": made.every,
     }
-    _write_sealed(result.path / EXPLANATION, kept)  # for the page and for machines
+    _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
@@ -379,13 +379,13 @@ def _measured(folder: Path, tasks: Sequence[_Task], options: RunOptions) -> list
     with progress(len(missing), rounds, quiet=options.quiet, what="seeds") as counted:
         for task, blocks in options.engine_for(seconds).run(_follow, missing):
             numbers = {name: each.tolist() for name, each in blocks._asdict().items()}
-            _write_sealed(files[task.seed], task.identity | numbers)
+            _write_with_checksum(files[task.seed], task.identity | numbers)
             found[task.seed] = blocks
             counted.advance(2 * task.scenario.run.rounds)
     return [found[task.seed] for task in tasks]
 
 
-def _write_sealed(file: Path, values: Mapping[str, object]) -> None:
+def _write_with_checksum(file: Path, values: Mapping[str, object]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
     with atomic_write(file) as temporary:
         temporary.write_bytes(add_checksum(text.encode()))

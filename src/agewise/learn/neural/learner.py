@@ -23,9 +23,11 @@ from agewise.dependencies import require
 from agewise.learn.model import Learner, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
 from agewise.learn.neural.training import (
-    Descent,
+    LocalOptimiser,
     Loss,
+    Module,
     Replica,
+    Tensor,
     find_loss,
     image_shape,
     require_fit,
@@ -44,8 +46,8 @@ _PART = 250
 class Source(NamedTuple):
     """Samples as tensors: ``inputs[sample, feature]`` as they are stored, and their labels."""
 
-    inputs: Any
-    labels: Any
+    inputs: Tensor
+    labels: Tensor
     unit: float
     shape: tuple[int, ...]
 
@@ -56,7 +58,7 @@ class Source(NamedTuple):
         labels = torch.from_numpy(samples.labels).to(device)
         return cls(features, labels, samples.unit, shape)
 
-    def batch(self, chosen: Any) -> tuple[Any, Any]:
+    def batch(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
         """``float32[sample, *shape]`` and labels of the chosen samples."""
         taken = self.inputs.index_select(0, chosen).to(torch.float32)
         if self.unit != 1.0:
@@ -105,7 +107,9 @@ class TorchLearner(Learner):
         with self._replica() as replica:
             self._penalised = replica.penalised()
         options = model.optimiser_settings.values()
-        self._descent = Descent.of(steps, self._penalised, model.optimiser, options, self.device)
+        self._descent = LocalOptimiser.of(
+            steps, self._penalised, model.optimiser, options, self.device
+        )
         self._descent.try_out(self._prototype)
         self._batched: Batched | None = None
         if self.device != "cpu" and can_batch(self._prototype, self._descent):
@@ -192,7 +196,7 @@ class TorchLearner(Learner):
         models: Params = trained.cpu().numpy()
         return models
 
-    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Any, Any]]:
+    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Tensor, Tensor]]:
         """The batch of each local step of a UE."""
         steps, batch = self.steps.local_steps, self.steps.batch_size
         first, size = self._offsets[ue], self.sizes[ue]
@@ -256,7 +260,7 @@ def _one_thread() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------ many UEs at once
-def can_batch(prototype: Any, descent: Descent) -> bool:
+def can_batch(prototype: Module, descent: LocalOptimiser) -> bool:
     """Whether UEs can be trained together."""
     return descent.optimiser is None and not list(prototype.buffers())
 
@@ -270,7 +274,7 @@ class Batched:
     of matrices may add in another order.
     """
 
-    def __init__(self, prototype: Any, device: str, loss: Loss) -> None:
+    def __init__(self, prototype: Module, device: str, loss: Loss) -> None:
         self._module = copy.deepcopy(prototype).to(device).train()
         # As in a replica: those that learn first.
         self._named = sorted(
@@ -279,7 +283,7 @@ class Batched:
         self._sizes = [each.numel() for _, each in self._named]
         self.trainable = sum(each.numel() for _, each in self._named if each.requires_grad)
 
-        def cost(learning: Any, rest: Any, inputs: Any, labels: Any) -> Any:
+        def cost(learning: Tensor, rest: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
             parts = torch.cat([learning, rest]).split(self._sizes)
             values = {
                 name: part.view(own.shape)
@@ -291,8 +295,13 @@ class Batched:
         self._slopes = torch.func.vmap(torch.func.grad(cost), randomness="error")
 
     def train(
-        self, flat: Any, batches: Any, descent: Descent, step_size: float, added: Any | None
-    ) -> Any:
+        self,
+        flat: Tensor,
+        batches: Tensor,
+        descent: LocalOptimiser,
+        step_size: float,
+        added: Tensor | None,
+    ) -> Tensor:
         """``[ue, length]`` from ``flat[ue, length]`` after a step for each batch.
 
         ``batches`` gives ``inputs[ue, sample, ...]`` and ``labels[ue, sample]``; ``added`` are
@@ -302,6 +311,6 @@ class Batched:
         start = learning.clone() if descent.proximal_weight else None
         for inputs, labels in batches:
             gradient = self._slopes(learning, rest, inputs, labels)
-            descent.pull(gradient, learning, start, added)
+            descent.add_terms(gradient, learning, start, added)
             learning.sub_(gradient, alpha=step_size)
         return torch.cat([learning, rest], dim=1)

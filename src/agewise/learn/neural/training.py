@@ -3,7 +3,7 @@
 import copy
 import difflib
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,13 @@ from agewise.learn.updates import Params
 
 torch: Any = require("torch", "torch")
 
+#: Types of PyTorch, which may not be installed where types are checked.
+Tensor = Any
+Module = Any
+Optimiser = Any
+
 #: The mean loss of ``outputs[sample, class]`` for ``labels[sample]``.
-Loss = Callable[[Any, Any], Any]
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class Replica:
@@ -31,7 +36,7 @@ class Replica:
     every time as they were in the module.
     """
 
-    def __init__(self, prototype: Any, device: str = "cpu") -> None:
+    def __init__(self, prototype: Module, device: str = "cpu") -> None:
         self.module = copy.deepcopy(prototype).to(device)
         parameters = list(self.module.parameters())
         self.learning = [each for each in parameters if each.requires_grad]
@@ -67,11 +72,11 @@ class Replica:
         return np.concatenate([np.full(each.numel(), each.dim() > 1) for each in self.learning])
 
 
-def _size(tensor: Any) -> int:
+def _size(tensor: Tensor) -> int:
     return int(tensor.numel())
 
 
-def _views(flat: Any, parts: list[Any]) -> list[Any]:
+def _views(flat: Tensor, parts: list[Tensor]) -> list[Tensor]:
     """Views of a flat vector in the shapes of these tensors, one behind the other."""
     ends = itertools.accumulate(map(_size, parts))
     pairs = zip(ends, parts, strict=True)
@@ -79,7 +84,7 @@ def _views(flat: Any, parts: list[Any]) -> list[Any]:
 
 
 # ------------------------------------------------------------------------ losses and local steps
-def _squared_error(outputs: Any, labels: Any) -> Any:
+def _squared_error(outputs: Tensor, labels: Tensor) -> Tensor:
     """Half the squared distance to 1 for the class and 0 for the others, mean over samples."""
     wanted = torch.nn.functional.one_hot(labels, outputs.shape[1]).to(outputs.dtype)
     return 0.5 * (outputs - wanted).square().sum(1).mean()
@@ -103,17 +108,17 @@ def find_loss(loss: str | Loss) -> Loss:
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
+class LocalOptimiser:
     """Local steps as all UEs do them in every round.
 
     Without settings, SGD is one operation on the flat vector; other optimisers get the module's
     own parameters, and are made anew for every UE and round.
     """
 
-    optimiser: Callable[..., Any] | None
-    options: dict[str, Any]
-    shrinking: Any | None
-    flattening: Any | None
+    optimiser: Callable[..., Optimiser] | None
+    options: Mapping[str, object]
+    shrinking: Tensor | None
+    flattening: Tensor | None
     proximal_weight: float
 
     @classmethod
@@ -122,23 +127,23 @@ class Descent:
         steps: LocalSteps,
         penalised: NDArray[np.bool_],
         optimiser: str,
-        options: dict[str, Any],
+        options: Mapping[str, object],
         device: str,
-    ) -> "Descent":
+    ) -> "LocalOptimiser":
         """With the scenario's penalty, on these of the numbers that learn, and local objective."""
         plain = optimiser == "SGD" and not options
         penalty, weights = steps.penalty, None
         if penalty.xi > 0:
             weights = torch.from_numpy(penalised * np.float32(penalty.xi)).to(device)
         return cls(
-            None if plain else find_optimiser(optimiser),
+            None if plain else _find_optimiser(optimiser),
             options,
             weights if penalty.kind == "l2" else None,
             weights if penalty.kind == "l1" else None,
             steps.proximal_weight,
         )
 
-    def try_out(self, prototype: Any) -> None:
+    def try_out(self, prototype: Module) -> None:
         """Raise ``ValueError`` if the optimiser cannot be made with its settings."""
         if self.optimiser is None:
             return
@@ -153,7 +158,7 @@ class Descent:
     def go(
         self,
         replica: Replica,
-        batches: Iterable[tuple[Any, Any]],
+        batches: Iterable[tuple[Tensor, Tensor]],
         loss: Loss,
         step_size: float,
         correction: Params | None,
@@ -169,13 +174,15 @@ class Descent:
             gradient.zero_()
             loss(replica.module(inputs), labels).backward()
             with torch.no_grad():
-                self.pull(gradient, weights, start, added)
+                self.add_terms(gradient, weights, start, added)
                 if optimiser is None:
                     weights.sub_(gradient, alpha=step_size)
                 else:
                     optimiser.step()
 
-    def pull(self, gradient: Any, weights: Any, start: Any | None, added: Any | None) -> None:
+    def add_terms(
+        self, gradient: Tensor, weights: Tensor, start: Tensor | None, added: Tensor | None
+    ) -> None:
         """Add the gradients of the penalty and the proximal term, and the correction.
 
         All are ``[..., number]``, for one UE or many.
@@ -189,12 +196,12 @@ class Descent:
         if added is not None:
             gradient.add_(added)
 
-    def _make(self, replica: Replica, step_size: float) -> Any:
+    def _make(self, replica: Replica, step_size: float) -> Optimiser:
         assert self.optimiser is not None  # noqa: S101 - asked for with one only
         return self.optimiser(replica.learning, lr=step_size, **self.options)
 
 
-def find_optimiser(name: str) -> Callable[..., Any]:
+def _find_optimiser(name: str) -> Callable[..., Optimiser]:
     """The class of this name in ``torch.optim``; ``ValueError`` with the nearest otherwise."""
     base = torch.optim.Optimizer
     known = {
@@ -212,7 +219,7 @@ def find_optimiser(name: str) -> Callable[..., Any]:
         raise ValueError(
             f"learn.model.optimiser: torch.optim has no {name!r}; did you mean {hint}?"
         )
-    found: Callable[..., Any] = known[name]
+    found: Callable[..., Optimiser] = known[name]
     return found
 
 
@@ -222,7 +229,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1, *shape) if len(shape) == 2 else shape
 
 
-def require_fit(make_model: Callable[[], Any], dataset: Dataset) -> Any:
+def require_fit(make_model: Callable[[], object], dataset: Dataset) -> Module:
     """The module that ``make_model`` makes; ``ValueError`` unless it can learn this data set."""
     try:
         module = make_model()
@@ -254,7 +261,7 @@ def require_fit(make_model: Callable[[], Any], dataset: Dataset) -> Any:
     return module
 
 
-def _require_parameters(module: Any) -> None:
+def _require_parameters(module: Module) -> None:
     parameters = list(module.parameters())
     if not parameters:
         raise ValueError("learn.model: the module has no parameters, so there is nothing to learn")
@@ -277,7 +284,7 @@ def _require_parameters(module: Any) -> None:
         )
 
 
-def _name(make_model: Callable[[], Any]) -> str:
+def _name(make_model: Callable[[], object]) -> str:
     inner = getattr(make_model, "func", make_model)
     return str(getattr(inner, "__name__", inner))
 
