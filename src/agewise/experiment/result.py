@@ -201,7 +201,7 @@ class Result:
         """A row per policy and variation: what it took until the accuracy was at least ``target``.
 
         In rounds, or ``over`` seconds, joules, channel-uses or bits: the median over seeds with
-        its 95% limits, how many of the seeds got there, and the mean up to the same horizon for all.
+        its 95% limits, how many seeds got there, and the mean up to the same horizon for all.
         """
         return target_table(self, target, self._axis(over))
 

@@ -81,7 +81,7 @@ def reproduce(
 
     The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
     the gain: both policies on the same models. ``over`` seconds, joules, channel-uses or bits the
-    table, the figure and the claim of a higher accuracy are at equal costs, where the scenario has them;
+    table, the figure and the claim of a higher accuracy are at equal costs where the scenario has any;
     the other claims are about rounds. The other options are those of `agewise.compare`, but
     the first run that fails always ends it.
     """
@@ -170,7 +170,7 @@ def reproduce_map(
 ) -> MapReproduction:
     """Sweep threshold, partition and alpha, and draw the gain of age-based over max-pack.
 
-    The scenario is that of `map_scenario` by default. ``over`` seconds, joules, channel-uses or bits
+    The scenario is that of `map_scenario` by default. ``over`` another axis
     the gains are at equal costs, where the scenario has them. The other options are those of
     `agewise.compare`, but the first run that fails always ends it.
     """
