@@ -153,7 +153,7 @@ def explain(
     kept: dict[str, Any] = {"version": __version__, "sentences": made.sentences}
     kept |= {"rows": made.table.fill_nan(None).to_dicts()}
     kept |= {"seeds": made.seeds, "blocks": made.blocks, "every": made.every}
-    _write_sealed(result.path / EXPLANATION, kept)  # for the page and for machines
+    _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
@@ -391,7 +391,7 @@ def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[
                 "gains": blocks.gains.tolist(),
                 "values": blocks.values.tolist(),
             }
-            _write_sealed(files[task.seed], content)
+            _write_with_checksum(files[task.seed], content)
             found[task.seed] = blocks
             counted.advance(2 * task.scenario.run.rounds)
     return [blocks for blocks in found.values() if blocks is not None]
@@ -405,7 +405,7 @@ def _stored(file: Path, task: Task) -> SeedBlocks | None:
     return SeedBlocks(*(np.array(values[name]) for name in SeedBlocks._fields))
 
 
-def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
+def _write_with_checksum(file: Path, values: Mapping[str, Any]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
     with atomic_write(file) as temporary:
         temporary.write_bytes(add_checksum(text.encode()))
