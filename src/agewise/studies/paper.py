@@ -81,7 +81,7 @@ def reproduce(
 
     The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
     the gain: both policies on the same models. ``over`` seconds, joules, channel-uses or bits the
-    table, the figure and the claim of a higher accuracy are at equal costs where the scenario has any;
+    table, the figure and the claim of a higher accuracy are at equal costs, where there are any;
     the other claims are about rounds. The other options are those of `agewise.compare`, but
     the first run that fails always ends it.
     """
