@@ -474,7 +474,7 @@ class CostModel:
         ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
         """
         if true_gains is not None:
-            allocation = allocation.meeting(true_gains)
+            allocation = allocation.on_true_channel(true_gains)
         scheduled, short, channel_uses, numbers = uploads_of(
             allocation.owner, allocation.power, allocation.gain,
             allocation.ue_count, self.threshold, self.payload_bits,

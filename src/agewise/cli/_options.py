@@ -28,7 +28,7 @@ else:
 
 ENGINES = ("auto", "local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
-AXES = ("rounds", "seconds", "joules", "uses", "bits")
+AXES = ("rounds", "seconds", "joules", "channel-uses", "bits")
 
 
 def policy_summaries() -> dict[str, str]:
@@ -240,8 +240,8 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     ),
     "fail_fast": typer.Option("--fail-fast", help="Stop at the first run that fails; else go on."),
     "over": typer.Option(
-        help="What accuracies are shown over: rounds, seconds, joules, uses (of the channel) or "
-        "bits.",
+        help="What accuracies are shown over: rounds, seconds, joules, channel-uses (airtime) "
+        "or bits.",
         autocompletion=_completing(lambda: AXES),
     ),
     "at": typer.Option(

@@ -1,7 +1,7 @@
 """How pictures look: colours, dashes and sizes, for the page and for papers."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,17 @@ def count_rounds(axis: Axes) -> None:
     """Put few ticks at whole rounds on the horizontal axis, and name it."""
     axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axis.set_xlabel("communication round")
+
+
+def draw_on_page(stem: Path, height_in: float, draw: Callable[[Figure], None]) -> list[Path]:
+    """Draw a figure as wide as a page of a paper, and save it as PNG and PDF."""
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "pdf")]
+    with paper_style():
+        figure = new_figure(PAGE_IN, height_in)
+        draw(figure)
+        for file in files:
+            save(figure, file)
+    return files
 
 
 def save(figure: Figure, path: Path) -> None:
