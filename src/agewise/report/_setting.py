@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,27 +60,28 @@ class Setting:
     @functools.cached_property
     def runs(self) -> dict[str, dict[int, History]]:
         """The finished runs of each policy by its short name, then by seed."""
-        names = short_names(self.result.policies)
         wanted = self.result.policies if self.policies is None else self.policies
         found = {
-            names[key]: self.result.histories(key, self.variation)
-            for key in self.result.policies
+            name: self.result.histories(key, self.variation)
+            for key, name in self._names.items()
             if key in wanted
         }
         return {name: runs for name, runs in found.items() if runs}
 
     @functools.cached_property
+    def _names(self) -> Mapping[PolicyKey, str]:
+        """The short name of each policy of the result."""
+        return short_names(self.result.policies)
+
+    @functools.cached_property
     def indices(self) -> dict[str, int]:
         """The index of each policy among all of the result, which decides its colour."""
-        return {
-            name: index for index, name in enumerate(short_names(self.result.policies).values())
-        }
+        return {name: index for index, name in enumerate(self._names.values())}
 
     @functools.cached_property
     def pair(self) -> list[str]:
         """The policies that are compared, a rival and the baseline, as far as they have runs."""
-        names = short_names(self.result.policies)
-        pair = [names[key] for key in compared(self.result) if names[key] in self.runs]
+        pair = [self._names[key] for key in compared(self.result) if self._names[key] in self.runs]
         return pair or list(self.runs)[:1]
 
     @property
@@ -96,12 +96,9 @@ class Setting:
 
     def display_name(self, name: str) -> str:
         """A policy's name in a title: the bare one if the pair has no other policy of it."""
-        keys = dict(
-            zip(short_names(self.result.policies).values(), self.result.policies, strict=True)
-        )
-        others = [keys[other].name for other in self.pair if other != name]
-        alike = keys[name].name in others or name not in self.pair
-        return name if alike else keys[name].name
+        bare = {short: key.name for key, short in self._names.items()}
+        others = [bare[other] for other in self.pair if other != name]
+        return name if bare[name] in others or name not in self.pair else bare[name]
 
     def listed(self, words: Mapping[str, str]) -> str:
         """Words on policies in a title, each behind the policy's name."""
@@ -326,7 +323,7 @@ def round_distances_m(history: History) -> Numbers | None:
     return np.hypot(positions[:, :, 0], positions[:, :, 1]).astype(np.float64)
 
 
-def _ratio(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
+def _ratio(total: Numbers, count: Numbers | NDArray[np.int64]) -> Numbers:
     """Total by count; NaN where there is nothing to average."""
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
