@@ -40,7 +40,7 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A channel that was measured or recorded; one block of it at a time is in memory.
+    """Channel that was measured or recorded; one block of it at a time is in memory.
 
     ``gains[round, ue, subchannel]`` are those that uploads meet, SNR per unit of ``power_budget``;
     ``seen`` is the CSI that the access point has of them, where that differs. ``positions_m`` is
@@ -125,7 +125,7 @@ class GainsFormat(TraceFormat):
 
 
 def as_block(values: Any) -> NDArray[np.float64]:
-    """A copy in memory, as kernels take it, of one round on the disk."""
+    """Copy one round on the disk into memory, as kernels take it."""
     with np.errstate(over="ignore"):  # a longer float: what is infinite then is found by checks
         return np.array(values, dtype=np.float64, order="C")
 
