@@ -1,5 +1,6 @@
 """What a run leaves behind: a record of every round, and the file that keeps them."""
 
+import functools
 import io
 import json
 import math
@@ -219,7 +220,7 @@ class RoundRecord(NamedTuple):
             "optimum_bound": None if optimum is None else optimum.bound,
             "seconds": self.cost.seconds,
             "joules": self.cost.joules,
-            "uses": self.cost.channel_uses,
+            "channel_uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
         }
@@ -262,7 +263,7 @@ class History:
     """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
     info: RunInfo
-    frame: pl.DataFrame
+    frame: "pl.DataFrame"
 
     @classmethod
     def collect(cls, info: RunInfo, records: Iterable[RoundRecord], age_alpha: float) -> "History":
@@ -391,7 +392,7 @@ class History:
         """``[round, entry]``: a column of lists that are all equally long."""
         return self.frame[column].explode().to_numpy().reshape(len(self), -1)
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> "pl.DataFrame":
         """The rounds as a Polars data frame."""
         return self.frame
 
@@ -432,7 +433,7 @@ def read_info(path: Path) -> RunInfo:
     return _info_of(_read(path, path), path)
 
 
-def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
+def as_pandas(frame: "pl.DataFrame") -> "pandas.DataFrame":
     """A Polars data frame as a pandas one, without further packages."""
     return require("pandas", "pandas").DataFrame(frame.to_dict(as_series=False))
 
@@ -498,13 +499,13 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
 def _require_rounds(content: bytes, rounds: int) -> None:
     """``ValueError`` unless the file has the columns of a run, and a row for each of its rounds."""
     lazy = pl.scan_parquet(io.BytesIO(content))
-    if dict(lazy.collect_schema()) != _SCHEMA:
+    if dict(lazy.collect_schema()) != _schema():
         raise ValueError("its columns are not those of a run")
     if (rows := lazy.select(pl.len()).collect().item()) != rounds:
         raise ValueError(f"it has {rows} rows for {rounds} rounds")
 
 
-def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
+def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> "pl.DataFrame":
     """The rounds in a file, if they are such as a run has."""
     try:
         frame = pl.read_parquet(io.BytesIO(content))
@@ -516,7 +517,7 @@ def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
     return frame
 
 
-def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
+def _misfit(frame: "pl.DataFrame", info: RunInfo) -> str | None:
     """What in these rounds cannot be of such a run, or ``None``."""
     cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
     if frame["round"].to_list() != list(range(rounds)):
@@ -549,7 +550,7 @@ def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
     return _eligible_misfit(frame, cell["ues"], cell["subchannels"])
 
 
-def _eligible_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
+def _eligible_misfit(frame: "pl.DataFrame", ues: int, subchannels: int) -> str | None:
     """What is wrong with the eligible UEs in these rounds, or ``None``."""
     kept = frame.filter(pl.col("need").is_not_null())
     if (frame["need"].is_null() & frame["eligible_gain"].is_not_null()).any():
@@ -607,43 +608,45 @@ def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | 
     return None if rows is None else np.array(rows, dtype=kind)
 
 
-_UE_LIST, _NUMBER_LIST = pl.List(pl.Int32), pl.List(pl.Float64)
-#: The columns of the file of a run.
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "round": pl.Int32,
-    "accuracy": pl.Float64,
-    "test_loss": pl.Float64,
-    "objective": pl.Float64,
-    "gradient_diversity": pl.Float64,
-    "weight": pl.Float64,
-    "optimum": pl.Float64,
-    "optimum_bound": pl.Float64,
-    "seconds": pl.Float64,
-    "joules": pl.Float64,
-    "uses": pl.Float64,
-    "bits": pl.Float64,
-    "class_accuracy": _NUMBER_LIST,
-    "age_mean": pl.Float64,
-    "age_largest": pl.Int64,
-    "age_cost": pl.Float64,
-    "reached": pl.Int32,
-    "subchannels_used": pl.Int32,
-    "scheduled": _UE_LIST,
-    "received": _UE_LIST,
-    "owner": _UE_LIST,
-    "emptied": _UE_LIST,
-    "power": _NUMBER_LIST,
-    "gain": _NUMBER_LIST,
-    "rate": _NUMBER_LIST,
-    "energy_j": _NUMBER_LIST,
-    "outcome": pl.List(pl.String),
-    "positions_m": pl.List(pl.Float32),
-    "need": _UE_LIST,
-    "eligible_gain": pl.List(pl.Float32),
-}
+@functools.cache
+def _schema() -> "dict[str, pl.DataType | type[pl.DataType]]":
+    """The columns of the file of a run."""
+    ues, numbers = pl.List(pl.Int32), pl.List(pl.Float64)
+    return {
+        "round": pl.Int32,
+        "accuracy": pl.Float64,
+        "test_loss": pl.Float64,
+        "objective": pl.Float64,
+        "gradient_diversity": pl.Float64,
+        "weight": pl.Float64,
+        "optimum": pl.Float64,
+        "optimum_bound": pl.Float64,
+        "seconds": pl.Float64,
+        "joules": pl.Float64,
+        "channel_uses": pl.Float64,
+        "bits": pl.Float64,
+        "class_accuracy": numbers,
+        "age_mean": pl.Float64,
+        "age_largest": pl.Int64,
+        "age_cost": pl.Float64,
+        "reached": pl.Int32,
+        "subchannels_used": pl.Int32,
+        "scheduled": ues,
+        "received": ues,
+        "owner": ues,
+        "emptied": ues,
+        "power": numbers,
+        "gain": numbers,
+        "rate": numbers,
+        "energy_j": numbers,
+        "outcome": pl.List(pl.String),
+        "positions_m": pl.List(pl.Float32),
+        "need": ues,
+        "eligible_gain": pl.List(pl.Float32),
+    }
 
 
-def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
+def _frame(records: list[RoundRecord], age_alpha: float) -> "pl.DataFrame":
     ages = np.stack([record.ages for record in records])
     owner = np.stack([record.delivery.owner for record in records])
     participation = np.stack([record.participation for record in records])
@@ -655,4 +658,4 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
         "reached": (participation > 0).sum(axis=1),
         "subchannels_used": (owner >= 0).sum(axis=1),
     }
-    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _SCHEMA.items()])
+    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _schema().items()])

@@ -80,8 +80,8 @@ def reproduce(
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
     The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
-    the gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table,
-    the figure and the claim of a higher accuracy are at equal costs, where the scenario has them;
+    the gain: both policies on the same models. ``over`` seconds, joules, channel-uses or bits the
+    table, the figure and the claim of a higher accuracy are at equal costs, where there are any;
     the other claims are about rounds. The other options are those of `agewise.compare`, but
     the first run that fails always ends it.
     """
@@ -170,8 +170,8 @@ def reproduce_map(
 ) -> MapReproduction:
     """Sweep threshold, partition and alpha, and draw the gain of age-based over max-pack.
 
-    The scenario is that of `map_scenario` by default. ``over`` seconds, joules, uses or bits the
-    gains are at equal costs, where the scenario has them. The other options are those of
+    The scenario is that of `map_scenario` by default. ``over`` another axis
+    the gains are at equal costs, where the scenario has them. The other options are those of
     `agewise.compare`, but the first run that fails always ends it.
     """
     axis = axis_of(over)
