@@ -104,11 +104,11 @@ def test_the_optimum_is_that_of_those_who_were_offered():
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
     scenario = tiny(timing=HURRIED | {"eligible": "in-time"}, **{"run.optimum": sampled})
     everyone = scenario.with_(**{"timing.eligible": "everyone"})
-    offered = simulate(scenario, "age-based:packing=exact", 2)
-    np.testing.assert_allclose(offered.numbers("weight"), offered.numbers("optimum"))
+    in_time = simulate(scenario, "age-based:packing=exact", 2)
+    np.testing.assert_allclose(in_time.numbers("weight"), in_time.numbers("optimum"))
     # Ages of those left out grow for ever, and would be the larger part of any optimum.
     assert (
-        simulate(everyone, "age-based", 2).numbers("optimum")[-1] > offered.numbers("optimum")[-1]
+        simulate(everyone, "age-based", 2).numbers("optimum")[-1] > in_time.numbers("optimum")[-1]
     )
 
 
@@ -188,9 +188,9 @@ def test_slots_have_an_equivalent_in_seconds():
     in_slots = {
         "kind": "slots", "compute_slots": 0.6, "compute_sigma": 1.0, "deadline_slots": 1.5,
     }  # fmt: skip
-    for offer in ("in-time", "everyone"):
+    for eligible in ("in-time", "everyone"):
         slotted, timed = (
-            simulate(tiny(timing=one | {"eligible": offer}, **{"run.rounds": 15}), "fed-cs", 2)
+            simulate(tiny(timing=one | {"eligible": eligible}, **{"run.rounds": 15}), "fed-cs", 2)
             for one in (in_slots, SECONDS | {"deadline_s": 0.75})
         )
         np.testing.assert_array_equal(slotted.owner, timed.owner)

@@ -100,7 +100,7 @@ class Delivery(NamedTuple):
 
 
 #: Nobody's battery ran out.
-NOBODY = np.empty(0, np.int64)
+_NOBODY = np.empty(0, np.int64)
 
 
 class RoundCost(NamedTuple):
@@ -117,7 +117,7 @@ class RoundCost(NamedTuple):
     energy_j: NDArray[np.float64] | None = None
     channel_uses: float | None = None
     bits: float | None = None
-    emptied: NDArray[np.int64] = NOBODY
+    emptied: NDArray[np.int64] = _NOBODY
     probe_j: float = 0.0
 
     @property

@@ -51,6 +51,7 @@ def test_the_verdict_comes_first_with_its_numbers(page, compared):
         if row.at[8].gain is not None:
             assert contrast_text(row.at[8].gain) in unescape(page)
     assert "Missing:" not in page
+    assert "could not be made" not in page
 
 
 def test_it_can_be_made_again(page, compared):
@@ -284,6 +285,7 @@ def test_one_policy_alone_is_described_without_its_data(tmp_path):
     assert "s0-heat-0" in pictures(page)
     assert question(page).startswith("How well does age-based learn")
     assert "one seed, so no test" in page
+    assert "could not be made" not in page
 
 
 def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
@@ -293,6 +295,7 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     finally:
         (tmp_path / "elsewhere.npz").rename(traced.path.parent / "gains.npz")
     assert not {"s0-distance", "s0-classes", "s0-cell-0"} & set(pictures(page))
+    assert "could not be made" not in page
     assert "do not say where the phones are" in page
     seed = unpacked(embedded(page)["replays"][0]["first"])
     assert seed["positions"] is None
@@ -369,17 +372,17 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
         ("max-pack (ties=random)", PACK),
     ):
         history = compared.history(policy, setting.seed)
-        offer, ranking = history.eligible, _idea.rank(setting, name)
-        assert (offer.t, ranking.t) == (4, 4)
+        eligible, ranking = history.eligible, _idea.rank(setting, name)
+        assert (eligible.t, ranking.t) == (4, 4)
         score = [2 * age**0.5 / need if need else 0.0
-                 for age, need in zip(history.ages[3], offer.need, strict=True)]  # fmt: skip
+                 for age, need in zip(history.ages[3], eligible.need, strict=True)]  # fmt: skip
         np.testing.assert_allclose(ranking.score, sorted(score, reverse=True))
         np.testing.assert_allclose(
             sorted(ranking.score[ranking.chosen]), sorted(np.array(score)[history.scheduled[4]])
         )
         held = history.owner[4]
         at = ranking.gain[ranking.owner, np.arange(5)][held >= 0]
-        np.testing.assert_array_equal(at, offer.gain[held, np.arange(5)][held >= 0])
+        np.testing.assert_array_equal(at, eligible.gain[held, np.arange(5)][held >= 0])
         assert ((ranking.owner < 0) == (held < 0)).all()
 
 

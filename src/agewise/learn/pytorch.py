@@ -20,13 +20,13 @@ from agewise.part import CodeError, Options, RelativeTo
 from agewise.readers import require_file
 
 #: Makes a module; the arguments are those of the scenario.
-Maker = Callable[..., object]
+_Maker = Callable[..., object]
 
 _NAMES: Final = ("lenet5", "mcmahan-cnn", "mlp")
-_added: dict[str, Maker] = {}
+_added: dict[str, _Maker] = {}
 
 
-def add_module(name: str, make_model: Maker) -> None:
+def add_module(name: str, make_model: _Maker) -> None:
     """Let scenarios name a PyTorch module of this program: ``learn.model.name``.
 
     ``make_model`` is a function or a class; called with ``learn.model.arguments`` it gives the
@@ -102,7 +102,7 @@ class Torch(Model):
         """List the source, or the name of the module."""
         return [self.source or self.name or ""]
 
-    def made_by(self) -> Maker | None:
+    def made_by(self) -> _Maker | None:
         """Return what `add_module` was given under this name, if it is one of those."""
         return _added.get(self.name or "")
 
@@ -120,7 +120,7 @@ class Torch(Model):
         if self.source is not None:
             return functools.partial(_from_file(self.source), **arguments)
         if self.name in _NAMES:
-            built_in: Maker = _neural().BUILT_IN[self.name]
+            built_in: _Maker = _neural().BUILT_IN[self.name]
             return functools.partial(built_in, shape, classes, **arguments)
         added = self.made_by()
         if added is None:
@@ -138,7 +138,7 @@ def _neural() -> ModuleType:
     return import_module("agewise.learn.neural")
 
 
-def _from_file(source: str) -> Maker:
+def _from_file(source: str) -> _Maker:
     path, _, name = source.rpartition(":")
     if not path.endswith(".py") or not name.isidentifier():
         raise ValueError(
@@ -148,7 +148,7 @@ def _from_file(source: str) -> Maker:
     file = Path(path)
     require_file(file)
     module = _loaded(file.resolve(), fingerprint(file) or "")
-    found: Maker | None = getattr(module, name, None)
+    found: _Maker | None = getattr(module, name, None)
     if not callable(found):
         functions = [
             key

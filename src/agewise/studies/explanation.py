@@ -32,7 +32,7 @@ from agewise.simulation import samples_of
 from agewise.tables._words import and_list, counted, limits_text, p_text, points_text
 from agewise.version import __version__
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 Sets = Sequence[NDArray[np.int64]]
 
 #: What is measured, by the names of tables; docs/explanation.md defines each.
@@ -49,9 +49,9 @@ MEASURES: Final = {
 #: Age-based first, in all that is kept of the two.
 POLICIES: Final = (AgeBased(), MaxPack())
 #: Rounds of a block.
-EVERY: Final = 5
+_EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
-DRAWS: Final = 3
+_DRAWS: Final = 3
 FOLDER: Final = "explanation"
 #: To follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
 _TIMES_A_RUN: Final = 10
@@ -67,8 +67,8 @@ class SeedBlocks(NamedTuple):
     """
 
     starts: NDArray[np.int64]
-    gains: Floats
-    values: Floats
+    gains: _Floats
+    values: _Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Task:
     scenario: Scenario
     seed: int
     received: tuple[Sets, Sets]
-    accuracies: tuple[Floats, Floats]
+    accuracies: tuple[_Floats, _Floats]
     sources: Mapping[str, str]
     every: int
     draws: int
@@ -135,7 +135,7 @@ class Explanation:
 
 
 def explain(
-    result: Result, options: RunOptions | None = None, *, every: int = EVERY, draws: int = DRAWS
+    result: Result, options: RunOptions | None = None, *, every: int = _EVERY, draws: int = _DRAWS
 ) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
@@ -153,7 +153,7 @@ def explain(
     kept: dict[str, Any] = {"version": __version__, "sentences": made.sentences}
     kept |= {"rows": made.table.fill_nan(None).to_dicts()}
     kept |= {"seeds": made.seeds, "blocks": made.blocks, "every": made.every}
-    _write_sealed(result.path / EXPLANATION, kept)  # for the page and for machines
+    _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
@@ -242,7 +242,7 @@ def follow(task: Task) -> SeedBlocks:
 
 def _follow_one(
     task: Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
-) -> tuple[list[float], list[Floats]]:
+) -> tuple[list[float], list[_Floats]]:
     """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
     learner, rounds = federation.learner, len(task.received[own])
     state, gains, values, last = federation.init(), [], [], 0
@@ -282,7 +282,7 @@ def _compare(
     counts: NDArray[np.int64],
     state: learn.FederationState,
     block: range,
-) -> Floats:
+) -> _Floats:
     """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
     sizes = federation.learner.sizes
     everyone = np.arange(sizes.size)
@@ -291,14 +291,14 @@ def _compare(
     found = np.empty((2, len(MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]
-        ever = membership([np.concatenate(received[: t + 1]) for t in block], everyone.size)
+        ever = _membership([np.concatenate(received[: t + 1]) for t in block], everyone.size)
         share = float((ever @ sizes).mean() / sizes.sum())
         of_updates = compare_updates(models, state.params, sets, sizes)
         found[policy] = *of_updates, *compare_labels(sets, counts), share
     return found
 
 
-def membership(sets: Sets, ues: int) -> Floats:
+def _membership(sets: Sets, ues: int) -> _Floats:
     """``[set, ue]``: 1 where the UE is in the set."""
     members = np.zeros((len(sets), ues))
     for row, ues_heard in zip(members, sets, strict=True):
@@ -331,23 +331,23 @@ def compare_updates(
     return diversity, float(np.mean(bias)), _length(apart.mean(axis=1), whole), float(variance)
 
 
-def _mean_update(moves: Floats, sizes: NDArray[np.int64]) -> Floats:
+def _mean_update(moves: _Floats, sizes: NDArray[np.int64]) -> _Floats:
     """The mean of ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
     return np.asarray(sizes @ moves / max(1, int(sizes.sum())))
 
 
-def _diversity(moves: Floats) -> float:
+def _diversity(moves: _Floats) -> float:
     """Squared lengths of the updates over the squared length of their sum; NaN of nobody's."""
     together = float((moves.sum(axis=0) ** 2).sum())
     return float((moves * moves).sum()) / together if together > 0 else math.nan
 
 
-def _length(draws: Floats, whole: float) -> float:
+def _length(draws: _Floats, whole: float) -> float:
     """The length of the mean that the draws come from, in the root of ``whole``."""
     return math.sqrt(max(0.0, squared_mean(draws)) / whole)
 
 
-def squared_mean(draws: Floats) -> float:
+def squared_mean(draws: _Floats) -> float:
     """The squared length of the mean that ``draws[draw, weight]`` come from, without bias.
 
     >>> squared_mean(np.array([[1.0, 0.5], [1.0, -0.5]]))
@@ -363,7 +363,7 @@ def compare_labels(sets: Sets, counts: NDArray[np.int64]) -> tuple[float, float]
     ``counts[ue, class]``; the distance is in total variation, 1 for an empty set. Both are means
     over the sets.
     """
-    held, whole = membership(sets, len(counts)) @ counts, counts.sum(axis=0)
+    held, whole = _membership(sets, len(counts)) @ counts, counts.sum(axis=0)
     totals = held.sum(axis=1, keepdims=True)
     shares = np.divide(held, totals, out=np.zeros_like(held), where=totals > 0)
     distance = 0.5 * np.abs(shares - whole / whole.sum()).sum(axis=1)
@@ -391,7 +391,7 @@ def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[
                 "gains": blocks.gains.tolist(),
                 "values": blocks.values.tolist(),
             }
-            _write_sealed(files[task.seed], content)
+            _write_with_checksum(files[task.seed], content)
             found[task.seed] = blocks
             counted.advance(2 * task.scenario.run.rounds)
     return [blocks for blocks in found.values() if blocks is not None]
@@ -405,7 +405,7 @@ def _stored(file: Path, task: Task) -> SeedBlocks | None:
     return SeedBlocks(*(np.array(values[name]) for name in SeedBlocks._fields))
 
 
-def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
+def _write_with_checksum(file: Path, values: Mapping[str, Any]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
     with atomic_write(file) as temporary:
         temporary.write_bytes(add_checksum(text.encode()))

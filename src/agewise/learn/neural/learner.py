@@ -23,7 +23,7 @@ from agewise.learn.model import Learner, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
 from agewise.learn.neural.training import (
     Batch,
-    Descent,
+    LocalOptimiser,
     Loss,
     Replica,
     find_loss,
@@ -96,7 +96,7 @@ class TorchLearner(Learner):
         self._torch, self._prototype = model, make_module(model, dataset)
         self._idle = [Replica(self._prototype, self.device)]
         self._penalised = self._idle[0].penalised()
-        self._descent = Descent(steps, model, self._idle[0])
+        self._descent = LocalOptimiser(steps, model, self._idle[0])
         self._batched: Batched | None = None
         if not on_cpu and can_batch(self._prototype, self._descent):
             self._batched = Batched(self._prototype, self.device, self.loss)
@@ -246,7 +246,7 @@ def _one_thread() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------ many UEs at once
-def can_batch(prototype: torch.nn.Module, descent: Descent) -> bool:
+def can_batch(prototype: torch.nn.Module, descent: LocalOptimiser) -> bool:
     """Whether UEs can be trained together."""
     return descent.optimiser is None and not list(prototype.buffers())
 
@@ -286,7 +286,7 @@ class Batched:
         self,
         flat: torch.Tensor,
         batches: Iterable[Batch],
-        descent: Descent,
+        descent: LocalOptimiser,
         step_size: float,
         added: torch.Tensor | None,
     ) -> torch.Tensor:
@@ -299,6 +299,6 @@ class Batched:
         start = learning.clone() if descent.proximal_weight else learning
         for inputs, labels in batches:
             gradient = self._slopes(learning, rest, inputs, labels)
-            descent.pull(gradient, learning, start, added)
+            descent.add_terms(gradient, learning, start, added)
             learning.sub_(gradient, alpha=step_size)
         return torch.cat([learning, rest], dim=1)

@@ -86,7 +86,7 @@ def find_loss(name: str) -> Loss:
     return _LOSSES[name]
 
 
-class Descent:
+class LocalOptimiser:
     """Local steps as all UEs do them in every round, with the scenario's penalty and objective.
 
     Without settings, SGD is one operation on the flat vector; other optimisers get the module's
@@ -132,13 +132,13 @@ class Descent:
             gradient.zero_()
             loss(replica.module(inputs), labels).backward()
             with torch.no_grad():
-                self.pull(gradient, weights, start, added)
+                self.add_terms(gradient, weights, start, added)
                 if optimiser is None:
                     weights.sub_(gradient, alpha=step_size)
                 else:
                     optimiser.step()
 
-    def pull(
+    def add_terms(
         self,
         gradient: torch.Tensor,
         weights: torch.Tensor,
