@@ -642,7 +642,10 @@ def test_the_map_over_costs():
     assert "runs/map-physical-timed" in planned.stdout
     for options, said in (
         (["--map", "--target", "0.5"], "--at or --target goes with the paper's figure: leave"),
-        (["--map", "--explain", "--over", "uses"], "--explain goes with the paper's figure"),
+        (
+            ["--map", "--explain", "--over", "channel-uses"],
+            "--explain goes with the paper's figure",
+        ),
         (["paper", "--map", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
         (["paper", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
     ):

@@ -1,6 +1,7 @@
 """What a run leaves behind: a record of every round, and the file that keeps them."""
 
 import contextlib
+import functools
 import io
 import json
 import math
@@ -221,7 +222,7 @@ class RoundRecord(NamedTuple):
             "optimum_bound": bound,
             "seconds": self.cost.seconds,
             "joules": self.cost.joules,
-            "uses": self.cost.channel_uses,
+            "channel_uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
         }
@@ -264,7 +265,7 @@ class History:
     """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
     info: RunInfo
-    frame: pl.DataFrame
+    frame: "pl.DataFrame"
 
     @classmethod
     def collect(cls, info: RunInfo, records: Iterable[RoundRecord], age_alpha: float) -> "History":
@@ -393,7 +394,7 @@ class History:
         """``[round, entry]``: a column of lists that are all equally long."""
         return self.frame[column].explode().to_numpy().reshape(len(self), -1)
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> "pl.DataFrame":
         """The rounds as a Polars data frame."""
         return self.frame
 
@@ -438,7 +439,7 @@ def read_info(path: Path) -> RunInfo:
     return _info_of(_read(path, path), path)
 
 
-def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
+def as_pandas(frame: "pl.DataFrame") -> "pandas.DataFrame":
     """A Polars data frame as a pandas one, without further packages."""
     return require("pandas", "pandas").DataFrame(frame.to_dict(as_series=False))
 
@@ -512,14 +513,14 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     with _trouble_named(f"{path}: does not describe a run"):
         info = _info_from_json(described if isinstance(described, dict) else {})
         rounds, lazy = info.scenario["run"]["rounds"], pl.scan_parquet(io.BytesIO(content))
-        if dict(lazy.collect_schema()) != _SCHEMA:
+        if dict(lazy.collect_schema()) != _schema():
             raise ValueError("its columns are not those of a run")
         if (rows := lazy.select(pl.len()).collect().item()) != rounds:
             raise ValueError(f"it has {rows} rows for {rounds} rounds")
     return info
 
 
-def _require_fit(frame: pl.DataFrame, info: RunInfo) -> None:
+def _require_fit(frame: "pl.DataFrame", info: RunInfo) -> None:
     """``ValueError`` with what in these rounds cannot be of such a run."""
     ues, subchannels = info.scenario["cell"]["ues"], info.scenario["cell"]["subchannels"]
     rounds = info.scenario["run"]["rounds"]
@@ -555,7 +556,7 @@ def _require_fit(frame: pl.DataFrame, info: RunInfo) -> None:
         raise ValueError("the gains of eligible UEs are not one for each UE and subchannel")
 
 
-def _is_long(lists: pl.Series, lengths: pl.Series | int) -> bool:
+def _is_long(lists: "pl.Series", lengths: "pl.Series | int") -> bool:
     """Whether the lists of all rounds have these lengths, or none has a list."""
     found = lists.list.len()
     return not (found != lengths).any() and found.null_count() in (0, found.len())
@@ -578,28 +579,30 @@ def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | 
     return None if rows is None else np.array(rows, dtype=kind)
 
 
-_UE_LIST, _NUMBER_LIST = pl.List(pl.Int32), pl.List(pl.Float64)
-#: The columns of the file of a run.
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "round": pl.Int32,
-    **dict.fromkeys(("accuracy", "test_loss", "objective", "gradient_diversity"), pl.Float64),
-    **dict.fromkeys(("weight", "optimum", "optimum_bound"), pl.Float64),
-    **dict.fromkeys(("seconds", "joules", "uses", "bits"), pl.Float64),
-    "class_accuracy": _NUMBER_LIST,
-    "age_mean": pl.Float64,
-    "age_largest": pl.Int64,
-    "age_cost": pl.Float64,
-    **dict.fromkeys(("reached", "subchannels_used"), pl.Int32),
-    **dict.fromkeys(("scheduled", "received", "owner", "emptied"), _UE_LIST),
-    **dict.fromkeys(("power", "gain", "rate", "energy_j"), _NUMBER_LIST),
-    "outcome": pl.List(pl.String),
-    "positions_m": pl.List(pl.Float32),
-    "need": _UE_LIST,
-    "eligible_gain": pl.List(pl.Float32),
-}
+@functools.cache
+def _schema() -> "dict[str, pl.DataType | type[pl.DataType]]":
+    """The columns of the file of a run."""
+    ues, numbers = pl.List(pl.Int32), pl.List(pl.Float64)
+    return {
+        "round": pl.Int32,
+        **dict.fromkeys(("accuracy", "test_loss", "objective", "gradient_diversity"), pl.Float64),
+        **dict.fromkeys(("weight", "optimum", "optimum_bound"), pl.Float64),
+        **dict.fromkeys(("seconds", "joules", "channel_uses", "bits"), pl.Float64),
+        "class_accuracy": numbers,
+        "age_mean": pl.Float64,
+        "age_largest": pl.Int64,
+        "age_cost": pl.Float64,
+        **dict.fromkeys(("reached", "subchannels_used"), pl.Int32),
+        **dict.fromkeys(("scheduled", "received", "owner", "emptied"), ues),
+        **dict.fromkeys(("power", "gain", "rate", "energy_j"), numbers),
+        "outcome": pl.List(pl.String),
+        "positions_m": pl.List(pl.Float32),
+        "need": ues,
+        "eligible_gain": pl.List(pl.Float32),
+    }
 
 
-def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
+def _frame(records: list[RoundRecord], age_alpha: float) -> "pl.DataFrame":
     ages = np.stack([record.ages for record in records])
     owner = np.stack([record.delivery.owner for record in records])
     participation = np.stack([record.participation for record in records])
@@ -611,4 +614,4 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
         "reached": (participation > 0).sum(axis=1),
         "subchannels_used": (owner >= 0).sum(axis=1),
     }
-    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _SCHEMA.items()])
+    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _schema().items()])

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
 from agewise.dependencies import pl
 from agewise.experiment import Plan, Result, RunOptions, execute, product
 from agewise.records import History, PolicyKey
-from agewise.report import PAGE_IN, new_figure, paper_style, save
+from agewise.report._style import draw_on_page
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Estimate, estimate
@@ -201,7 +202,10 @@ def gap(
         for policy in plan.keys
     ]
     table = GapTable(plan.keys, plan.variations, rows)
-    return Gap(result, table, _draw(result.path, table))
+    figures = draw_on_page(
+        result.path / "gap", 0.9 + 0.22 * len(table.names), lambda figure: _draw(figure, table)
+    )
+    return Gap(result, table, figures)
 
 
 def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -> GapRow:
@@ -219,27 +223,21 @@ def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -
     )
 
 
-def _draw(path: Path, table: GapTable) -> list[Path]:
+def _draw(figure: Figure, table: GapTable) -> None:
     """Draw the mean loss of a round, policies down, regimes across; darker is worse."""
     names = list(table.names.values())
     losses = np.array([row.loss_per_round.mean for row in table.rows])
     losses = losses.reshape(len(table.variations), -1).T
     columns = ["\n".join(map(value_text, regime.values())) for regime in table.variations]
     worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
-    files = [path / f"gap.{kind}" for kind in ("png", "pdf")]
-    with paper_style():
-        figure = new_figure(PAGE_IN, 0.9 + 0.22 * len(names))
-        axis = figure.subplots()
-        axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
-        for (row, column), loss in np.ndenumerate(losses):
-            text = NOTHING if np.isnan(loss) else percent_text(loss)
-            tone = "white" if loss > 0.6 * worst else "black"
-            axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
-        axis.set_xticks(range(len(columns)), columns)
-        axis.set_yticks(range(len(names)), names)
-        axis.grid(visible=False)
-        axis.set_xlabel(", ".join(map(last_part, table.varied)))
-        axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
-        for file in files:
-            save(figure, file)
-    return files
+    axis = figure.subplots()
+    axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
+    for (row, column), loss in np.ndenumerate(losses):
+        text = NOTHING if np.isnan(loss) else percent_text(loss)
+        tone = "white" if loss > 0.6 * worst else "black"
+        axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
+    axis.set_xticks(range(len(columns)), columns)
+    axis.set_yticks(range(len(names)), names)
+    axis.grid(visible=False)
+    axis.set_xlabel(", ".join(map(last_part, table.varied)))
+    axis.set_title("weight lost against the optimum, % of a round", fontsize=8)

@@ -172,7 +172,7 @@ def amount_text(amount: float, axis: Axis, digits: int = 6) -> str:
     >>> from agewise.statistics import AXES
     >>> amount_text(20, AXES["rounds"]), amount_text(0.0025, AXES["joules"])
     ('20 rounds', '2.5 mJ')
-    >>> amount_text(12000, AXES["uses"]), amount_text(1.2e6, AXES["bits"])
+    >>> amount_text(12000, AXES["channel-uses"]), amount_text(1.2e6, AXES["bits"])
     ('12,000 uses', '1.2 Mbit')
     """
     factor, unit = _unit(amount, axis)
