@@ -315,8 +315,7 @@ def channel_command(
     Example: agewise channel paper -o channel.pdf
     """
     view = agewise.view_channel(opt.scenario_of(source, changes), seed, rounds)
-    picture = None if output is None else agewise.draw_channel(view, output)
-    printing.print_channel(view, picture, as_json=as_json)
+    printing.print_channel(view, output, as_json=as_json)
 
 
 @trace_command("record")
@@ -348,8 +347,7 @@ def show_trace_command(
     Example: agewise trace show gains.npz --rate-threshold 4 -o gains.png
     """
     view = agewise.view_trace(file, rate_threshold, rounds)
-    picture = None if output is None else agewise.draw_channel(view, output)
-    printing.print_channel(view, picture, as_json=as_json)
+    printing.print_channel(view, output, as_json=as_json)
 
 
 @command("traffic")

@@ -201,9 +201,9 @@ _CHANNEL_ROWS = {
 }
 
 
-def print_channel(view: "ChannelView", picture: Path | None, *, as_json: bool) -> None:
-    """What a channel means: a table, and where the picture is."""
-    summary = view.summary()
+def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) -> None:
+    """What a channel means: a table, and a picture where one is asked for."""
+    summary, picture = view.summary(), output and agewise.draw_channel(view, output)
     if as_json:
         each = {"mean_snr_db": view.mean_snr_db.tolist()}
         if view.served_share is not None:

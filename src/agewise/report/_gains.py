@@ -1,6 +1,7 @@
 """Pictures of gains: of every policy, per cost, per class and over the settings of a sweep."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -250,21 +251,20 @@ def gain_map(squares: GainMap, policy: int, axis: Axes) -> None:
     star, where no difference is shown, is pale.
     """
     columns, rows = range(len(squares.columns)), range(len(squares.rows))
-    for row in rows:
-        for column in columns:
-            gain = squares.squares.get((policy, row, column))
-            shown = gain is not None and gain.shown
-            mean = gain.mean if gain is not None and gain.known else 0.0
-            cover = _COVER * min(1.0, abs(mean) / squares.limit) * (1.0 if shown else _UNSURE)
-            square = Rectangle(
-                (column - 0.48, row - 0.48), 0.96, 0.96, linewidth=0, alpha=cover,
-                facecolor=style.ink("win" if mean > 0 else "lose"), gid=f"square-{row}-{column}",
-            )  # fmt: skip
-            axis.add_patch(square)
-            axis.text(
-                column, row, starred(gain), ha="center", va="center",
-                fontsize=9 if style.on_page() else 7, color=style.ink("ink" if shown else "soft"),
-            )  # fmt: skip
+    for row, column in product(rows, columns):
+        gain = squares.squares.get((policy, row, column))
+        shown = gain is not None and gain.shown
+        mean = gain.mean if gain is not None and gain.known else 0.0
+        cover = _COVER * min(1.0, abs(mean) / squares.limit) * (1.0 if shown else _UNSURE)
+        square = Rectangle(
+            (column - 0.48, row - 0.48), 0.96, 0.96, linewidth=0, alpha=cover,
+            facecolor=style.ink("win" if mean > 0 else "lose"), gid=f"square-{row}-{column}",
+        )  # fmt: skip
+        axis.add_patch(square)
+        axis.text(
+            column, row, starred(gain), ha="center", va="center",
+            fontsize=9 if style.on_page() else 7, color=style.ink("ink" if shown else "soft"),
+        )  # fmt: skip
     names = [name.replace(", ", "\n") for name in squares.rows]
     names = [name.replace("(", "\n(") for name in names] if style.on_page() else names
     axis.set_xticks(columns, squares.columns)

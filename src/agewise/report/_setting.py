@@ -180,12 +180,10 @@ class Setting:
         """``[seed, point]``: the rival's accuracy minus the baseline's on common seeds."""
         if self.baseline is None:
             return None
-        seeds = self.common_seeds(*self.pair)
-        first, second = (
-            self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
-            for name in self.pair
+        gains = self.learning_curves[self.rival].gains(
+            self.learning_curves[self.baseline], self.points
         )
-        return None if np.isnan(first - second).all() else first - second
+        return None if np.isnan(gains).all() else gains
 
     @functools.cached_property
     def mean_gains(self) -> dict[str, statistics.Contrast]:

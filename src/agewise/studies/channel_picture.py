@@ -128,8 +128,7 @@ def _draw_distribution(axis: Axes, view: ChannelView) -> None:
     snr = np.sort(view.mean_snr_db[np.isfinite(view.mean_snr_db)])
     share = np.arange(1, snr.size + 1) / view.ue_count + (1 - snr.size / view.ue_count)
     axis.step(snr, share, where="post", color=colour(0))
-    axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below")
-    axis.set_ylim(0, 1.02)
+    axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below", ylim=(0, 1.02))
     if view.rate_threshold:
         needed_db = 10 * np.log10(2.0 ** (2 * view.rate_threshold) - 1)
         axis.axvline(needed_db, color=colour(1), linestyle="--", linewidth=0.9)
@@ -151,8 +150,8 @@ def _draw_correlation(axis: Axes, values: NDArray[np.float64], label: str) -> No
             np.arange(values.size), values, color=colour(0), marker="o",
             markersize=2.5 if values.size <= 30 else 0,
         )  # fmt: skip
-    axis.set_xlim(-0.3, max(1.0, values.size - 0.7))
-    axis.set_ylim(min(-0.25, 1.1 * float(np.nanmin(values, initial=0.0))), 1.05)
+    lowest = min(-0.25, 1.1 * float(np.nanmin(values, initial=0.0)))
+    axis.set(xlim=(-0.3, max(1.0, values.size - 0.7)), ylim=(lowest, 1.05))
     axis.set(xlabel=label, ylabel="correlation of gains")
 
 
