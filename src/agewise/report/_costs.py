@@ -105,17 +105,11 @@ def _view(setting: Setting, target: float | None) -> AxisView:
     axis = setting.axis
     runs = [run for each in setting.runs.values() for run in each.values()]
     end = float(setting.rounds) if axis.column is None else cost_points(runs, axis)[-1]
-    evaluated = {
-        name: curve
-        for name, curve in setting.learning_curves.items()
-        if not np.isnan(curve.accuracy).all(axis=1).any()
-    }
-    return AxisView(
-        axis,
-        end,
-        setting.mean_gains,
-        {} if target is None else {n: one.to_target(target) for n, one in evaluated.items()},
-    )
+    to_target = {}
+    for name, curve in setting.learning_curves.items():
+        if target is not None and not np.isnan(curve.accuracy).all(axis=1).any():
+            to_target[name] = curve.to_target(target)
+    return AxisView(axis, end, setting.mean_gains, to_target)
 
 
 def _cell(view: AxisView, name: str, baseline: str | None) -> Cell:
@@ -125,14 +119,8 @@ def _cell(view: AxisView, name: str, baseline: str | None) -> Cell:
         lines = Column("").lines(gain)
     if taken is not None:
         median, limits = words.median_text(taken, view.axis)
-        other = view.to_target.get(baseline or "")
-        if (
-            other is not None
-            and name != baseline
-            and taken.by_half
-            and other.by_half
-            and other.median
-        ):
+        other = None if name == baseline else view.to_target.get(baseline or "")
+        if other is not None and taken.by_half and other.by_half and other.median:
             median += f", {taken.median / other.median:.2f} ×"
         lines += [Line(text, "interval") for text in (median, limits) if text]
     return lines or None

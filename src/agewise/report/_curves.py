@@ -15,6 +15,8 @@ from agewise.report.pictures import Shown
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables._words import at_text, counted, percent_text, points_text, sentence_case
 
+#: Points ``(x, y)`` by policy.
+_Lines = Mapping[str, tuple[Numbers, Numbers]]
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
 
@@ -168,8 +170,7 @@ def draw_reached(setting: Setting, names: Sequence[str], canvas: style.Canvas) -
     lines = {n: (setting.mean_of(n, "reached"), np.asarray(accuracy[n].mean)) for n in names}
     if all(np.isnan(y).all() for _, y in lines.values()):
         return None
-    labels = "distinct UEs heard from", "test accuracy"
-    _draw_lines(canvas.subplots(), setting, lines, *labels)
+    _draw_lines(canvas.subplots(), setting, lines, "distinct UEs heard from", "test accuracy")
     heard = setting.listed({name: f"{x[-1]:.0f}" for name, (x, _) in lines.items()})
     return Shown(
         f"Distinct phones heard from at the end: {heard}",
@@ -231,7 +232,7 @@ def _line_with_band(
 def _draw_lines(
     axis: Axes,
     setting: Setting,
-    lines: Mapping[str, tuple[Numbers, Numbers]],
+    lines: _Lines,
     x_label: str,
     y_label: str,
     *,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agewise.records import History
-from agewise.report._setting import Numbers, Setting
+from agewise.report._setting import Numbers, Setting, places_m
 
 #: A cell with more UEs cannot be drawn so that one could tell them apart.
 _MOST_UES = 2_000
@@ -67,17 +67,16 @@ def _seed(setting: Setting, seed: int) -> dict[str, object]:
 
 def _places(history: History, radius_m: float | None) -> dict[str, object] | None:
     """The places of the UEs in all rounds, and the radius of a cell that holds them."""
-    moved, stay = history.positions_m, history.info.positions_m
-    if stay is None:
+    every = places_m(history)
+    if every is None:
         return None
-    every = stay[np.newaxis] if moved is None else moved
     farthest_m = float(np.hypot(every[:, :, 0], every[:, :, 1]).max(initial=1.0))
     at = np.round(10 * every.astype(np.float64)).astype(np.int64)
-    steps = None if moved is None else np.diff(at, axis=0).reshape(len(at) - 1, -1).tolist()
+    steps = np.diff(at, axis=0).reshape(len(at) - 1, -1).tolist()
     return {
         "radius": math.ceil(10 * max(radius_m or 0.0, farthest_m)),
         "positions": at[0].tolist(),
-        "steps": steps,
+        "steps": None if history.positions_m is None else steps,
     }
 
 

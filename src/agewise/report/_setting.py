@@ -224,9 +224,8 @@ class Setting:
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
-        history = self.history(name)
-        moved = history.positions_m
-        return history.info.positions_m if moved is None else moved[-1].astype(np.float64)
+        places = places_m(self.history(name))
+        return None if places is None else places[-1].astype(np.float64)
 
     @functools.cached_property
     def oldest(self) -> float:
@@ -314,11 +313,16 @@ def distances_m(history: History) -> Numbers | None:
 
 def round_distances_m(history: History) -> Numbers | None:
     """``[round, ue]`` where UEs move, ``[1, ue]`` where they stay; ``None`` if nobody knows."""
-    positions = history.positions_m
-    if positions is None:
-        stay = history.info.positions_m
-        return None if stay is None else np.hypot(stay[:, 0], stay[:, 1])[np.newaxis]
-    return np.hypot(positions[:, :, 0], positions[:, :, 1]).astype(np.float64)
+    places = places_m(history)
+    return None if places is None else np.hypot(places[..., 0], places[..., 1]).astype(np.float64)
+
+
+def places_m(history: History) -> NDArray[np.floating] | None:
+    """``[round, ue, (x, y)]``; one round stands for all where UEs stay."""
+    if history.positions_m is not None:
+        return history.positions_m
+    stay = history.info.positions_m
+    return None if stay is None else stay[np.newaxis]
 
 
 def _ratio(total: Numbers, count: Numbers | NDArray[np.int64]) -> Numbers:
