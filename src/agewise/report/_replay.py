@@ -72,7 +72,7 @@ def _places(history: History, radius_m: float | None) -> dict[str, object] | Non
         return None
     farthest_m = float(np.hypot(every[:, :, 0], every[:, :, 1]).max(initial=1.0))
     at = np.round(10 * every.astype(np.float64)).astype(np.int64)
-    steps = np.diff(at, axis=0).reshape(len(at) - 1, -1).tolist()
+    steps = np.diff(at, axis=0).reshape(len(at) - 1, 2 * at.shape[1]).tolist()
     return {
         "radius": math.ceil(10 * max(radius_m or 0.0, farthest_m)),
         "positions": at[0].tolist(),
