@@ -46,6 +46,12 @@ _MEASURES: Final = {
     "heard": "data ever heard",
 }
 
+#: What the difference in gradient diversity says of the paper's explanation.
+_VERDICTS: Final = {
+    "better": "Gradient diversity may explain the gain",
+    "worse": "Gradient diversity does not explain the gain",
+    "not shown": "That gradient diversity explains the gain is not shown",
+}
 #: Age-based first, in all that is kept of the two.
 _POLICIES: Final = (AgeBased(), MaxPack())
 #: Rounds of a block.
@@ -186,32 +192,30 @@ def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
     size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
-    sentences = _sentences(rows, gain, size, tested=tested)
+    sentences = _sentences(rows, paired, gain, size)
     return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])
 
 
 def _sentences(
-    rows: Sequence[Mapping[str, Any]], gain: statistics.Contrast, size: str, *, tested: bool
+    rows: Sequence[Mapping[str, Any]],
+    paired: Sequence[statistics.Contrast],
+    gain: statistics.Contrast,
+    size: str,
 ) -> list[str]:
     """Say what the paper's explanation is worth, and in what else the policies differ."""
-    diversity, *others = rows
-    if not tested:
+    diversity, *others = map(_told, rows)
+    verdict = paired[0].verdict
+    if verdict == "too few seeds":
         few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
-        return [f"On the same models: {_told(diversity)}.", few]
-    sure = diversity["difference_p"] < statistics.LEVELS[0]
-    verdict = "That gradient diversity explains the gain is not shown"
-    if sure and diversity["difference"] < 0:
-        verdict = "Gradient diversity does not explain the gain"
-    elif sure:
-        verdict = "Gradient diversity may explain the gain"
-    apart = [_told(row) for row in others if row["difference_p"] < statistics.LEVELS[0]]
+        return [f"On the same models: {diversity}.", few]
+    apart = [told for told, one in zip(others, paired[1:], strict=True) if one.shown]
     found = f"in {and_list(apart)}" if apart else "in no other measure"
     rest = (
         f"The policies are shown to differ {found}; what differs need not be the cause of the gain "
         f"({points_text(gain.mean)} points per block, {limits_text(gain)}; {size}; p-values "
         f"corrected (Holm) for all {len(rows)} tests)."
     )
-    return [f"{verdict}: on the same models {_told(diversity)}.", rest]
+    return [f"{_VERDICTS[verdict]}: on the same models {diversity}.", rest]
 
 
 def _told(row: Mapping[str, Any]) -> str:
