@@ -118,43 +118,35 @@ class _Task:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Table with a row per measure, what it says in two sentences, and the figure.
-
-    ``gain`` is that of a block, the mean over both kinds of models, with its interval over seeds.
-    """
+    """Table with a row per measure, what it says in two sentences, and the figure."""
 
     table: pl.DataFrame
     sentences: list[str]
-    gain: statistics.Contrast
     seeds: int
     blocks: int
-    every: int
     figures: list[Path]
 
 
-def explain(
-    result: Result, options: RunOptions | None = None, *, every: int = _EVERY
-) -> Explanation:
+def explain(result: Result, options: RunOptions | None = None) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
     Each seed is kept in a file of the results folder and is not measured again.
     """
     aged, packed = (result.histories(policy) for policy in _POLICIES)
     tasks = [
-        _Task.of(result.scenario, seed, (aged[seed], packed[seed]), every)
+        _Task.of(result.scenario, seed, (aged[seed], packed[seed]))
         for seed in aged
         if seed in packed
     ]
     if not tasks:
         raise ValueError(f"{result.path}: age-based and max-pack have no finished seed in common")
-    made = _summarise(_measured(result.path / _FOLDER, tasks, options or RunOptions()), every)
+    made = _summarise(_measured(result.path / _FOLDER, tasks, options or RunOptions()))
     kept = {
         "version": __version__,
         "sentences": made.sentences,
         "rows": made.table.fill_nan(None).to_dicts(),
         "seeds": made.seeds,
         "blocks": made.blocks,
-        "every": made.every,
     }
     _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
@@ -164,7 +156,7 @@ def explain(
 # What the measures say
 
 
-def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
+def _summarise(blocks: Sequence[_SeedBlocks]) -> Explanation:
     """Compare the policies in each measure, paired over the seeds."""
     values = np.array([one.values for one in blocks])  # [seed, models, block, policy, measure]
     gains = np.array([one.gains for one in blocks])
@@ -190,10 +182,10 @@ def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
         for i, name in enumerate(_MEASURES)
     ]
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
-    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
+    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {_EVERY} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
     sentences = _sentences(rows, paired, gain, size)
-    return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])
+    return Explanation(table, sentences, len(blocks), gains.size, [])
 
 
 def _sentences(
