@@ -240,7 +240,8 @@ def target_table(result: "Result", target: float, axis: Axis) -> TargetTable:
         horizon = min((one.horizon for one in taken.values()), default=0.0)
         for policy, one in taken.items():
             mean = curves[policy].to_target(target, horizon).restricted_mean
-            rows.append(TargetRow(policy, variation, one, mean, horizon))
+            taken_by_all = replace(one, restricted_mean=mean, horizon=horizon)
+            rows.append(TargetRow(policy, variation, taken_by_all))
     return TargetTable(result.policies, result.variations, axis, target, rows)
 
 
