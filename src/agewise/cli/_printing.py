@@ -157,27 +157,22 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     if as_json:
         print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
         return
+    heard = traffic.deliveries > 0  # the mean of the peaks is over all deliveries
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    mean_peak = float(peaks / traffic.deliveries.sum()) if heard.any() else math.nan
     rows: list[list[Cell]] = [
         ["updates received per slot", f"{traffic.throughput:.3f}"],
         ["subchannels used, on average", f"{traffic.subchannels_used:.2f}"],
         ["slots that served nobody", f"{traffic.empty_share:.2%}"],
         ["Jain's fairness of the deliveries", traffic.fairness],
         ["mean age", f"{traffic.mean_age.mean():.2f}"],
-        ["mean peak age", _mean_peak(traffic)],
+        ["mean peak age", mean_peak],
         ["95th percentile of the ages", f"{traffic.age_quantile(0.95)}"],
         ["oldest age", f"{traffic.oldest.max()}"],
         [f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"],
     ]
     title = f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}"
     print_table(Table(title, [Column("what", kind="words"), Column("value", ".3f")], rows))
-
-
-def _mean_peak(traffic: "Traffic") -> float:
-    """The mean of the ages just before a delivery, over all deliveries."""
-    heard = traffic.deliveries > 0
-    total = traffic.deliveries[heard].sum()
-    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
-    return float(peaks / total) if total else math.nan
 
 
 #: What the numbers of a channel's summary are called in a table, and how they are written.
