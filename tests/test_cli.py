@@ -62,8 +62,8 @@ RULE = ("--power", "10", "--rate-threshold", "2.4")
 
 def test_json_is_what_python_says(files):
     run = agewise_command(
-        "schedule", "gains.csv", "--ages", "cell.npz", *RULE, "--alpha", "0.3", "--seed", "4",
-        "--json", cwd=files,
+        "schedule", "gains.csv", "--ages", "cell.npz", *RULE, "--policy", "age-based:alpha=0.3",
+        "--seed", "4", "--json", cwd=files,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     said = json.loads(run.stdout)
@@ -122,9 +122,11 @@ def test_policies_are_listed():
         (("none.csv", "--ages", "ages.csv", *RULE), "none.csv: no such file"),
         (("negative.csv", "--ages", "ages.csv", *RULE), "UE 1 on subchannel 1 is -4.0"),
         (("gains.csv", "--ages", "gains.csv", *RULE), "one row or one column"),
-        (("gains.csv", "--ages", "ages.csv", *RULE, "--alpha", "2"), "alpha must be at most 1"),
         (("gains.csv", "--ages", "ages.csv", *RULE, "--policy", "abs"), "unknown policy 'abs'"),
-        (("gains.csv", "--ages", "ages.csv", *RULE, "--ties", "x"), "ties must be one of"),
+        (
+            ("gains.csv", "--ages", "ages.csv", *RULE, "--policy", "age-based:alpha=2"),
+            "alpha must be at most 1",
+        ),
         (
             ("gains.csv", "--ages", "ages.csv", "--power", "0", "--rate-threshold", "1"),
             "power must be positive",
@@ -235,7 +237,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
         (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
-        (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
+        (("gap", "tiny.toml", "--every", "13"), "every must be a whole number from 1 to 12"),
     ],
 )
 def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments, sentence):
@@ -394,9 +396,6 @@ IN_PYTHON = {
     "channel rounds": "rounds",
     "policies name": "policy",
     "trace": "scenario",  # experiment.replay_scenario(folder)
-    "alpha": "parameters",
-    "form": "parameters",
-    "ties": "parameters",
     "scenario source": None,  # Scenario.preset or Scenario.load
     "scenario changes": "changes",
     "reproduce whole_map": None,  # one of two functions
@@ -415,9 +414,6 @@ OTHER_DEFAULTS = {
     "target": "a command shows it beside the table where it is asked for",
     "rounds": "a scenario of Python is changed before",
     "policies name": "without one all are listed",
-    "alpha": "any parameter of the policy",
-    "form": "any parameter of the policy",
-    "ties": "any parameter of the policy",
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
     "channel output": "a picture only where it is asked for",
@@ -427,6 +423,7 @@ PYTHON_ONLY = {
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
     "channel": {"view"},  # what view_channel returns
+    "schedule": {"parameters"},  # stand behind the policy's name
     "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
 }
 
@@ -642,7 +639,10 @@ def test_the_map_over_costs():
     assert "runs/map-physical-timed" in planned.stdout
     for options, said in (
         (["--map", "--target", "0.5"], "--at or --target goes with the paper's figure: leave"),
-        (["--map", "--explain", "--over", "uses"], "--explain goes with the paper's figure"),
+        (
+            ["--map", "--explain", "--over", "channel-uses"],
+            "--explain goes with the paper's figure",
+        ),
         (["paper", "--map", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
         (["paper", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
     ):

@@ -4,7 +4,6 @@ A slot is the time of an upload at exactly the rate threshold, so an upload at t
 takes half a slot. docs/accounting.md has the formulas and an example by hand.
 """
 
-import csv
 import functools
 import math
 from dataclasses import dataclass
@@ -18,16 +17,17 @@ from pydantic import Field
 from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING
+from agewise.dependencies import pl
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
-from agewise.readers import require_file
+from agewise.readers import read_table
 from agewise.records import Delivery, RoundCost
 from agewise.spectrum import Allocation
 
-Numbers = NDArray[np.float64]
+_Numbers = NDArray[np.float64]
 
 #: Bits of what a UE answers to a probe: a loss and a norm.
-PROBE_BITS: Final = 64.0
+_PROBE_BITS: Final = 64.0
 #: The highest rate threshold in bits: beyond it no SNR that is a number would do.
 _MOST_RATE: Final = 1000.0
 #: What a file of devices must have of each.
@@ -131,8 +131,8 @@ class Workload(NamedTuple):
 class Devices:
     """Seconds and joules that local learning takes each UE in a round, ``[ue]`` each."""
 
-    compute_s: Numbers
-    compute_j: Numbers
+    compute_s: _Numbers
+    compute_j: _Numbers
 
 
 class Computing(Part):
@@ -249,13 +249,13 @@ class EnergyBudget(Battery):
         return Batteries(_log_normal(self.energy_j, self.sigma, ues, streams.battery()))
 
 
-def _log_normal(median: float, sigma: float, count: int, rng: np.random.Generator) -> Numbers:
+def _log_normal(median: float, sigma: float, count: int, rng: np.random.Generator) -> _Numbers:
     return np.asarray(median * exp_each(sigma * normal(rng, count)))
 
 
 # -------------------------------------------------------------------------------- times of a round
 @dataclass(frozen=True, eq=False)
-class Clock:
+class _Clock:
     """What turns slots and power into seconds and joules.
 
     ``watts`` are those of one unit of the channel's power; ``deadline_s`` is infinite where nothing
@@ -292,11 +292,11 @@ class Timing(Part):
         """When an update is too late, in slots after the downlink; infinity where nothing is."""
         return math.inf
 
-    def computing_slots(self, work: Workload) -> Numbers:
+    def computing_slots(self, work: Workload) -> _Numbers:
         """``[ue]``: how long local learning takes each UE, in slots."""
         return np.zeros(work.ues)
 
-    def clock(self, work: Workload, power_budget: float) -> Clock | None:
+    def clock(self, work: Workload, power_budget: float) -> _Clock | None:
         """Make the clock of a run on a channel of this budget; ``None`` without seconds."""
         return None
 
@@ -352,7 +352,7 @@ class SlotTiming(_Hurried):
         """Give the deadline."""
         return self.deadline_slots
 
-    def computing_slots(self, work: Workload) -> Numbers:
+    def computing_slots(self, work: Workload) -> _Numbers:
         """Draw the time of each UE."""
         rng = work.streams.speed()
         return _log_normal(self.compute_slots, self.compute_sigma, work.ues, rng)
@@ -410,15 +410,15 @@ class SecondsTiming(_Hurried):
             return math.inf
         return (self.deadline_s - self.downlink_s) / self.slot_seconds(upload_s)
 
-    def computing_slots(self, work: Workload) -> Numbers:
+    def computing_slots(self, work: Workload) -> _Numbers:
         """Give the seconds of each UE's computing in slots."""
         compute_s = self.computing.devices(work).compute_s
         return compute_s / self.slot_seconds(work.upload_s)
 
-    def clock(self, work: Workload, power_budget: float) -> Clock | None:
+    def clock(self, work: Workload, power_budget: float) -> _Clock | None:
         """Make the clock; a unit of power is a watt where the channel has a link budget."""
         whole_w = self.transmit_power_w
-        return Clock(
+        return _Clock(
             slot_s=self.slot_seconds(work.upload_s),
             downlink_s=self.downlink_s,
             deadline_s=math.inf if self.deadline_s is None else self.deadline_s,
@@ -462,12 +462,12 @@ class CostModel:
 
     payload_bits: float
     threshold: float
-    compute_slots: Numbers
+    compute_slots: _Numbers
     deadline_slots: float
-    clock: Clock | None
+    clock: _Clock | None
 
     def deliver(
-        self, allocation: Allocation, true_gains: Numbers | None, batteries: "Batteries | None"
+        self, allocation: Allocation, true_gains: _Numbers | None, batteries: "Batteries | None"
     ) -> tuple[Delivery, RoundCost, "Batteries | None"]:
         """Uploads of a round, what they cost, and the batteries after them.
 
@@ -504,7 +504,7 @@ class CostModel:
         return delivery, cost, batteries
 
     def _cost(
-        self, scheduled: NDArray[np.int64], rates: Numbers, power: Numbers, channel_uses: float
+        self, scheduled: NDArray[np.int64], rates: _Numbers, power: _Numbers, channel_uses: float
     ) -> RoundCost:
         """The cost of a round in which these UEs upload at these rates, without batteries."""
         bits = self.payload_bits * scheduled.size
@@ -526,9 +526,9 @@ class CostModel:
         """Add a probe of these UEs before the round (`agewise.learn.Federation.probe`) to its cost.
 
         All of them learn locally, the round begins when the slowest is done, and each sends two
-        numbers on a control channel: `PROBE_BITS`, which take no channel uses of the uplink.
+        numbers on a control channel: `_PROBE_BITS`, which take no channel uses of the uplink.
         """
-        cost = cost._replace(bits=(cost.bits or 0.0) + PROBE_BITS * ues.size)
+        cost = cost._replace(bits=(cost.bits or 0.0) + _PROBE_BITS * ues.size)
         if self.clock is None or cost.seconds is None:
             return cost, batteries
         devices = self.clock.devices
@@ -543,14 +543,14 @@ class CostModel:
 class Batteries:
     """``left_j[ue]``: the energy that each UE has left; infinite where it does not end."""
 
-    left_j: Numbers
+    left_j: _Numbers
 
     @property
     def charged(self) -> NDArray[np.bool_]:
         """``[ue]``: who has any left."""
         return self.left_j > 0.0
 
-    def drained(self, ues: NDArray[np.int64], wanted_j: Numbers) -> tuple["Batteries", Numbers]:
+    def drained(self, ues: NDArray[np.int64], wanted_j: _Numbers) -> tuple["Batteries", _Numbers]:
         """Take ``wanted_j[i]`` from each of these UEs; the batteries after it, and what was there.
 
         A battery that has less is emptied.
@@ -570,7 +570,7 @@ def _all_received(count: int) -> NDArray[np.str_]:
     return outcome
 
 
-def upload_slots(rates: Numbers, threshold: float) -> Numbers:
+def upload_slots(rates: _Numbers, threshold: float) -> _Numbers:
     """Work out how long uploads at these positive rates take, in slots.
 
     >>> upload_slots(np.array([4.0, 8.0]), 4.0)
@@ -579,34 +579,22 @@ def upload_slots(rates: Numbers, threshold: float) -> Numbers:
     return np.asarray(threshold / rates)
 
 
-def _read_devices(path: Path) -> Numbers:
-    """``[device, (samples_per_s, compute_w)]`` of a CSV file; ``ValueError`` says what is wrong.
-
-    The first line has the names of the columns; others than these two are not looked at.
-    """
-    require_file(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, skipinitialspace=True)
-            missing = [name for name in _COLUMNS if name not in (reader.fieldnames or [])]
-            if missing:
-                raise ValueError(f"{path}: there is no column {missing[0]} in its first line")
-            rows = [_device(row, f"{path}, line {reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: cannot be read as CSV: {error}") from error
-    if not rows:
-        raise ValueError(f"{path}: there is no device in it")
-    return np.array(rows)
-
-
-def _device(row: dict[str, str | None], where: str) -> list[float]:
-    values = []
+def _read_devices(path: Path) -> _Numbers:
+    """Read ``[device, (samples_per_s, compute_w)]`` of a CSV file, among other columns."""
+    table, columns = read_table(path), []
     for name, least in zip(_COLUMNS, (1e-9, 0.0), strict=True):
-        try:
-            value = float(row[name] or "")
-        except ValueError:
-            raise ValueError(f"{where}: {name} = {row[name]!r} is not a number") from None
-        if not least <= value <= 1e15:
-            raise ValueError(f"{where}: {name} = {value:g}: must be from {least:g} to 1e+15")
-        values.append(value)
-    return values
+        if name not in table.columns:
+            raise ValueError(f"{path}: there is no column {name} in its first line")
+        texts = table[name].cast(pl.String).str.strip_chars()
+        values = texts.cast(pl.Float64, strict=False)
+        wrong = ~values.is_between(least, 1e15).fill_null(value=False)
+        if wrong.any():
+            row = int(wrong.arg_max() or 0)
+            raise ValueError(
+                f"{path}, line {row + 2}: {name} = {texts[row]}: must be a number from {least:g} "
+                "to 1e+15"
+            )
+        columns.append(values.to_numpy())
+    if table.is_empty():
+        raise ValueError(f"{path}: there is no device in it")
+    return np.column_stack(columns)

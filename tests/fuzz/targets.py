@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 import agewise
-from agewise import data
 from agewise.cli._options import scenario_of, variations_of
+from agewise.data.files import IdxFolder, NpzFile, Table
 from agewise.policies import make_policy
 from agewise.radio import open_gains
 from agewise.scenario import Scenario
@@ -305,11 +305,13 @@ class DataSets(Target):
     def _attempt(kind):
         def attempt(folder):
             if kind == "npz":
-                read = data.read_npz(folder / "set" / "set.npz")
+                source = NpzFile(path=str(folder / "set" / "set.npz"))
             elif kind.startswith("idx"):
-                read = data.read_idx_folder(folder / "set")
+                source = IdxFolder(path=str(folder / "set"))
             else:
-                read = data.read_table(folder / "set" / f"set.{kind}", "label", 0.25)
+                path = str(folder / "set" / f"set.{kind}")
+                source = Table(path=path, label_column="label", test_fraction=0.25)
+            read = source.load()
             for part in (read.train, read.test):
                 values = part.values()
                 require(values.shape == (len(part), read.train.feature_count), "odd shape")

@@ -51,6 +51,7 @@ def test_the_verdict_comes_first_with_its_numbers(page, compared):
         if row.at[8].gain is not None:
             assert contrast_text(row.at[8].gain) in unescape(page)
     assert "Missing:" not in page
+    assert "could not be made" not in page
 
 
 def test_it_can_be_made_again(page, compared):
@@ -284,6 +285,7 @@ def test_one_policy_alone_is_described_without_its_data(tmp_path):
     assert "s0-heat-0" in pictures(page)
     assert question(page).startswith("How well does age-based learn")
     assert "one seed, so no test" in page
+    assert "could not be made" not in page
 
 
 def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
@@ -293,6 +295,7 @@ def test_a_trace_has_no_distances_and_no_map_of_places(traced, tmp_path):
     finally:
         (tmp_path / "elsewhere.npz").rename(traced.path.parent / "gains.npz")
     assert not {"s0-distance", "s0-classes", "s0-cell-0"} & set(pictures(page))
+    assert "could not be made" not in page
     assert "do not say where the phones are" in page
     seed = unpacked(embedded(page)["replays"][0]["first"])
     assert seed["positions"] is None
@@ -344,6 +347,8 @@ def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
     np.testing.assert_allclose(at.reshape(recorded.shape), 10 * recorded, atol=0.5)
     assert seed["radius"] >= 10 * np.hypot(*recorded.T).max() - 1
     assert np.ptp(recorded, axis=0).min() > 0, "they do move"
+    once = agewise.compare(moving.scenario.with_(**{"run.rounds": 1}), ["max-pack"], 1, quiet=True)
+    assert unpacked(_replay.replay(Setting(once, {}))["first"])["steps"] == []
 
 
 def test_distances_of_moving_phones_are_those_of_the_rounds(moving):

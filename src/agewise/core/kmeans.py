@@ -32,7 +32,7 @@ def nearest(rows, row, centres, lengths):
 
 
 @njit
-def squared_lengths(centres):
+def _squared_lengths(centres):
     """The squared length of each centre."""
     lengths = np.zeros(centres.shape[0])
     for cluster in range(centres.shape[0]):
@@ -50,7 +50,7 @@ def train_one(rows, drawn, descent, step_size, centres):
     rate = np.float32(step_size * descent.penalty_weight)
     chosen = np.empty(batch, np.int64)
     for s in range(0, drawn.size, batch):
-        lengths = squared_lengths(centres)
+        lengths = _squared_lengths(centres)
         counts = np.zeros(centres.shape[0], np.float32)
         for j in range(batch):  # all at the same centres, before any of them moves
             chosen[j], _ = nearest(rows, drawn[s + j], centres, lengths)
@@ -86,6 +86,6 @@ def train(rows, offsets, descent, now, ues, model, trained):
 @kernel(nogil=True)
 def assign(rows, first, centres, chosen, losses):
     """The nearest centre of each row from ``first`` on, and half the squared distance to it."""
-    lengths = squared_lengths(centres)
+    lengths = _squared_lengths(centres)
     for i in range(chosen.size):
         chosen[i], losses[i] = nearest(rows, first + i, centres, lengths)

@@ -102,7 +102,7 @@ def pad(model, outputs, stored):
 
 
 @inlined
-def trim(stored, outputs, scale, model):
+def _trim(stored, outputs, scale, model):
     """The flat model of ``scale * stored``: the reverse of `pad`."""
     stride = stride_of(outputs)
     for row in range(model.size // outputs):
@@ -302,7 +302,7 @@ def train(rows, offsets, scores, descent, now, cohort, model, trained):
         pad(model, outputs, stored)
         find_pulls(model, outputs, cohort, i, descent, now.step_size, pulls)
         scale = train_one(rows, drawn, scores, descent, now.step_size, signs, pulls, stored)
-        trim(stored, outputs, scale, trained[i])
+        _trim(stored, outputs, scale, trained[i])
 
 
 @kernel(nogil=True)

@@ -38,12 +38,12 @@ from agewise.core.samples import ask_for_row
 #: Samples whose sums a dense layer keeps in registers together.
 TILE = 5
 #: Samples that evaluation sends through the net together.
-TOGETHER = 40
+_TOGETHER = 40
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
-class Batch(NamedTuple):
+class _Batch(NamedTuple):
     """Samples on their way through a net.
 
     Sample j has the entries from ``ends[j]`` to ``ends[j + 1]``: a place (16 times the feature)
@@ -60,14 +60,14 @@ class Batch(NamedTuple):
 
 
 @njit
-def empty_batch(widths, size, longest):
+def _empty_batch(widths, size, longest):
     """Memory for ``size`` samples of at most ``longest`` entries."""
     padded = (size + TILE - 1) // TILE * TILE
     starts = np.zeros(widths.size, np.int64)
     for layer in range(widths.size - 1):
         starts[layer + 1] = starts[layer] + padded * stride_of(widths[layer + 1])
     length = starts[widths.size - 1]
-    return Batch(
+    return _Batch(
         np.empty(size * longest, np.uint32),
         np.empty(size * longest, np.float32),
         np.zeros(size + 1, np.int64),
@@ -78,7 +78,7 @@ def empty_batch(widths, size, longest):
 
 
 @njit
-def longest_row(rows, first, stop):
+def _longest_row(rows, first, stop):
     """The most entries of a row among these."""
     longest = 0
     for row in range(first, stop):
@@ -87,7 +87,7 @@ def longest_row(rows, first, stop):
 
 
 @inlined
-def gather(rows, row, j, batch):
+def _gather(rows, row, j, batch):
     """Put the entries of a row in place as sample ``j``."""
     source, to = rows.starts[row], batch.ends[j]
     count = rows.starts[row + 1] - source
@@ -123,7 +123,7 @@ def dot(weights, base, places, values, start, stop):
 
 
 @inlined
-def dot_two(weights, base, behind, places, values, start, stop):
+def _dot_two(weights, base, behind, places, values, start, stop):
     """`dot` of a panel and of the one that is ``behind`` numbers further on."""
     # Values are read once for both; the sums are those of `dot`, in the same order.
     a = b = c = d = e = f = g = h = spread(0.0)
@@ -151,34 +151,34 @@ def dot_two(weights, base, behind, places, values, start, stop):
 
 
 @inlined
-def activate(net, batch, sums, scale, at, panel):
+def _activate(net, batch, sums, scale, at, panel):
     """Units of the first layer from the sums of one sample for a panel."""
     given = scale * sums + load(net.biases, panel)
     store(batch.units, at + panel, where_positive(given, given))
 
 
 @njit
-def first_layer(net, batch, count, scale):
+def _first_layer(net, batch, count, scale):
     """The units of the first layer for ``count`` samples."""
     weights, places, values, ends = net.weights, batch.places, batch.values, batch.ends
     inputs, stride = net.widths[0], stride_of(net.widths[1])
     behind, panel = inputs * LANES, 0
     while panel + 2 * LANES <= stride:
         for j in range(count):
-            one, other = dot_two(
+            one, other = _dot_two(
                 weights, panel * inputs, behind, places, values, ends[j], ends[j + 1]
             )
-            activate(net, batch, one, scale, j * stride, panel)
-            activate(net, batch, other, scale, j * stride, panel + LANES)
+            _activate(net, batch, one, scale, j * stride, panel)
+            _activate(net, batch, other, scale, j * stride, panel + LANES)
         panel += 2 * LANES
     if panel < stride:
         for j in range(count):
             sums = dot(weights, panel * inputs, places, values, ends[j], ends[j + 1])
-            activate(net, batch, sums, scale, j * stride, panel)
+            _activate(net, batch, sums, scale, j * stride, panel)
 
 
 @njit
-def dense_layer(net, batch, count, layer, hidden):
+def _dense_layer(net, batch, count, layer, hidden):
     """The units of a later layer; a hidden one has ReLU."""
     weights, units = net.weights, batch.units
     width, inputs = net.widths[layer], inputs_of(net.widths, layer)
@@ -218,9 +218,9 @@ def dense_layer(net, batch, count, layer, hidden):
 def forwards(net, batch, count, scale):
     """All layers for ``count`` samples."""
     last = net.widths.size - 2
-    first_layer(net, batch, count, scale)
+    _first_layer(net, batch, count, scale)
     for layer in range(1, last + 1):
-        dense_layer(net, batch, count, layer, layer < last)
+        _dense_layer(net, batch, count, layer, layer < last)
 
 
 # -------------------------------------------------------------------------------------- backwards
@@ -261,7 +261,7 @@ def backwards(net, batch, count, layer):
 
 
 @njit
-def change_dense(net, batch, count, layer, kept):
+def _change_dense(net, batch, count, layer, kept):
     """``kept`` times the weights of a later layer, plus what the slopes say."""
     weights, units, slopes = net.weights, batch.units, batch.slopes
     inputs, stride = inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
@@ -298,7 +298,7 @@ def change_dense(net, batch, count, layer, kept):
 
 
 @njit
-def change_first(net, batch, count, scale):
+def _change_first(net, batch, count, scale):
     """Add what the slopes say to the weights of the first layer, which are kept over ``scale``."""
     weights, slopes = net.weights, batch.slopes
     places, values, ends = batch.places, batch.values, batch.ends
@@ -331,7 +331,7 @@ def change_first(net, batch, count, scale):
 
 
 @njit
-def change_biases(net, batch, count):
+def _change_biases(net, batch, count):
     """Add the slopes of all samples to the biases."""
     for layer in range(net.widths.size - 1):
         stride = stride_of(net.widths[layer + 1])
@@ -344,7 +344,7 @@ def change_biases(net, batch, count):
 
 
 @inlined
-def read_scores(batch, layer, j, given):
+def _read_scores(batch, layer, j, given):
     """The scores of sample ``j``."""
     at = batch.starts[layer] + j * given.size
     for i in range(0, given.size, LANES):
@@ -372,10 +372,10 @@ def train_one(rows, drawn, descent, step_size, pulls, net, batch):
         for j in range(count):
             if first + j + AHEAD < drawn.size:
                 ask_for_row(rows, drawn[first + j + AHEAD])
-            gather(rows, drawn[first + j], j, batch)
+            _gather(rows, drawn[first + j], j, batch)
         forwards(net, batch, count, scale)
         for j in range(count):
-            read_scores(batch, last, j, given)
+            _read_scores(batch, last, j, given)
             at = batch.starts[last] + j * given.size
             find_slopes(scores, given, rows.labels[drawn[first + j]], given, batch.slopes, at)
             for i in range(at, at + given.size, LANES):
@@ -392,10 +392,10 @@ def train_one(rows, drawn, descent, step_size, pulls, net, batch):
             if abs(scale) < LEAST_SCALE:
                 shrink(net.weights, 0, net.starts[1], scale)
                 scale = _ONE
-        change_first(net, batch, count, scale)
+        _change_first(net, batch, count, scale)
         for layer in range(1, last + 1):
-            change_dense(net, batch, count, layer, kept)
-        change_biases(net, batch, count)
+            _change_dense(net, batch, count, layer, kept)
+        _change_biases(net, batch, count)
     return scale
 
 
@@ -420,8 +420,8 @@ def train(rows, offsets, widths, descent, now, cohort, model, trained):
     pulls = empty_net(widths if pulled else widths[:1])
     longest = 0
     for ue in cohort.ues:
-        longest = max(longest, longest_row(rows, offsets[ue], offsets[ue + 1]))
-    batch = empty_batch(widths, descent.batch, longest)
+        longest = max(longest, _longest_row(rows, offsets[ue], offsets[ue + 1]))
+    batch = _empty_batch(widths, descent.batch, longest)
     round_key = fold_in(now.key, now.t)
     for i in range(cohort.ues.size):
         ue = cohort.ues[i]
@@ -448,18 +448,18 @@ def measure(rows, widths, model, parts, losses, right):
     terms = np.zeros(given.size, np.float32)
     longest = 0
     for part in range(losses.size):
-        longest = max(longest, longest_row(rows, parts[part, 0], parts[part, 1]))
-    batch = empty_batch(widths, TOGETHER, longest)
+        longest = max(longest, _longest_row(rows, parts[part, 0], parts[part, 1]))
+    batch = _empty_batch(widths, _TOGETHER, longest)
     for part in range(losses.size):
         loss = 0.0
-        for first in range(parts[part, 0], parts[part, 1], TOGETHER):
-            count = min(TOGETHER, parts[part, 1] - first)
+        for first in range(parts[part, 0], parts[part, 1], _TOGETHER):
+            count = min(_TOGETHER, parts[part, 1] - first)
             for j in range(count):
-                gather(rows, first + j, j, batch)
+                _gather(rows, first + j, j, batch)
             forwards(net, batch, count, _ONE)
             for j in range(count):
                 label = rows.labels[first + j]
-                read_scores(batch, last, j, given)
+                _read_scores(batch, last, j, given)
                 loss += find_loss(scores, given, label, given, terms)
                 right[label] += predict(given, scores.outputs) == label
         losses[part] = loss

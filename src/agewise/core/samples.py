@@ -26,16 +26,16 @@ def rows_of(table: np.ndarray, labels: np.ndarray, unit: float, order: np.ndarra
     """The rows ``order`` of a table ``[sample, feature]``, in this order."""
     table = np.ascontiguousarray(table)
     starts = np.empty(order.size + 1, np.int64)
-    count_entries(table, order, starts)
+    _count_entries(table, order, starts)
     small = table.shape[1] <= np.iinfo(np.uint16).max
     features = np.empty(starts[-1], np.uint16 if small else np.uint32)
     values = np.empty(starts[-1], table.dtype)
-    fill_entries(table, order, starts, features, values)
+    _fill_entries(table, order, starts, features, values)
     return Rows(features, values, starts, labels[order], np.float32(unit))
 
 
 @kernel
-def count_entries(table, order, starts):
+def _count_entries(table, order, starts):
     """Where the entries of each row begin: row i holds the non-zeros of ``table[order[i]]``."""
     starts[0] = 0
     for row in range(order.size):
@@ -46,7 +46,7 @@ def count_entries(table, order, starts):
 
 
 @kernel
-def fill_entries(table, order, starts, features, values):
+def _fill_entries(table, order, starts, features, values):
     """The non-zeros of ``table[order[i]]`` as (feature, value) pairs."""
     for row in range(order.size):
         at = starts[row]

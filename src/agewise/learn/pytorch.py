@@ -13,19 +13,20 @@ from pydantic import Field, model_validator
 
 from agewise.checks import nearest
 from agewise.data import Dataset, Partition
+from agewise.dependencies import require
 from agewise.files import fingerprint
 from agewise.learn.model import Learner, LocalSteps, Model
 from agewise.part import CodeError, Options, RelativeTo
 from agewise.readers import require_file
 
 #: Makes a module; the arguments are those of the scenario.
-Maker = Callable[..., object]
+_Maker = Callable[..., object]
 
 _NAMES: Final = ("lenet5", "mcmahan-cnn", "mlp")
-_added: dict[str, Maker] = {}
+_added: dict[str, _Maker] = {}
 
 
-def add_module(name: str, make_model: Maker) -> None:
+def add_module(name: str, make_model: _Maker) -> None:
     """Let scenarios name a PyTorch module of this program: ``learn.model.name``.
 
     ``make_model`` is a function or a class; called with ``learn.model.arguments`` it gives the
@@ -70,15 +71,12 @@ class Torch(Model):
 
     def length(self, dataset: Dataset) -> int:
         """Count the numbers of parameters and floating buffers."""
-        # Only now, for PyTorch takes seconds to import and not everybody has it.
-        length: int = import_module("agewise.learn.neural").length_of(self, dataset)
+        length: int = _neural().length_of(self, dataset)
         return length
 
     def learner(self, dataset: Dataset, partition: Partition, steps: LocalSteps) -> Learner:
         """Bring the module together with the samples of every UE."""
-        learner: Learner = import_module("agewise.learn.neural").TorchLearner(
-            self, dataset, partition, steps
-        )
+        learner: Learner = _neural().TorchLearner(self, dataset, partition, steps)
         return learner
 
     def require_plain_sgd(self) -> None:
@@ -104,7 +102,7 @@ class Torch(Model):
         """List the source, or the name of the module."""
         return [self.source or self.name or ""]
 
-    def made_by(self) -> Maker | None:
+    def made_by(self) -> _Maker | None:
         """Return what `add_module` was given under this name, if it is one of those."""
         return _added.get(self.name or "")
 
@@ -122,8 +120,8 @@ class Torch(Model):
         if self.source is not None:
             return functools.partial(_from_file(self.source), **arguments)
         if self.name in _NAMES:
-            built_in: dict[str, Maker] = import_module("agewise.learn.neural.modules").BUILT_IN
-            return functools.partial(built_in[self.name], shape, classes, **arguments)
+            built_in: _Maker = _neural().BUILT_IN[self.name]
+            return functools.partial(built_in, shape, classes, **arguments)
         added = self.made_by()
         if added is None:
             raise ValueError(
@@ -134,7 +132,13 @@ class Torch(Model):
         return functools.partial(added, **arguments)
 
 
-def _from_file(source: str) -> Maker:
+def _neural() -> ModuleType:
+    """What needs PyTorch, which takes seconds to import and is not everywhere."""
+    require("torch", "torch")
+    return import_module("agewise.learn.neural")
+
+
+def _from_file(source: str) -> _Maker:
     path, _, name = source.rpartition(":")
     if not path.endswith(".py") or not name.isidentifier():
         raise ValueError(
@@ -144,7 +148,7 @@ def _from_file(source: str) -> Maker:
     file = Path(path)
     require_file(file)
     module = _loaded(file.resolve(), fingerprint(file) or "")
-    found: Maker | None = getattr(module, name, None)
+    found: _Maker | None = getattr(module, name, None)
     if not callable(found):
         functions = [
             key

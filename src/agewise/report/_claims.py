@@ -1,9 +1,8 @@
 """The paper's three claims, judged on paired runs, and what differs on the same models."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.statistics import AXES, Axis, Contrast, Estimate, contrast, correlation
-from agewise.tables import Column, Line, Row, Table
+from agewise.tables import Column, Flat, Line, Row, Table
 from agewise.tables._words import at_text, estimate_text, not_shown, p_text, points_text, too_few
 
 #: What was measured on the same models, in a results folder.
@@ -52,8 +51,8 @@ class Claim:
 class Pair:
     """Age-based and max-pack on the same seeds: their learning curves and metrics."""
 
-    curves: tuple[LearningCurve, LearningCurve]
-    metrics: tuple[RunMetrics, RunMetrics]
+    curves: Sequence[LearningCurve]
+    metrics: Sequence[RunMetrics]
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -78,9 +77,7 @@ def claims_of(
     if not common:
         return []
     runs = [{seed: histories[seed] for seed in common} for histories in (aged, packed)]
-    one, two = (LearningCurve.of(each) for each in runs)
-    first, second = (RunMetrics.of(each) for each in runs)
-    pair = Pair((one, two), (first, second))
+    pair = Pair([LearningCurve.of(each) for each in runs], [RunMetrics.of(each) for each in runs])
     if np.isnan(pair.gain).all(axis=1).any():
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
@@ -89,7 +86,7 @@ def claims_of(
 
 
 def judge(
-    pair: Pair, row: Row, explained: Mapping[str, Any] | None = None, axis: Axis = AXES["rounds"]
+    pair: Pair, row: Row, explained: Flat | None = None, axis: Axis = AXES["rounds"]
 ) -> list[Claim]:
     """The claims for age-based against max-pack with the same seeds and rule for ties.
 
@@ -158,7 +155,7 @@ def _early(pair: Pair) -> Claim:
     return Claim(claim, _judged(seeds, shown=[shown], refuted=refuted), evidence)
 
 
-def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
+def _diversity(pair: Pair, explained: Flat | None) -> Claim:
     """Explained means: the updates are more diverse, and runs that gain more are so by more.
 
     The spread (diversity times the number of updates) is judged, because the diversity itself
@@ -180,13 +177,9 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         found = (row[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
         mean, low, high, p = (float("nan") if each is None else float(each) for each in found)
         more = Contrast(mean, low, high, p, pairs=explained["seeds"])
-        aged, packed = (
-            (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
-            for policy in ("age_based", "max_pack")
-        )
         evidence = (
-            f"on the same models the diversity of what is heard is {aged:.2f} against {packed:.2f}"
-            f"{_in_brackets(more.p)}"
+            f"on the same models the diversity of what is heard is {row['age_based']:.2f} against "
+            f"{row['max_pack']:.2f}{_in_brackets(more.p)}"
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
@@ -206,7 +199,7 @@ def _in_brackets(p: float) -> str:
     return f" ({p_text(p)})" if p_text(p) else ""
 
 
-def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def explanation_table(rows: Sequence[Flat]) -> Table:
     """What both policies hear on the same models, and the paired difference."""
     columns = [
         Column("measure", kind="words"),
@@ -221,12 +214,8 @@ def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     lines = []
     for row in rows:
         numbers = {name: math.nan if x is None else x for name, x in row.items()}
-        aged, packed = (
-            (numbers[f"{policy}@age_based"] + numbers[f"{policy}@max_pack"]) / 2
-            for policy in ("age_based", "max_pack")
-        )
         mean, low, high, p = (numbers[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
         said = [estimate_text(Estimate(mean, low, high), ".2f", 1.0), p_text(p)]
         difference = [Line(text) for text in said if text]
-        lines.append([str(row["label"]), aged, packed, difference])
+        lines.append([str(row["label"]), numbers["age_based"], numbers["max_pack"], difference])
     return Table("How the two policies differ in each measure", columns, lines, note)
