@@ -25,6 +25,11 @@ from agewise.records import Delivery, RoundCost
 from agewise.spectrum import Allocation
 
 _Numbers = NDArray[np.float64]
+_Duration = Annotated[float, Field(ge=0, le=LARGE)]
+#: How much UEs differ: log-normal.
+_Sigma = Annotated[
+    float, Field(ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs alike")
+]
 
 #: Bits of what a UE answers to a probe: a loss and a norm.
 _PROBE_BITS: Final = 64.0
@@ -144,19 +149,13 @@ class Computing(Part):
         """Work out what local learning takes each UE in a round."""
         raise self.lacks("devices")
 
-    def files(self) -> dict[str, Path]:
-        """Name the files that it reads."""
-        return {}
-
 
 class LogNormalComputing(Computing):
     """Local learning takes seconds that are log-normal across the UEs."""
 
     kind: Literal["log-normal"] = "log-normal"
-    median_s: float = Field(ge=0, le=LARGE, description="median over the UEs, in seconds a round")
-    sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
-    )
+    median_s: _Duration = Field(description="median over the UEs, in seconds a round")
+    sigma: _Sigma
     power_w: float = Field(ge=0, le=LARGE, description="watts that a UE takes while it computes")
 
     def devices(self, work: Workload) -> Devices:
@@ -175,9 +174,7 @@ class CycleComputing(Computing):
     frequency_hz: float = Field(
         ge=1.0, le=1e15, description="f, median over the UEs in Hz; 1e9 to 2e9 is usual"
     )
-    frequency_sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
-    )
+    frequency_sigma: _Sigma
     kappa: float = Field(
         ge=0, le=1.0, description="effective switched capacitance, in J s^2; 1e-28 is usual"
     )
@@ -240,9 +237,7 @@ class EnergyBudget(Battery):
 
     kind: Literal["budget"] = "budget"
     energy_j: float = Field(ge=1e-12, le=1e15, description="median over the UEs in joules")
-    sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 gives all UEs the same"
-    )
+    sigma: _Sigma
 
     def charge(self, ues: int, streams: Streams) -> "Batteries | None":
         """Draw the energy of each UE."""
@@ -279,11 +274,6 @@ class Timing(Part):
         """Whether policies may also schedule UEs that would be late."""
         return False
 
-    @property
-    def in_seconds(self) -> bool:
-        """Whether times are known in seconds, and energy in joules."""
-        return False
-
     def slot_seconds(self, upload_s: float | None) -> float:
         """Seconds of an upload at the rate threshold; NaN where there are no seconds."""
         return math.nan
@@ -306,10 +296,6 @@ class Timing(Part):
 
     def require_fitting(self, upload_s: float | None, *, link_budget: bool) -> None:
         """Raise ``ValueError`` where a time or a power is missing, or said in two places."""
-
-    def files(self) -> dict[str, Path]:
-        """Name the files that it reads."""
-        return {}
 
 
 class NoTiming(Timing):
@@ -338,14 +324,8 @@ class SlotTiming(_Hurried):
     """
 
     kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(
-        ge=0, le=LARGE, description="median time of local learning, in slots"
-    )
-    compute_sigma: float = Field(
-        ge=0,
-        le=20,
-        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
-    )
+    compute_slots: _Duration = Field(description="median time of local learning, in slots")
+    compute_sigma: _Sigma
     deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
 
     def deadline_after(self, upload_s: float | None) -> float:
@@ -372,9 +352,7 @@ class SecondsTiming(_Hurried):
         description="seconds of an upload at the rate threshold; with a threshold of kind payload "
         "or model it is the threshold's deadline_s, and left out here",
     )
-    downlink_s: float = Field(
-        ge=0, le=LARGE, description="seconds until every UE has the model of the round"
-    )
+    downlink_s: _Duration = Field(description="seconds until every UE has the model of the round")
     deadline_s: float | None = Field(
         default=None,
         gt=0,
@@ -394,11 +372,6 @@ class SecondsTiming(_Hurried):
     battery: Annotated[Battery, Kinds] = Field(
         default=NoBattery(), description="how much energy a UE has"
     )
-
-    @property
-    def in_seconds(self) -> bool:
-        """Whether times are known in seconds, and energy in joules."""
-        return True
 
     def slot_seconds(self, upload_s: float | None) -> float:
         """Give what the threshold says, or else the field."""
@@ -445,10 +418,6 @@ class SecondsTiming(_Hurried):
                 f"timing.deadline_s = {self.deadline_s:g}: must be above timing.downlink_s, "
                 f"{self.downlink_s:g}"
             )
-
-    def files(self) -> dict[str, Path]:
-        """Name the file of devices, if there is one."""
-        return self.computing.files()
 
 
 # ---------------------------------------------------------------------------------- costs of rounds
@@ -605,8 +574,9 @@ def _device(row: dict[str, str | None], where: str) -> list[float]:
         try:
             value = float(row[name] or "")
         except ValueError:
-            raise ValueError(f"{where}: {name} = {row[name]!r} is not a number") from None
+            value = math.nan
         if not least <= value <= 1e15:
-            raise ValueError(f"{where}: {name} = {value:g}: must be from {least:g} to 1e+15")
+            limits = f"{least:g} to 1e+15"
+            raise ValueError(f"{where}: {name} = {row[name]}: must be a number from {limits}")
         values.append(value)
     return values

@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import errno
 import fcntl
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +15,14 @@ from agewise.checks import visible
 from agewise.experiment._description import Description, FolderError, difference, digest
 from agewise.experiment.plan import Plan, Run, find_policy
 from agewise.files import (
-    NO_CHECKSUM,
     NotRegularFile,
-    add_checksum,
-    atomic_write,
     clear_leftovers,
+    json_with_checksum,
     open_regular_file,
     parse_json,
     read_regular_file,
     verify_checksum,
+    write_whole,
 )
 from agewise.provenance import source_text
 from agewise.radio import TraceChannel
@@ -214,8 +212,7 @@ class Folder:
     def keep(self, run: Run, content: bytes) -> None:
         """Write the file of a finished run."""
         with self._writing():
-            with atomic_write(self.runs / run.file_name) as temporary:
-                temporary.write_bytes(content)
+            write_whole(self.runs / run.file_name, content)
             self.failed_file(run.file_name).unlink(missing_ok=True)
 
     def keep_failure(self, run: Run, reason: str, details: str) -> None:
@@ -226,11 +223,9 @@ class Folder:
             "seed": run.seed,
             "variation": dict(run.variation),
             "reason": reason,
-            "checksum": NO_CHECKSUM,
         }
-        content = add_checksum((json.dumps(values, indent=2) + "\n").encode())
-        with self._writing(), atomic_write(self.failed_file(run.file_name)) as temporary:
-            temporary.write_bytes(content)
+        with self._writing():
+            write_whole(self.failed_file(run.file_name), json_with_checksum(values))
         where = run_text(run.variation, run.policy.key, run.seed)
         self.log(f"failed: {where}: {reason}", details)
 
@@ -295,12 +290,10 @@ class Folder:
             baseline = find_policy(plan.baseline, described.policies)
             described = described.model_copy(update={"baseline": baseline})
         if not (self.scenario_file.exists() and continued):
-            text = plan.scenario.to_toml()
-            described = described.model_copy(update={"scenario_toml": digest(text)})
-            with atomic_write(self.scenario_file) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        with atomic_write(self.description_file) as temporary:
-            temporary.write_bytes(described.to_bytes())
+            toml = plan.scenario.to_toml().encode()
+            described = described.model_copy(update={"scenario_toml": digest(toml)})
+            write_whole(self.scenario_file, toml)
+        write_whole(self.description_file, described.to_bytes())
         return described
 
 

@@ -23,6 +23,7 @@ from agewise.experiment._progress import (
     counter,
     duration_text,
     progress,
+    round_counts,
     say,
 )
 from agewise.experiment.loggers import Logged, Logger, make_loggers
@@ -293,12 +294,12 @@ class _Execution:
                 _compute_group,
                 on_round=self.on_round,
                 fail_fast=self.options.fail_fast,
-                counts=None if counts is None else counts.file,
+                counts=None if counts is None else counts.filename,
             )
             try:
                 for (number, runs), outcomes in engine.run(compute, groups):
                     if counts is not None:
-                        counts.forget(number)
+                        counts[number] = 0
                     for one, outcome in zip(runs, outcomes, strict=False):
                         counted.advance(one.scenario.run.rounds)
                         if isinstance(outcome, bytes):
@@ -326,8 +327,8 @@ class _Execution:
             counts = None
             if missing and not quiet and isinstance(engine, Inline | Local):  # on this very machine
                 with contextlib.suppress(OSError):
-                    counts = stack.enter_context(RoundCounts.shared(self.folder.path, groups))
-            underway = None if counts is None else counts.total
+                    counts = stack.enter_context(round_counts(self.folder.path, groups))
+            underway = None if counts is None else counts.sum
             shown = progress(len(missing), rounds, quiet=quiet, underway=underway)
             yield stack.enter_context(shown), counts
 
@@ -371,49 +372,36 @@ def _compute_group(
     *,
     on_round: OnRound | None,
     fail_fast: bool,
-    counts: Path | None,
+    counts: str | None,
 ) -> list[bytes | _Failure]:
     """Run a group one after the other: the content of each file, or why there is none.
 
-    Rounds are counted in the file of `RoundCounts` under the group's number. After the first
-    failure the other runs are left out if it is to be fast.
+    Rounds are counted in the file ``counts`` under the group's number (`round_counts`). After the
+    first failure the other runs are left out if it is to be fast.
     """
     number, runs = group
     outcomes: list[bytes | _Failure] = []
-    with contextlib.ExitStack() as stack:
-        count = None if counts is None else stack.enter_context(counter(counts, number))
-        calls = [call for call in (count, on_round) if call is not None]
-        for run in runs:
-            try:
-                history = simulate(
-                    run.scenario, run.policy, run.seed, _call_all(calls), run.sources
-                )
-                outcomes.append(_within_limit(history.to_bytes()))
-            except Exception as error:
-                outcomes.append(_failure(error))
-                if fail_fast:
-                    break
-    return outcomes
+    calls = [call for call in (counter(counts, number), on_round) if call is not None]
 
-
-def _call_all(calls: Sequence[OnRound]) -> OnRound | None:
-    if len(calls) < 2:
-        return calls[0] if calls else None
-
-    def both(record: RoundRecord) -> None:
+    def after_round(record: RoundRecord) -> None:
         for call in calls:
             call(record)
 
-    return both
-
-
-def _within_limit(content: bytes) -> bytes:
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} that one "
-            "may have: fewer rounds"
-        )
-    return content
+    for run in runs:
+        try:
+            history = simulate(run.scenario, run.policy, run.seed, after_round, run.sources)
+            content = history.to_bytes()
+            if len(content) > MOST_BYTES:
+                raise ValueError(
+                    f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} "
+                    "that one may have: fewer rounds"
+                )
+            outcomes.append(content)
+        except Exception as error:
+            outcomes.append(_failure(error))
+            if fail_fast:
+                break
+    return outcomes
 
 
 def _failure(error: Exception) -> _Failure:

@@ -62,11 +62,9 @@ class Logger(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     def log(self, run: LoggedRun) -> None:
         """Write one run; one that was written before is replaced."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -44,26 +44,21 @@ class Channel(Protocol):
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        ...
 
     @property
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
-        ...
 
     @property
     def power_budget(self) -> float:
         """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
-        ...
 
     @property
     def moves(self) -> bool:
         """Whether UEs are elsewhere in other rounds."""
-        ...
 
     def block(self, t: int) -> Block:
         """Return round ``t``, whatever was asked before."""
-        ...
 
 
 class ChannelModel(Part):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agewise.core.elementary import cos_sin_each
 from agewise.core.fading import fade_nakagami, fade_paths
-from agewise.part import MOST_DB, Kinds, Part, State
+from agewise.part import Decibels, Kinds, Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.profiles import DelayProfile, Frequency, IndependentSubchannels
@@ -153,9 +153,7 @@ class FixedK(KFactor):
     """The same K-factor for every UE."""
 
     kind: Literal["fixed"] = "fixed"
-    k_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="power of the direct path over the scattered ones, dB"
-    )
+    k_db: Decibels = Field(description="power of the direct path over the scattered ones, dB")
 
     def ratios_db(self, run: RunContext) -> _Gains:
         """Return the same number for all."""

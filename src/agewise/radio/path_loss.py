@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from agewise.core.elementary import exp_each, log1p_each, power_each
 from agewise.core.propagation import decibels_each, ratios_each
-from agewise.part import MOST_DB, Part, given
+from agewise.part import Decibels, Part, given
 from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
@@ -113,9 +113,7 @@ class LogDistance(_Power):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
-    reference_loss_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
-    )
+    reference_loss_db: Decibels = Field(description="path loss in dB at the reference distance")
 
     @property
     def _reference_db(self) -> float:

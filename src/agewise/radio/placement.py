@@ -3,7 +3,7 @@
 import functools
 import math
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,11 +148,13 @@ class Clusters(_Round):
 class PlacementFile(_Round):
     """Positions from a file: a CSV with a row ``x, y`` per UE, or an NPZ with ``positions_m``."""
 
-    source: ClassVar[str] = "positions"
-
     kind: Literal["file"] = "file"
     path: str = Field(description="a .csv, or an .npz with an array positions_m[ue, (x, y)]")
     relative_to: RelativeTo = "working-folder"
+
+    def files(self) -> dict[str, Path]:
+        """Name the file."""
+        return {f"positions:{self.path}": Path(self.path)}
 
     def positions(self, run: RunContext) -> _Floats:
         """Return the positions of the file, the same for every seed."""
