@@ -235,7 +235,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
         (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
-        (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
+        (("gap", "tiny.toml", "--every", "13"), "every must be a whole number from 1 to 12"),
     ],
 )
 def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments, sentence):

@@ -1,4 +1,4 @@
-"""Which samples lie on which UE, and the section ``data`` of a scenario."""
+"""Partitions of samples over the UEs, and the section ``data`` of a scenario."""
 
 import functools
 from dataclasses import dataclass

@@ -223,11 +223,7 @@ class ExactSearch:
 
     @classmethod
     def over(
-        cls,
-        columns: Columns,
-        weights: list[Fraction],
-        duals: list[Fraction],
-        incumbent: Fraction,
+        cls, columns: Columns, weights: list[Fraction], duals: list[Fraction], incumbent: Fraction
     ) -> "ExactSearch":
         """The search among ``columns`` for more than the ``incumbent``.
 

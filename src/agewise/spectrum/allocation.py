@@ -161,9 +161,7 @@ class Allocation:
         """``bool[ue]``: whether the rate is at least this, up to rounding."""
         return np.asarray(self.rate >= rate_threshold * (1.0 - ROUNDING))
 
-    def _checked_arrays(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    def _checked_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Owner, power and gain in the form that the proof takes."""
         owner, power, gain = self.owner, self.power, self.gain
         if not (

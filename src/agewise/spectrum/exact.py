@@ -326,10 +326,7 @@ def _step(weight: NDArray[np.float64]) -> float:
 
 
 def _allocation(
-    uplink: Uplink,
-    weight: NDArray[np.float64],
-    rank: NDArray[np.int64],
-    owner: NDArray[np.int64],
+    uplink: Uplink, weight: NDArray[np.float64], rank: NDArray[np.int64], owner: NDArray[np.int64]
 ) -> Allocation:
     """The owners with their powers, and whoever else fits on the subchannels that are free."""
     power = waterfill_owners(uplink.gains, uplink.power_budget, owner)

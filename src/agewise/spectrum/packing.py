@@ -211,10 +211,7 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
 
 
 def _allocation(
-    uplink: Uplink,
-    owner: NDArray[np.int64],
-    power: NDArray[np.float64],
-    gain: NDArray[np.float64],
+    uplink: Uplink, owner: NDArray[np.int64], power: NDArray[np.float64], gain: NDArray[np.float64]
 ) -> Allocation:
     return Allocation(
         owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold

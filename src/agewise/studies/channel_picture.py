@@ -1,4 +1,4 @@
-"""The picture of a channel: where UEs are, how good their channels are, and how these vary."""
+"""Picture of a channel: where UEs are, how good their channels are, and how these vary."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What explains the gain of age-based scheduling over max-pack: both policies on the same models.
+"""Explanations of the gain of age-based over max-pack: both policies on the same models.
 
 Neither policy looks at models, so the UEs that each heard in its own run are also those that it
 would have heard on the other's models. Runs are followed again from their records, in blocks of
@@ -58,7 +58,7 @@ _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
 
 class _SeedBlocks(NamedTuple):
-    """The blocks of one seed.
+    """Blocks of one seed.
 
     ``starts[block]`` are rounds, ``gains[models, block]`` accuracies of age-based minus max-pack,
     and ``values[models, block, policy, measure]`` what was measured; models and policies are in
@@ -111,7 +111,7 @@ class _Task:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A row per measure, what they say in two sentences, and the figure.
+    """Table with a row per measure, what it says in two sentences, and the figure.
 
     ``gain`` is that of a block, the mean over both kinds of models, with its interval over seeds.
     """
@@ -193,7 +193,7 @@ def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
 def _sentences(
     rows: Sequence[Mapping[str, Any]], gain: statistics.Contrast, size: str, *, tested: bool
 ) -> list[str]:
-    """What the paper's explanation is worth, and in what else the policies differ."""
+    """Say what the paper's explanation is worth, and in what else the policies differ."""
     diversity, *others = rows
     if not tested:
         few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
@@ -235,7 +235,7 @@ def _follow(task: _Task) -> _SeedBlocks:
 def _follow_one(
     task: _Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
 ) -> tuple[list[float], list[_Floats]]:
-    """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
+    """Measure the gain and ``[policy, measure]`` of every block on the models of a run."""
     learner, rounds = federation.learner, len(task.received[own])
     state, gains, values, last = federation.init(), [], [], 0
     for start in task.starts().tolist():
@@ -272,7 +272,7 @@ def _compare(
     state: learn.FederationState,
     block: range,
 ) -> _Floats:
-    """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
+    """Compare what policies hear in the rounds of a block on one model, ``[policy, measure]``."""
     sizes = federation.learner.sizes
     everyone = np.arange(sizes.size)
     draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(_DRAWS)]
@@ -288,7 +288,7 @@ def _compare(
 
 
 def _membership(sets: _Sets, ues: int) -> _Floats:
-    """``[set, ue]``: 1 where the UE is in the set."""
+    """Return ``[set, ue]``: 1 where the UE is in the set."""
     members = np.zeros((len(sets), ues))
     for row, ues_heard in zip(members, sets, strict=True):
         row[ues_heard] = 1.0
@@ -321,7 +321,7 @@ def _compare_updates(
 
 
 def _mean_update(moves: _Floats, sizes: NDArray[np.int64]) -> _Floats:
-    """The mean of ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
+    """Average ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
     return np.asarray(sizes @ moves / max(1, int(sizes.sum())))
 
 
@@ -332,12 +332,12 @@ def _diversity(moves: _Floats) -> float:
 
 
 def _length(draws: _Floats, whole: float) -> float:
-    """The length of the mean that the draws come from, in the root of ``whole``."""
+    """Estimate the length of the mean that the draws come from, in the root of ``whole``."""
     return math.sqrt(max(0.0, _squared_mean(draws)) / whole)
 
 
 def _squared_mean(draws: _Floats) -> float:
-    """The squared length of the mean that ``draws[draw, weight]`` come from, without bias.
+    """Estimate the squared length of the mean that ``draws[draw, weight]`` come from, without bias.
 
     >>> _squared_mean(np.array([[1.0, 0.5], [1.0, -0.5]]))
     0.75
@@ -347,7 +347,7 @@ def _squared_mean(draws: _Floats) -> float:
 
 
 def _compare_labels(sets: _Sets, counts: NDArray[np.int64]) -> tuple[float, float]:
-    """The share of classes that a set holds, and how far its labels are from those of all.
+    """Return the share of classes that a set holds, and how far its labels are from those of all.
 
     ``counts[ue, class]``; the distance is in total variation, 1 for an empty set. Both are means
     over the sets.
@@ -365,7 +365,7 @@ def _compare_labels(sets: _Sets, counts: NDArray[np.int64]) -> tuple[float, floa
 
 
 def _measured(folder: Path, tasks: Sequence[_Task], options: RunOptions) -> list[_SeedBlocks]:
-    """The blocks of every task, from files or measured now."""
+    """Return the blocks of every task, from files or measured now."""
     folder.mkdir(exist_ok=True)
     files = {task.seed: folder / f"seed-{task.seed:04d}.json" for task in tasks}
     found: dict[int, _SeedBlocks] = {}

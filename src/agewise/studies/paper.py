@@ -47,7 +47,7 @@ _ALPHAS = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The results, what they say of the paper's claims, and the figures made of them.
+    """Results, what they say of the paper's claims, and the figures made of them.
 
     ``explanation`` says what explains the gain, if that was asked for.
     """
@@ -60,11 +60,11 @@ class Reproduction:
 
     @property
     def axis(self) -> Axis:
-        """What the numbers are over."""
+        """Axis that the numbers are over."""
         return axis_of(self.over)
 
     def table(self) -> ResultTable:
-        """The numbers behind the verdict, over the axis that was asked for."""
+        """Return the numbers behind the verdict, over the axis that was asked for."""
         return self.result.table(self.over)
 
 
@@ -107,7 +107,7 @@ def reproduce(
 
 
 def usual_scenario(over: str | Axis = "rounds") -> str:
-    """The preset of a reproduction: the paper's, or that in physical units with times and energy.
+    """Name the preset of a reproduction: the paper's, or one with times and energy.
 
     >>> usual_scenario(), usual_scenario("joules")
     ('paper', 'physical-timed')
@@ -127,7 +127,7 @@ def _draw_accuracy(figure: Figure, result: Result, axis: Axis) -> None:
 
 @dataclass(frozen=True, eq=False)
 class MapReproduction:
-    """The results, and the gains of age-based over max-pack by alpha, partition and threshold."""
+    """Results, and the gains of age-based over max-pack by alpha, partition and threshold."""
 
     result: Result
     map: GainMap
@@ -135,7 +135,7 @@ class MapReproduction:
 
 
 def map_scenario(over: str | Axis = "rounds") -> Scenario:
-    """What the map is made of by default: the preset of `usual_scenario` with 40 rounds."""
+    """Return the scenario of the map by default: the preset of `usual_scenario` with 40 rounds."""
     return Scenario.preset(usual_scenario(over)).with_(**{"run.rounds": 40})
 
 

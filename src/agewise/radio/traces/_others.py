@@ -156,7 +156,7 @@ class DeepMimoFormat(TraceFormat):
 
 
 def _carrier_power(channels: NDArray[Any], subchannels: int) -> NDArray[np.float64]:
-    """``[scene, user, subchannel]`` of ``[scene, user, rx, tx, subcarrier]``."""
+    """Return ``[scene, user, subchannel]`` of ``[scene, user, rx, tx, subcarrier]``."""
     scenes, users, own, other, carriers = channels.shape
     group = carriers // subchannels
     gains = np.zeros((scenes, users, subchannels))
@@ -204,7 +204,7 @@ def _scaled(
 
 # ---------------------------------------------------------------------- one SNR per UE and time
 class _MeanSnrs(NamedTuple):
-    """``snr[round, ue]``, linear, and where known ``positions_m[round, ue, (x, y)]``."""
+    """Mean SNRs ``snr[round, ue]``, linear, and where known ``positions_m[round, ue, (x, y)]``."""
 
     snr: NDArray[np.float64]
     positions_m: NDArray[np.float64] | None
