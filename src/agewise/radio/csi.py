@@ -98,10 +98,7 @@ class Delayed(_WithError):
     kind: Literal["delayed"] = "delayed"
     delay_s: float = Field(ge=0, le=1e3, description="seconds from the measurement to the upload")
     carrier_hz: float | None = Field(
-        default=None,
-        ge=1e6,
-        le=1e12,
-        description=f"{CARRIER}; left out, that of fading.time",
+        default=None, ge=1e6, le=1e12, description=f"{CARRIER}; left out, that of fading.time"
     )
     speed_m_s: float | None = Field(
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, that of fading.time"

@@ -101,10 +101,8 @@ class Jakes(Time):
             raise ValueError("channel.fading.time = jakes needs channel.round_s")
         speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
         if self.speed_m_s is None and top_speed_m_s == 0.0:
-            raise ValueError(
-                "channel.fading.time.speed_m_s is missing: without channel.mobility it must be "
-                "given"
-            )
+            where = "channel.fading.time.speed_m_s"
+            raise ValueError(f"{where} is missing: without channel.mobility it must be given")
         shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
         if shift * round_s > 0.5:
             whose = f" of UEs that move at {speed_m_s:.4g} m/s" if self.speed_m_s is None else ""
@@ -230,11 +228,7 @@ class NoFading(Fading):
         return np.repeat(large.mean_gains[:, np.newaxis], state.cell.subchannels, axis=1)
 
     def seen_and_true(
-        self,
-        state: State,
-        t: int,
-        large: LargeScale,
-        error: CsiError,
+        self, state: State, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
         """Return the gains, which do not change."""
         gains = self.gains(state, t, large)

@@ -167,9 +167,7 @@ class GaussMarkov(Mobility):
         ge=0, le=1000, description="standard deviation from it along each axis in m/s"
     )
     memory_s: float = Field(
-        ge=1e-6,
-        le=LARGE,
-        description="seconds in which its correlation falls to 1/e",
+        ge=1e-6, le=LARGE, description="seconds in which its correlation falls to 1/e"
     )
 
     @property

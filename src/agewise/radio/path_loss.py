@@ -228,16 +228,14 @@ class _Urban(_Tr38901):
 
 
 class UrbanMacro(_Urban):
-    """3GPP TR 38.901 UMa: an access point above the roofs of a city, 10 m to 5 km."""
+    """3GPP TR 38.901 UMa: an access point above the roofs of a city (25 m), 10 m to 5 km."""
 
     los_fall_m: ClassVar[float] = 63.0
     shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 6.0, 7.0)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(37.0, 50.0, 7.0)
 
     kind: Literal["uma"] = "uma"
-    access_point_height_m: float = Field(
-        ge=10, le=50, description=f"{_ACCESS_POINT}, 25 in the report"
-    )
+    access_point_height_m: float = Field(ge=10, le=50, description=_ACCESS_POINT)
     ue_height_m: float = Field(ge=1.5, le=13, description=_UE)
 
     def _los_slope(self) -> _Slope:
@@ -249,16 +247,14 @@ class UrbanMacro(_Urban):
 
 
 class UrbanMicro(_Urban):
-    """3GPP TR 38.901 UMi street canyon: an access point below the roofs, 10 m to 5 km."""
+    """3GPP TR 38.901 UMi street canyon: an access point below the roofs (10 m), 10 m to 5 km."""
 
     los_fall_m: ClassVar[float] = 36.0
     shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 7.82, 7.0)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 13.0, 7.0)
 
     kind: Literal["umi"] = "umi"
-    access_point_height_m: float = Field(
-        ge=3, le=20, description=f"{_ACCESS_POINT}, 10 in the report"
-    )
+    access_point_height_m: float = Field(ge=3, le=20, description=_ACCESS_POINT)
     ue_height_m: float = Field(ge=1.5, le=22.5, description=_UE)
 
     def _los_slope(self) -> _Slope:
@@ -270,7 +266,10 @@ class UrbanMicro(_Urban):
 
 
 class IndoorHotspot(_Tr38901):
-    """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m."""
+    """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m.
+
+    In the report it is 3 m high, and UEs 1 m.
+    """
 
     most_distance_m: ClassVar[float] = 150.0
     los_decorrelation_m: ClassVar[float | None] = 10.0
@@ -281,10 +280,8 @@ class IndoorHotspot(_Tr38901):
     office: Literal["open", "mixed"] = Field(
         description="desks in one large room, or rooms and corridors as well"
     )
-    access_point_height_m: float = Field(
-        ge=1, le=10, description=f"{_ACCESS_POINT}, 3 in the report"
-    )
-    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1 in the report")
+    access_point_height_m: float = Field(ge=1, le=10, description=_ACCESS_POINT)
+    ue_height_m: float = Field(ge=0.5, le=10, description=_UE)
 
     def _los_slope(self) -> _Slope:
         return _Slope(32.4 + 2.0 * _db(self.carrier_ghz), 17.3)
@@ -303,7 +300,10 @@ class IndoorHotspot(_Tr38901):
 
 
 class IndoorFactory(_Tr38901):
-    """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m."""
+    """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m.
+
+    In the report it is 1.5 m high, or 8 m above the clutter, and UEs 1.5 m.
+    """
 
     most_distance_m: ClassVar[float] = 600.0
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 10.0, 10.0)
@@ -312,10 +312,8 @@ class IndoorFactory(_Tr38901):
     hall: Literal["sl", "dl", "sh", "dh"] = Field(
         description="sparse or dense clutter, and the access point lower or higher than it"
     )
-    access_point_height_m: float = Field(
-        ge=0.5, le=25, description=f"{_ACCESS_POINT}, 1.5 if low and 8 if high in the report"
-    )
-    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1.5 in the report")
+    access_point_height_m: float = Field(ge=0.5, le=25, description=_ACCESS_POINT)
+    ue_height_m: float = Field(ge=0.5, le=10, description=_UE)
     clutter_density: float = Field(
         gt=0, lt=1, description="share of the floor under clutter: below 0.4 sparse, else dense"
     )

@@ -22,7 +22,7 @@ _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
 class Placement(Part):
     """Places of the UEs, with the access point at (0, 0).
 
-    A kind of your own has `reach_m` and `positions`.
+    A kind of your own has `reach_m`, and `positions` unless UEs are uniform in their `area`.
     """
 
     kind: str = ""
@@ -38,8 +38,9 @@ class Placement(Part):
         return Area(0.0, self.reach_m, math.inf)
 
     def positions(self, run: RunContext) -> _Floats:
-        """Return the positions ``[ue, (x, y)]`` of one run in metres."""
-        raise self.lacks("positions")
+        """Return the positions ``[ue, (x, y)]`` of one run in metres: uniform in the area."""
+        key = run.streams.placement().integers(2**64, dtype=np.uint64)
+        return np.asarray(draw_points(key, run.cell.ues, self.area))
 
 
 class _Round(Placement):
@@ -76,10 +77,6 @@ class Annulus(_Round):
         """The annulus."""
         return Area(self.least_distance_m, self.radius_m, math.inf)
 
-    def positions(self, run: RunContext) -> _Floats:
-        """Return uniform positions."""
-        return _in_area(self.area, run)
-
     @model_validator(mode="after")
     def _has_room(self) -> Self:
         _require_room(self.least_distance_m, self.radius_m, "radius_m")
@@ -107,10 +104,6 @@ class Hexagon(Placement):
     def area(self) -> Area:
         """The hexagon without its middle."""
         return Area(self.least_distance_m, self.reach_m, self.inter_site_distance_m / 2.0)
-
-    def positions(self, run: RunContext) -> _Floats:
-        """Return uniform positions."""
-        return _in_area(self.area, run)
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
@@ -183,11 +176,6 @@ def _in_disc(radius_m: float, count: int, rng: np.random.Generator) -> _Floats:
     """Draw positions ``[place, (x, y)]`` uniform by area."""
     distance = radius_m * np.sqrt(rng.random(count))
     return np.asarray(distance[:, np.newaxis] * cos_sin_each(rng.random(count)))
-
-
-def _in_area(area: Area, run: RunContext) -> _Floats:
-    key = run.streams.placement().integers(2**64, dtype=np.uint64)
-    return np.asarray(draw_points(key, run.cell.ues, area))
 
 
 def _require_room(least_m: float, most_m: float, name: str) -> None:
