@@ -4,7 +4,6 @@ A slot is the time of an upload at exactly the rate threshold, so an upload at t
 takes half a slot. docs/accounting.md has the formulas and an example by hand.
 """
 
-import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -450,9 +449,8 @@ class CostModel:
         )  # fmt: skip
         rates, sent, power = numbers
         cost = self._cost(scheduled, sent, power, channel_uses)
-        received, outcome = scheduled, _all_received(scheduled.size)
+        received, outcome = scheduled, np.full(scheduled.size, "received")
         if batteries is not None or short or self.deadline_slots < math.inf:
-            outcome = outcome.copy()
             if self.deadline_slots < math.inf:
                 taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
                 outcome[taken > self.deadline_slots] = "late"
@@ -529,14 +527,6 @@ class Batteries:
         left_j = self.left_j.copy()
         left_j[ues] = before - energy_j
         return Batteries(left_j), energy_j
-
-
-@functools.lru_cache(maxsize=64)
-def _all_received(count: int) -> NDArray[np.str_]:
-    """The outcome of a round in which nothing went wrong; shared by all of them, so read-only."""
-    outcome = np.full(count, "received")
-    outcome.flags.writeable = False
-    return outcome
 
 
 def upload_slots(rates: _Numbers, threshold: float) -> _Numbers:

@@ -1,6 +1,5 @@
 """Runs handed to other tools as they finish: CSV, TensorBoard, Weights & Biases, Trackio."""
 
-import csv
 import math
 import shutil
 from collections.abc import Mapping, Sequence
@@ -8,20 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agewise.dependencies import require
+from agewise.dependencies import pl, require
 from agewise.experiment.plan import Run
 from agewise.records import History
 
 NAMES = ("csv", "tensorboard", "wandb", "trackio")
-_COLUMNS = (
-    "accuracy",
-    "test_loss",
-    "objective",
-    "gradient_diversity",
-    "seconds",
-    "channel_uses",
-    "bits",
-)
+_LEARNED = ("accuracy", "test_loss", "objective", "gradient_diversity")
+_COSTS = ("seconds", "channel_uses", "bits")
 
 
 @dataclass(frozen=True)
@@ -41,10 +33,8 @@ class LoggedRun:
             "seed": run.seed,
             **run.variation,
         }
-        columns = {
-            name: history.numbers(name) for name in _COLUMNS if name in history.frame.columns
-        }
-        columns |= {
+        known = [name for name in (*_LEARNED, *_COSTS) if name in history.frame.columns]
+        columns = {name: history.numbers(name) for name in known} | {
             "age_mean": history.ages.mean(axis=1),
             "age_largest": history.ages.max(axis=1),
             "received": history.frame["received"].list.len().to_numpy(),
@@ -77,11 +67,9 @@ class CsvLogger:
     def log(self, run: LoggedRun) -> None:
         """Write the file of this run."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        names = list(dict.fromkeys(name for values in run.rounds for name in values))
-        with (self.folder / f"{run.name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["round", *names])
-            writer.writeheader()
-            writer.writerows({"round": t, **one} for t, one in enumerate(run.rounds, start=1))
+        rows = [{"round": t, **values} for t, values in enumerate(run.rounds, start=1)]
+        table = pl.DataFrame(rows, infer_schema_length=None)
+        table.write_csv(self.folder / f"{run.name}.csv")
 
 
 @dataclass(frozen=True)
