@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import errno
 import fcntl
 import os
 from collections import Counter
@@ -363,9 +362,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
+        except (BlockingIOError, PermissionError):
             raise FolderError(f"{path}: another process is working in this folder") from None
         yield
     finally:

@@ -36,11 +36,11 @@ from agewise.scenario import Scenario
 from agewise.simulation import simulate
 
 #: What is compared if nobody says: the paper's two policies.
-PAIR = ("age-based", "max-pack")
+_PAIR = ("age-based", "max-pack")
 #: Work that is expected to take one core less than this happens in this process: to start others
 #: would take longer.
 _QUICK_S = 5.0
-OnRound = Callable[[RoundRecord], object]
+_OnRound = Callable[[RoundRecord], object]
 
 
 class AllFailed(ValueError):
@@ -139,7 +139,7 @@ def run(
     seeds: int | Iterable[int] = 1,
     out: Path | str | None = None,
     *,
-    on_round: OnRound | None = None,
+    on_round: _OnRound | None = None,
     baseline: Policy | str | None = None,
     **options: Any,
 ) -> Result:
@@ -154,7 +154,7 @@ def run(
 
 def compare(
     scenario: Scenario,
-    policies: Sequence[Policy | str] = PAIR,
+    policies: Sequence[Policy | str] = _PAIR,
     seeds: int | Iterable[int] = 20,
     out: Path | str | None = None,
     *,
@@ -198,7 +198,7 @@ def execute(
     plan: Plan,
     out: Path | str | None,
     options: RunOptions | None = None,
-    on_round: OnRound | None = None,
+    on_round: _OnRound | None = None,
 ) -> Result:
     """Carry out the runs of the plan that are not finished yet, and return the result of all.
 
@@ -253,7 +253,7 @@ class _Execution:
     folder: Folder
     plan: Plan
     options: RunOptions
-    on_round: OnRound | None
+    on_round: _OnRound | None
     logged: Logged
 
     def result(self) -> Result:
@@ -272,7 +272,7 @@ class _Execution:
             absent = {run.file_name for run in missing}
             for run in runs:
                 if run.file_name not in absent:
-                    self.logged.log_missing(run, folder.runs / run.file_name)
+                    self.logged.log(run, folder.runs / run.file_name, is_new=False)
             failures = self._run_missing(missing, engine)
             if failures:
                 folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
@@ -304,7 +304,7 @@ class _Execution:
                         counted.advance(one.scenario.run.rounds)
                         if isinstance(outcome, bytes):
                             self.folder.keep(one, outcome)
-                            self.logged.log(one, self.folder.runs / one.file_name)
+                            self.logged.log(one, self.folder.runs / one.file_name, is_new=True)
                             continue
                         self.folder.keep_failure(one, outcome.reason, outcome.details)
                         failures.append(outcome)
@@ -370,7 +370,7 @@ def _announce(runs: list[Run], engine: Engine, *, quiet: bool) -> None:
 def _compute_group(
     group: tuple[int, list[Run]],
     *,
-    on_round: OnRound | None,
+    on_round: _OnRound | None,
     fail_fast: bool,
     counts: str | None,
 ) -> list[bytes | _Failure]:

@@ -58,7 +58,7 @@ class Logger(Protocol):
 
 
 @dataclass(frozen=True)
-class CsvLogger:
+class _CsvLogger:
     """One CSV a run, with a row a round, in a folder."""
 
     folder: Path
@@ -73,7 +73,7 @@ class CsvLogger:
 
 
 @dataclass(frozen=True)
-class TensorBoardLogger:
+class _TensorBoardLogger:
     """One folder a run, which TensorBoard shows as a curve: ``tensorboard --logdir FOLDER``."""
 
     folder: Path
@@ -99,7 +99,7 @@ class TensorBoardLogger:
 
 
 @dataclass(frozen=True)
-class TrackerLogger:
+class _TrackerLogger:
     """A module with ``init``, ``log`` and ``finish``, as wandb and trackio have them."""
 
     module: Any
@@ -129,10 +129,10 @@ def _make(name: str, folder: Path | None) -> Logger:
         raise ValueError(f"unknown logger {name!r}; there are {', '.join(NAMES)}")
     if name in ("wandb", "trackio"):
         project = "agewise" if folder is None else folder.resolve().name
-        return TrackerLogger(require(name, name), project, name)
+        return _TrackerLogger(require(name, name), project, name)
     if folder is None:
         raise ValueError(f"the logger {name} writes files: give a results folder with out=")
-    kind = CsvLogger if name == "csv" else TensorBoardLogger
+    kind = _CsvLogger if name == "csv" else _TensorBoardLogger
     return kind(folder / "logs" / name)
 
 
@@ -142,16 +142,9 @@ class Logged:
     def __init__(self, loggers: Sequence[Logger], folder: Path) -> None:
         self.loggers, self.folder = loggers, folder / "logs"
 
-    def log(self, run: Run, file: Path) -> None:
-        """Hand a run that was computed just now to every logger."""
-        self._log(run, file, self.loggers)
-
-    def log_missing(self, run: Run, file: Path) -> None:
-        """Hand a run that is in the folder to the loggers that have not had it."""
-        lacking = [one for one in self.loggers if run.file_name not in self._had(one)]
-        self._log(run, file, lacking)
-
-    def _log(self, run: Run, kept: Path, loggers: Sequence[Logger]) -> None:
+    def log(self, run: Run, kept: Path, *, is_new: bool) -> None:
+        """Hand a run to every logger, or if it is not new to those that have not had it."""
+        loggers = [one for one in self.loggers if is_new or run.file_name not in self._had(one)]
         if not loggers:
             return
         described = LoggedRun.of(run, History.load(kept))

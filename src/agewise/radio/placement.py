@@ -1,6 +1,5 @@
 """Placement: where the UEs are, and the area that they stay in."""
 
-import functools
 import math
 from pathlib import Path
 from typing import Literal, Self
@@ -12,7 +11,7 @@ from pydantic import Field, model_validator
 from agewise.core.elementary import cos_sin_each
 from agewise.core.mobility import Area, draw_points
 from agewise.part import Part, RelativeTo
-from agewise.radio._files import read_positions, stamp_of
+from agewise.radio._files import read_positions
 from agewise.radio.cell import RunContext
 
 _Floats = NDArray[np.float64]
@@ -151,7 +150,7 @@ class PlacementFile(_Round):
 
     def positions(self, run: RunContext) -> _Floats:
         """Return the positions of the file, the same for every seed."""
-        positions = _read(self.path, *stamp_of(self.path, "positions"))
+        positions = read_positions(self.path)
         if len(positions) != run.cell.ues:
             raise ValueError(
                 f"{self.path}: it has {len(positions)} positions, the scenario {run.cell.ues} UEs: "
@@ -184,11 +183,3 @@ def _require_room(least_m: float, most_m: float, name: str) -> None:
             f"least_distance_m = {least_m:g}: must be from 0 to below {name} = {most_m:g}; "
             f"{0.5 * most_m:g} would do"
         )
-
-
-@functools.lru_cache(maxsize=2)
-def _read(path: str, *_: int) -> _Floats:
-    """Read the positions in a file, once as long as it stays what it is."""
-    positions = read_positions(Path(path))
-    positions.flags.writeable = False
-    return positions
