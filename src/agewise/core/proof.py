@@ -132,10 +132,3 @@ def rates_of(owner, power, gain, ues):
         if owner[n] >= 0:
             rate[owner[n]] += log1p(gain[n] * power[n]) / NATS_PER_BIT
     return rate
-
-
-@kernel
-def first_violation_on(gains, owner, power, power_budget, rate_threshold):
-    """`first_violation` on the ``gains[ue, subchannel]`` of a round, whatever was said of them."""
-    gain = owners_gains(gains, owner)
-    return first_violation(owner, power, gain, gains.shape[0], power_budget, rate_threshold)

@@ -168,14 +168,6 @@ class Result:
         finished = self._finished(self.key(policy), variation or {})
         return {seed: _histories.load(entry.file) for seed, entry in finished.items()}
 
-    def failures(self, policy: PolicyKey, variation: Variation) -> int:
-        """How many runs of a policy under a variation failed."""
-        wanted = variation_key(variation)
-        return sum(
-            each.policy == policy and variation_key(each.variation) == wanted
-            for each in self.failed
-        )
-
     def accuracy(
         self, policy: Policy | PolicyKey | str, variation: Variation | None = None
     ) -> NDArray[np.float64]:
@@ -247,18 +239,12 @@ class Result:
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))
-        frames = [
-            _histories.load(entry.file).frame.select(
-                pl.lit(str(entry.policy)).alias("policy"),
-                pl.lit(entry.seed).alias("seed"),
-                *(
-                    pl.lit(value).alias(name)
-                    for name, value in column_entries(entry.variation, names).items()
-                ),
-                pl.all(),
-            )
-            for entry in self.entries
-        ]
+        frames = []
+        for entry in self.entries:
+            run = {"policy": str(entry.policy), "seed": entry.seed}
+            run |= column_entries(entry.variation, names)
+            constant = [pl.lit(value).alias(name) for name, value in run.items()]
+            frames.append(_histories.load(entry.file).frame.select(*constant, pl.all()))
         return pl.concat(frames, how="vertical_relaxed")
 
     def to_pandas(self) -> "pandas.DataFrame":
