@@ -25,6 +25,7 @@ from agewise.spectrum import Allocation
 
 _Numbers = NDArray[np.float64]
 _Duration = Annotated[float, Field(ge=0, le=LARGE)]
+_Given = Annotated[float | None, Field(ge=1e-12, le=LARGE)]
 #: How much UEs differ: log-normal.
 _Sigma = Annotated[
     float, Field(ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs alike")
@@ -344,24 +345,18 @@ class SecondsTiming(_Hurried):
     """
 
     kind: Literal["seconds"] = "seconds"
-    slot_s: float | None = Field(
+    slot_s: _Given = Field(
         default=None,
-        ge=1e-12,
-        le=LARGE,
         description="seconds of an upload at the rate threshold; with a threshold of kind payload "
         "or model it is the threshold's deadline_s, and left out here",
     )
     downlink_s: _Duration = Field(description="seconds until every UE has the model of the round")
-    deadline_s: float | None = Field(
+    deadline_s: _Given = Field(
         default=None,
-        gt=0,
-        le=LARGE,
         description="an update that takes longer, downlink included, is lost; left out, none is",
     )
-    transmit_power_w: float | None = Field(
+    transmit_power_w: _Given = Field(
         default=None,
-        gt=0,
-        le=LARGE,
         description="watts of the whole power budget P_TX; with a channel.link of kind budget it "
         "is that of the link, and left out here",
     )

@@ -114,11 +114,8 @@ class Folder:
         """
         file = self.runs / name
         info = read_info(file)
-        for what, found, wanted in (
-            ("policy", info.policy, expected.policy),
-            ("seed", info.seed, expected.seed),
-            ("version", info.version, expected.version),
-        ):
+        for what in ("policy", "seed", "version"):
+            found, wanted = getattr(info, what), getattr(expected, what)
             if found != wanted:
                 raise ValueError(
                     f"{file}: holds a run of the {what} {found}, not {wanted}, as its name says"
