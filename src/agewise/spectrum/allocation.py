@@ -13,9 +13,7 @@ from agewise.core.proof import (
     ROUNDING,
     SOUND,
     UNKNOWN_OWNER,
-    are_gains_of,
     first_violation,
-    first_violation_on,
     owners_gains,
     rates_of,
     scheduled_mask,
@@ -121,9 +119,7 @@ class Allocation:
         """
         owner, power, gain = self._checked_arrays()
         budget, threshold = self.power_budget, self.rate_threshold
-        if gains is None:
-            found = first_violation(owner, power, gain, self.ue_count, budget, threshold)
-        else:
+        if gains is not None:
             uplink = gains
             if not isinstance(uplink, Uplink):
                 uplink = Uplink(np.asarray(gains), budget, threshold)
@@ -133,7 +129,8 @@ class Allocation:
                     f"{self.ue_count} UEs and {owner.size} subchannels"
                 )
             budget, threshold = uplink.power_budget, uplink.rate_threshold
-            found = first_violation_on(uplink.gains, owner, power, budget, threshold)
+            gain = owners_gains(uplink.gains, owner)
+        found = first_violation(owner, power, gain, self.ue_count, budget, threshold)
         if found[0] != SOUND:
             self._raise_violation(found, budget, threshold)
 
@@ -145,7 +142,7 @@ class Allocation:
         if (
             self.power_budget == uplink.power_budget
             and self.rate_threshold == uplink.rate_threshold
-            and are_gains_of(uplink.gains, self.owner, self.gain)
+            and np.array_equal(self.gain, owners_gains(uplink.gains, self.owner))
         ):
             return self
         return replace(Allocation.of(uplink, self.owner, self.power), aggregation=self.aggregation)
