@@ -20,6 +20,12 @@ from agewise.data import (
 from agewise.learn import Updates, WeightedAverage
 
 
+def idx_bytes(array):
+    """An IDX file of bytes with these numbers."""
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
 def read_npz(path):
     return NpzFile(path=str(path)).load()
 

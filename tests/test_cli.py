@@ -235,7 +235,7 @@ def test_reproduce_says_which_claims_hold(scenario_file):
         (("sweep", "tiny.toml", "--vary", "run.rounds=1", "--vary", "run.rounds=2"), "given twice"),
         (("compare", "tiny.toml", "--baseline", "oort"), "'oort' is not one of the policies"),
         (("run", "tiny.toml", "--live", "--engine", "local"), "runs of this process"),
-        (("gap", "tiny.toml", "--every", "13"), "every must be from 1 to the 12 rounds"),
+        (("gap", "tiny.toml", "--every", "13"), "every must be a whole number from 1 to 12"),
     ],
 )
 def test_mistakes_in_experiments_end_with_one_sentence(scenario_file, arguments, sentence):
@@ -642,7 +642,10 @@ def test_the_map_over_costs():
     assert "runs/map-physical-timed" in planned.stdout
     for options, said in (
         (["--map", "--target", "0.5"], "--at or --target goes with the paper's figure: leave"),
-        (["--map", "--explain", "--over", "uses"], "--explain goes with the paper's figure"),
+        (
+            ["--map", "--explain", "--over", "channel-uses"],
+            "--explain goes with the paper's figure",
+        ),
         (["paper", "--map", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
         (["paper", "--over", "joules", "--dry-run"], "no joules with timing.kind = none"),
     ):

@@ -107,7 +107,7 @@ def measured(case):
     }
 
 
-COSTS = ("seconds", "joules", "uses", "bits")
+COSTS = ("seconds", "joules", "channel_uses", "bits")
 
 
 @pytest.mark.parametrize("case", GOLDEN["runs"])

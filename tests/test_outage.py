@@ -121,7 +121,7 @@ def received_with(margin, rounds=200):
     for t in range(rounds):
         block = channel.block(t)
         plan = access_point.plan(Uplink(block.seen, channel.power_budget, scenario.rate_threshold))
-        arrived = plan.scheduled & plan.meeting(block.true).reaches(scenario.rate_threshold)
+        arrived = plan.scheduled & plan.on_true_channel(block.true).reaches(scenario.rate_threshold)
         access_point.receive(np.flatnonzero(arrived))
         sent, received = sent + int(plan.scheduled.sum()), received + int(arrived.sum())
     return received, (sent - received) / sent
@@ -142,12 +142,12 @@ def test_policies_and_the_optimum_see_the_margin():
     uplink = Uplink(np.array([[200.0, 150.0], [300.0, 10.0]]), 1.0, 3.0)
     assert solve(uplink, np.ones(2)).value == 2.0
     access_point = AccessPoint(make_policy("max-pack"), 2, Streams(0), margin=1.0)
-    offered = access_point.offer(uplink)
-    assert offered.rate_threshold == 4.0
+    shown = access_point.mask_ineligible(uplink)
+    assert shown.rate_threshold == 4.0
     plan = access_point.plan(uplink)
     assert plan.rate_threshold == 4.0
     assert (plan.rate[plan.scheduled] >= 4.0 * (1 - 1e-9)).all()
-    assert solve(offered, np.ones(2)).value == 1.0  # 150 carries 3.62 bits, and not 4
+    assert solve(shown, np.ones(2)).value == 1.0  # 150 carries 3.62 bits, and not 4
     # A run works out the optimum for the raised threshold: never less than what was scheduled.
     sampled = {"kind": "sampled", "every": 1, "work_limit": 100_000}
     frame = simulate(

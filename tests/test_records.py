@@ -183,7 +183,12 @@ def test_records_there_and_back():
     np.testing.assert_array_equal(history.eligible.gain, gains)
     assert History.collect(info, records[:1], 0.5).eligible is None
     assert history.energy_j.tolist() == [1.0, 1.0, 2.0]
-    spent = {"seconds": [0, 0.5, 1], "joules": [3, 0, 1], "uses": [0, 10, 20], "bits": [64, 0, 32]}
+    spent = {
+        "seconds": [0, 0.5, 1],
+        "joules": [3, 0, 1],
+        "channel_uses": [0, 10, 20],
+        "bits": [64, 0, 32],
+    }
     assert {name: history.numbers(name).tolist() for name in spent} == spent
     assert history.to_bytes() == History.collect(info, records, 0.5).to_bytes()
 

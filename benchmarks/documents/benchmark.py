@@ -333,11 +333,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--every", type=int, default=30, help="solve every N-th round")
     parser.add_argument("--out", type=Path, default=Path("runs/benchmark"))
-    parser.add_argument("--write", type=Path, help="write a Markdown page here")
+    parser.add_argument("--write", type=Path, help="the page; docs/benchmark.md for all of it")
     parser.add_argument("--baseline")
     parser.add_argument("--workers", type=int, help="processes; one per core by default")
     parser.add_argument("--dry-run", action="store_true", help="say how long; run nothing")
     given = parser.parse_args(arguments)
+    whole = given.policy is given.scenario is None
     try:
         if given.dry_run:
             planned = BenchmarkPlan.of(
@@ -353,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             given.out,
             every=given.every,
             baseline=given.baseline,
-            write=given.write,
+            write=given.write or (Path("docs/benchmark.md") if whole else None),
             workers=given.workers,
         )
     except ValueError as error:

@@ -4,7 +4,6 @@ A slot is the time of an upload at exactly the rate threshold, so an upload at t
 takes half a slot. docs/accounting.md has the formulas and an example by hand.
 """
 
-import csv
 import functools
 import math
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from pydantic import Field
 
 from agewise.core.elementary import exp_each
 from agewise.core.proof import ROUNDING, uploads_of
+from agewise.dependencies import pl
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
-from agewise.readers import require_file
+from agewise.readers import read_table
 from agewise.records import Delivery, RoundCost
 from agewise.spectrum import Allocation
 
@@ -473,7 +473,7 @@ class CostModel:
         ``true_gains[ue, subchannel]`` are what they meet, ``None`` if that is what was planned for.
         """
         if true_gains is not None:
-            allocation = allocation.meeting(true_gains)
+            allocation = allocation.on_true_channel(true_gains)
         scheduled, short, channel_uses, numbers = uploads_of(
             allocation.owner, allocation.power, allocation.gain,
             allocation.ue_count, self.threshold, self.payload_bits,
@@ -579,33 +579,21 @@ def upload_slots(rates: _Numbers, threshold: float) -> _Numbers:
 
 
 def _read_devices(path: Path) -> _Numbers:
-    """``[device, (samples_per_s, compute_w)]`` of a CSV file; ``ValueError`` says what is wrong.
-
-    The first line has the names of the columns; others than these two are not looked at.
-    """
-    require_file(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, skipinitialspace=True)
-            missing = [name for name in _COLUMNS if name not in (reader.fieldnames or [])]
-            if missing:
-                raise ValueError(f"{path}: there is no column {missing[0]} in its first line")
-            rows = [_device(row, f"{path}, line {reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: cannot be read as CSV: {error}") from error
-    if not rows:
-        raise ValueError(f"{path}: there is no device in it")
-    return np.array(rows)
-
-
-def _device(row: dict[str, str | None], where: str) -> list[float]:
-    values = []
+    """Read ``[device, (samples_per_s, compute_w)]`` of a CSV file, among other columns."""
+    table, columns = read_table(path), []
     for name, least in zip(_COLUMNS, (1e-9, 0.0), strict=True):
-        try:
-            value = float(row[name] or "")
-        except ValueError:
-            raise ValueError(f"{where}: {name} = {row[name]!r} is not a number") from None
-        if not least <= value <= 1e15:
-            raise ValueError(f"{where}: {name} = {value:g}: must be from {least:g} to 1e+15")
-        values.append(value)
-    return values
+        if name not in table.columns:
+            raise ValueError(f"{path}: there is no column {name} in its first line")
+        texts = table[name].cast(pl.String).str.strip_chars()
+        values = texts.cast(pl.Float64, strict=False)
+        wrong = ~values.is_between(least, 1e15).fill_null(value=False)
+        if wrong.any():
+            row = int(wrong.arg_max() or 0)
+            raise ValueError(
+                f"{path}, line {row + 2}: {name} = {texts[row]}: must be a number from {least:g} "
+                "to 1e+15"
+            )
+        columns.append(values.to_numpy())
+    if table.is_empty():
+        raise ValueError(f"{path}: there is no device in it")
+    return np.column_stack(columns)

@@ -1,9 +1,11 @@
 """What a run leaves behind: a record of every round, and the file that keeps them."""
 
+import contextlib
+import functools
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,9 +28,8 @@ from agewise.files import (
 if TYPE_CHECKING:
     import pandas
 
-#: The format that is written, and the oldest one that is still read.
+#: The format that is written and read.
 _FORMAT = 5
-_OLDEST = 5
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
@@ -67,7 +68,7 @@ class PolicyKey:
         inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         return f"{self.name}({inside})" if inside else self.name
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain data for JSON."""
         return {"name": self.name, "parameters": dict(self.parameters)}
 
@@ -198,28 +199,30 @@ class RoundRecord(NamedTuple):
 
     def row(self) -> dict[str, object]:
         """Flatten to the columns of a file; those of ages are worked out for all rounds at once."""
-        measured, optimum, eligible = self.evaluation, self.optimum, self.eligible
-        lists: dict[str, NDArray[Any] | None] = {
+        measured = self.evaluation or Evaluation(math.nan, math.nan)
+        weight, value, bound = self.optimum or (None, None, None)
+        _, need, offered = self.eligible or (None, None, None)
+        lists = {
             **self.delivery._asdict(),
             "energy_j": self.cost.energy_j,
             "emptied": self.cost.emptied,
-            "class_accuracy": None if measured is None else measured.class_accuracy,
+            "class_accuracy": measured.class_accuracy,
             "positions_m": self.positions_m,
-            "need": None if eligible is None else eligible.need,
-            "eligible_gain": None if eligible is None else eligible.gain,
+            "need": need,
+            "eligible_gain": offered,
         }
         return {
             "round": self.t,
-            "accuracy": None if measured is None else _number(measured.accuracy),
-            "test_loss": None if measured is None else _number(measured.loss),
+            "accuracy": _number(measured.accuracy),
+            "test_loss": _number(measured.loss),
             "objective": self.objective,
             "gradient_diversity": self.gradient_diversity,
-            "weight": None if optimum is None else optimum.weight,
-            "optimum": None if optimum is None else optimum.value,
-            "optimum_bound": None if optimum is None else optimum.bound,
+            "weight": weight,
+            "optimum": value,
+            "optimum_bound": bound,
             "seconds": self.cost.seconds,
             "joules": self.cost.joules,
-            "uses": self.cost.channel_uses,
+            "channel_uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
         }
@@ -262,7 +265,7 @@ class History:
     """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
     info: RunInfo
-    frame: pl.DataFrame
+    frame: "pl.DataFrame"
 
     @classmethod
     def collect(cls, info: RunInfo, records: Iterable[RoundRecord], age_alpha: float) -> "History":
@@ -391,7 +394,7 @@ class History:
         """``[round, entry]``: a column of lists that are all equally long."""
         return self.frame[column].explode().to_numpy().reshape(len(self), -1)
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> "pl.DataFrame":
         """The rounds as a Polars data frame."""
         return self.frame
 
@@ -410,9 +413,10 @@ class History:
         A checksum of the whole content is part of it.
         """
         refuse_after_fork()
-        described = _info_to_json(self.info) | {"checksum": NO_CHECKSUM}
+        described = {"format": _FORMAT, **vars(self.info), "checksum": NO_CHECKSUM}
+        described |= {"policy": self.info.policy.to_json(), "sources": dict(self.info.sources)}
         buffer = io.BytesIO()
-        metadata = {_KEY: json.dumps(described)}
+        metadata = {_KEY: json.dumps(described, default=np.ndarray.tolist)}
         self.frame.write_parquet(buffer, compression="zstd", metadata=metadata)
         return add_checksum(buffer.getvalue())
 
@@ -421,7 +425,10 @@ class History:
         """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
         content = _read(Path(path).resolve(), path)
         info = _info_of(content, path)
-        return cls(info, _rounds_of(content, info, path))
+        with _trouble_named(f"{path}: does not hold the rounds of a run"):
+            frame = pl.read_parquet(io.BytesIO(content))
+            _require_fit(frame, info)
+        return cls(info, frame)
 
 
 def read_info(path: Path) -> RunInfo:
@@ -432,12 +439,12 @@ def read_info(path: Path) -> RunInfo:
     return _info_of(_read(path, path), path)
 
 
-def as_pandas(frame: pl.DataFrame) -> "pandas.DataFrame":
+def as_pandas(frame: "pl.DataFrame") -> "pandas.DataFrame":
     """A Polars data frame as a pandas one, without further packages."""
     return require("pandas", "pandas").DataFrame(frame.to_dict(as_series=False))
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> object:
     """Data as JSON can keep it: NumPy's numbers as Python's, lists as tuples, the rest as text."""
     if isinstance(value, np.generic):
         return value.item()
@@ -448,11 +455,11 @@ def plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _hashable(value: Any) -> Value:
+def _hashable(value: object) -> Value:
     """A plain value with mappings as text."""
     if isinstance(value, tuple):
         return tuple(map(_hashable, value))
-    return str(value) if isinstance(value, dict) else value
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _read(file: Path, path: Path | str) -> bytes:
@@ -466,6 +473,20 @@ def _read(file: Path, path: Path | str) -> bytes:
         raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+@contextlib.contextmanager
+def _trouble_named(what: str) -> Iterator[None]:
+    """Raise ``ValueError`` with the first line of whatever goes wrong inside.
+
+    A checksum proves no origin: bytes that a stranger put together may fail in any way, also
+    anywhere in the reader.
+    """
+    try:
+        yield
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{what}: {reason}") from error
+
+
 def _info_of(content: bytes, path: Path | str) -> RunInfo:
     """What the file says of its run, after a check of every byte.
 
@@ -475,9 +496,13 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     whole = verify_checksum(content)
     if whole is False:
         raise ValueError(f"{path}: damaged: its content does not match its checksum")
-    described = _metadata(content, path)
-    number = described.get("format")
-    if isinstance(number, int) and number < _OLDEST:
+    with _trouble_named(f"{path}: not a readable Parquet file"):
+        text = pl.read_parquet_metadata(io.BytesIO(content)).get(_KEY)
+        described = None if text is None else parse_json(text)
+    if text is None:
+        raise ValueError(f"{path}: a Parquet file, but not of an Agewise run")
+    number = described.get("format") if isinstance(described, dict) else None
+    if isinstance(number, int) and number < _FORMAT:
         raise ValueError(f"{path}: written by an older version (format {number}); run it again")
     if isinstance(number, int) and number > _FORMAT:
         raise ValueError(
@@ -485,109 +510,56 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
         )
     if whole is None:
         raise ValueError(f"{path}: damaged: there is no checksum in it")
-    try:
-        info = _info_from_json(described)
-        _require_rounds(content, info.scenario["run"]["rounds"])
-    except (Exception, pl.exceptions.PanicException) as error:
-        # A checksum proves no origin: whatever a stranger put together may fail in any way.
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: does not describe a run: {reason}") from error
+    with _trouble_named(f"{path}: does not describe a run"):
+        info = _info_from_json(described if isinstance(described, dict) else {})
+        rounds, lazy = info.scenario["run"]["rounds"], pl.scan_parquet(io.BytesIO(content))
+        if dict(lazy.collect_schema()) != _schema():
+            raise ValueError("its columns are not those of a run")
+        if (rows := lazy.select(pl.len()).collect().item()) != rounds:
+            raise ValueError(f"it has {rows} rows for {rounds} rounds")
     return info
 
 
-def _require_rounds(content: bytes, rounds: int) -> None:
-    """``ValueError`` unless the file has the columns of a run, and a row for each of its rounds."""
-    lazy = pl.scan_parquet(io.BytesIO(content))
-    if dict(lazy.collect_schema()) != _SCHEMA:
-        raise ValueError("its columns are not those of a run")
-    if (rows := lazy.select(pl.len()).collect().item()) != rounds:
-        raise ValueError(f"it has {rows} rows for {rounds} rounds")
-
-
-def _rounds_of(content: bytes, info: RunInfo, path: Path | str) -> pl.DataFrame:
-    """The rounds in a file, if they are such as a run has."""
-    try:
-        frame = pl.read_parquet(io.BytesIO(content))
-        problem = _misfit(frame, info)
-    except (Exception, pl.exceptions.PanicException) as error:
-        problem = str(error).partition("\n")[0]
-    if problem is not None:
-        raise ValueError(f"{path}: does not hold the rounds of a run: {problem}")
-    return frame
-
-
-def _misfit(frame: pl.DataFrame, info: RunInfo) -> str | None:
-    """What in these rounds cannot be of such a run, or ``None``."""
-    cell, rounds = info.scenario["cell"], info.scenario["run"]["rounds"]
+def _require_fit(frame: "pl.DataFrame", info: RunInfo) -> None:
+    """``ValueError`` with what in these rounds cannot be of such a run."""
+    ues, subchannels = info.scenario["cell"]["ues"], info.scenario["cell"]["subchannels"]
+    rounds = info.scenario["run"]["rounds"]
     if frame["round"].to_list() != list(range(rounds)):
-        return f"they do not go from 0 to {rounds - 1}"
-    ues = {"scheduled": 0, "received": 0, "owner": -1, "emptied": 0}
-    for name, least in ues.items():
-        held = frame[name].explode().drop_nulls()
-        if not held.is_between(least, cell["ues"] - 1).all():
-            return f"{name} has a UE that there is not"
-    lengths = {name: frame[name].list.len() for name in (*ues, "power", "gain", "rate")}
+        raise ValueError(f"they do not go from 0 to {rounds - 1}")
+    for name, least in {"scheduled": 0, "received": 0, "owner": -1, "emptied": 0}.items():
+        if not frame[name].explode().drop_nulls().is_between(least, ues - 1).all():
+            raise ValueError(f"{name} has a UE that there is not")
     for name in ("owner", "power", "gain"):
-        if frame[name].explode().null_count() or (lengths[name] != cell["subchannels"]).any():
-            return f"{name} is not one value for each of {cell['subchannels']} subchannels"
-    if (lengths["rate"] != lengths["scheduled"]).any():
-        return "there is not one rate for each scheduled UE"
-    if (frame["outcome"].list.len() != lengths["scheduled"]).any():
-        return "there is not one outcome for each scheduled UE"
+        if frame[name].explode().null_count() or (frame[name].list.len() != subchannels).any():
+            raise ValueError(f"{name} is not one value for each of {subchannels} subchannels")
+    scheduled = frame["scheduled"].list.len()
+    for name, what in {"rate": "rate", "outcome": "outcome", "energy_j": "energy"}.items():
+        if not _is_long(frame[name], scheduled):
+            raise ValueError(f"there is not one {what} for each scheduled UE")
+    if not _is_long(frame["positions_m"], 2 * ues):
+        raise ValueError("there is not one position for each UE")
     outcomes = frame["outcome"].explode().drop_nulls()
     if not outcomes.is_in(OUTCOMES).all():
-        return f"an outcome is none of {', '.join(OUTCOMES)}"
+        raise ValueError(f"an outcome is none of {', '.join(OUTCOMES)}")
     arrived = frame["scheduled"].explode().drop_nulls().filter(outcomes == "received")
     if not arrived.equals(frame["received"].explode().drop_nulls(), check_names=False):
-        return "its outcomes do not agree with who was received"
-    spent = frame["energy_j"].list.len()
-    if (spent != lengths["scheduled"]).any() or spent.null_count() not in (0, rounds):
-        return "there is not one energy for each scheduled UE"
-    places = frame["positions_m"].list.len()
-    if (places != 2 * cell["ues"]).any() or places.null_count() not in (0, rounds):
-        return "there is not one position for each UE"
-    return _eligible_misfit(frame, cell["ues"], cell["subchannels"])
-
-
-def _eligible_misfit(frame: pl.DataFrame, ues: int, subchannels: int) -> str | None:
-    """What is wrong with the eligible UEs in these rounds, or ``None``."""
+        raise ValueError("its outcomes do not agree with who was received")
     kept = frame.filter(pl.col("need").is_not_null())
     if (frame["need"].is_null() & frame["eligible_gain"].is_not_null()).any():
-        return "there are gains without needs"
+        raise ValueError("there are gains without needs")
     if kept.height > 1 or (kept["need"].list.len() != ues).any():
-        return "there is not one need for each UE in one round"
+        raise ValueError("there is not one need for each UE in one round")
     needed, gain = kept["need"].explode(), kept["eligible_gain"].explode().drop_nulls()
     if needed.null_count() or not needed.is_between(0, subchannels).all():
-        return f"a need is not from 0 to {subchannels}"
+        raise ValueError(f"a need is not from 0 to {subchannels}")
     if gain.len() not in (0, ues * subchannels) or not (gain.is_finite() & (gain >= 0)).all():
-        return "the gains of eligible UEs are not one for each UE and subchannel"
-    return None
+        raise ValueError("the gains of eligible UEs are not one for each UE and subchannel")
 
 
-def _metadata(content: bytes, path: Path | str) -> dict[str, Any]:
-    try:
-        described = parse_json(pl.read_parquet_metadata(io.BytesIO(content))[_KEY])
-    except KeyError:
-        raise ValueError(f"{path}: a Parquet file, but not of an Agewise run") from None
-    except (Exception, pl.exceptions.PanicException) as error:
-        # A damaged file can fail anywhere in the reader.
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: not a readable Parquet file: {reason}") from error
-    return described if isinstance(described, dict) else {}
-
-
-def _info_to_json(info: RunInfo) -> dict[str, Any]:
-    return {
-        "format": _FORMAT,
-        "scenario": info.scenario,
-        "policy": info.policy.to_json(),
-        "seed": info.seed,
-        "version": info.version,
-        "positions_m": None if info.positions_m is None else info.positions_m.tolist(),
-        "label_counts": None if info.label_counts is None else info.label_counts.tolist(),
-        "class_names": info.class_names,
-        "sources": dict(info.sources),
-    }
+def _is_long(lists: "pl.Series", lengths: "pl.Series | int") -> bool:
+    """Whether the lists of all rounds have these lengths, or none has a list."""
+    found = lists.list.len()
+    return not (found != lengths).any() and found.null_count() in (0, found.len())
 
 
 def _info_from_json(values: Mapping[str, Any]) -> RunInfo:
@@ -607,43 +579,30 @@ def _table_of(rows: ArrayLike | None, kind: type[np.generic]) -> NDArray[Any] | 
     return None if rows is None else np.array(rows, dtype=kind)
 
 
-_UE_LIST, _NUMBER_LIST = pl.List(pl.Int32), pl.List(pl.Float64)
-#: The columns of the file of a run.
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "round": pl.Int32,
-    "accuracy": pl.Float64,
-    "test_loss": pl.Float64,
-    "objective": pl.Float64,
-    "gradient_diversity": pl.Float64,
-    "weight": pl.Float64,
-    "optimum": pl.Float64,
-    "optimum_bound": pl.Float64,
-    "seconds": pl.Float64,
-    "joules": pl.Float64,
-    "uses": pl.Float64,
-    "bits": pl.Float64,
-    "class_accuracy": _NUMBER_LIST,
-    "age_mean": pl.Float64,
-    "age_largest": pl.Int64,
-    "age_cost": pl.Float64,
-    "reached": pl.Int32,
-    "subchannels_used": pl.Int32,
-    "scheduled": _UE_LIST,
-    "received": _UE_LIST,
-    "owner": _UE_LIST,
-    "emptied": _UE_LIST,
-    "power": _NUMBER_LIST,
-    "gain": _NUMBER_LIST,
-    "rate": _NUMBER_LIST,
-    "energy_j": _NUMBER_LIST,
-    "outcome": pl.List(pl.String),
-    "positions_m": pl.List(pl.Float32),
-    "need": _UE_LIST,
-    "eligible_gain": pl.List(pl.Float32),
-}
+@functools.cache
+def _schema() -> "dict[str, pl.DataType | type[pl.DataType]]":
+    """The columns of the file of a run."""
+    ues, numbers = pl.List(pl.Int32), pl.List(pl.Float64)
+    return {
+        "round": pl.Int32,
+        **dict.fromkeys(("accuracy", "test_loss", "objective", "gradient_diversity"), pl.Float64),
+        **dict.fromkeys(("weight", "optimum", "optimum_bound"), pl.Float64),
+        **dict.fromkeys(("seconds", "joules", "channel_uses", "bits"), pl.Float64),
+        "class_accuracy": numbers,
+        "age_mean": pl.Float64,
+        "age_largest": pl.Int64,
+        "age_cost": pl.Float64,
+        **dict.fromkeys(("reached", "subchannels_used"), pl.Int32),
+        **dict.fromkeys(("scheduled", "received", "owner", "emptied"), ues),
+        **dict.fromkeys(("power", "gain", "rate", "energy_j"), numbers),
+        "outcome": pl.List(pl.String),
+        "positions_m": pl.List(pl.Float32),
+        "need": ues,
+        "eligible_gain": pl.List(pl.Float32),
+    }
 
 
-def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
+def _frame(records: list[RoundRecord], age_alpha: float) -> "pl.DataFrame":
     ages = np.stack([record.ages for record in records])
     owner = np.stack([record.delivery.owner for record in records])
     participation = np.stack([record.participation for record in records])
@@ -655,4 +614,4 @@ def _frame(records: list[RoundRecord], age_alpha: float) -> pl.DataFrame:
         "reached": (participation > 0).sum(axis=1),
         "subchannels_used": (owner >= 0).sum(axis=1),
     }
-    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _SCHEMA.items()])
+    return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in _schema().items()])

@@ -129,7 +129,7 @@ def _rounds(
         channel.ue_count,
         streams,
         deadline_slots=costs.deadline_slots,
-        offer_everyone=scenario.timing.everyone_eligible,
+        everyone_eligible=scenario.timing.everyone_eligible,
         margin=scenario.threshold.margin,
     )
     access_point.describe(data_sizes=learner.sizes, compute_slots=costs.compute_slots)
@@ -142,7 +142,9 @@ def _rounds(
         probed = _probe(access_point, uplink, federation, state) if policy.probes else None
         allocation = access_point.plan(uplink)
         optimum = _optimum(scenario, access_point, uplink, allocation)
-        eligible = eligible_of(access_point.offer(uplink), t) if t == run.rounds // 2 else None
+        eligible = (
+            eligible_of(access_point.mask_ineligible(uplink), t) if t == run.rounds // 2 else None
+        )
 
         # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
         met = None if block.true is block.seen else block.true
@@ -191,7 +193,7 @@ def _probe(
     access_point: AccessPoint, uplink: Uplink, federation: Federation, state: FederationState
 ) -> NDArray[np.int64]:
     """Ask all eligible UEs for the losses and norms of this very model; who was asked."""
-    asked = np.flatnonzero(access_point.offer(uplink).gains.any(axis=1))
+    asked = np.flatnonzero(access_point.mask_ineligible(uplink).gains.any(axis=1))
     fresh, known = federation.probe(state, asked, access_point.t), access_point.feedback
     losses, norms = known.losses.copy(), known.update_norms.copy()
     losses[asked], norms[asked] = fresh
@@ -212,5 +214,5 @@ def _optimum(
         return None
     weights = f_alpha(access_point.ages, scenario.run.age_alpha)
     weight = float(weights[allocation.scheduled].sum())
-    best = solve(access_point.offer(uplink), weights, work_limit=work_limit)
+    best = solve(access_point.mask_ineligible(uplink), weights, work_limit=work_limit)
     return Optimum(weight, max(weight, best.value), max(weight, best.bound))

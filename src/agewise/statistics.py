@@ -56,7 +56,7 @@ class Axis:
             raise ValueError(
                 f"there are no {self.name} with timing.kind = {kind}: set timing to kind = "
                 '"seconds" (docs/accounting.md), as the preset physical-timed does, and run again, '
-                "or take rounds, uses or bits"
+                "or take rounds, channel-uses or bits"
             )
 
 
@@ -71,8 +71,8 @@ AXES = {
             "joules", True,
         ),
         Axis(
-            "uses", "real channel uses", "uses", "channel uses", "channel use",
-            "with as many channel uses", "uses",
+            "channel-uses", "real channel uses (airtime)", "uses", "channel uses", "channel use",
+            "with as many channel uses", "channel_uses",
         ),
         Axis("bits", "bits sent", "bit", "bits sent", "bit", "with as many bits sent", "bits"),
     )
@@ -80,13 +80,14 @@ AXES = {
 
 
 def axis_of(over: str | Axis) -> Axis:
-    """The axis of this name.
+    """The axis of this name; airtime is counted in channel uses.
 
     >>> axis_of("joules").label
     'energy of all UEs (J)'
     """
     if isinstance(over, Axis):
         return over
+    over = "channel-uses" if over == "airtime" else over
     if over not in AXES:
         raise ValueError(f"results are shown over {', '.join(AXES)}, not over {over!r}")
     return AXES[over]

@@ -197,7 +197,7 @@ def schedule_traffic(
                     "of 0 marks a subchannel that cannot be used"
                 )
             if block.true is not block.seen:
-                arrived = allocation.meeting(block.true).reaches(first.rate_threshold)
+                arrived = allocation.on_true_channel(block.true).reaches(first.rate_threshold)
                 delivered = delivered[arrived[delivered]]
             owned = int(np.count_nonzero(allocation.owner >= 0))
             used, empty = used + owned, empty + (owned == 0)

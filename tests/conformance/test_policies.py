@@ -267,7 +267,7 @@ def test_relabelling_relabels_the_answer(name, threshold, known):
         access_point.describe(
             **{name: shown[name] for name in ("data_sizes", "compute_slots", "feedback")}
         )
-        view = view_of(access_point.offer(uplink), access_point.ages, t=t, **shown)
+        view = view_of(access_point.mask_ineligible(uplink), access_point.ages, t=t, **shown)
         allocation = access_point.plan(uplink)
         other_view = relabelled(view, state, ues, subchannels)
         other = policy.schedule(other_view, RelabelledChance(Streams(0).policy(t), ues))

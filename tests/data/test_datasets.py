@@ -8,12 +8,7 @@ import polars as pl
 import pytest
 
 from agewise.data import Dataset, Mnist, Pair, Parity, Samples, Synthetic, published
-from tests.samples import read_idx_folder, read_npz, read_table
-
-
-def idx_bytes(array):
-    header = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
-    return header + array.astype(np.uint8).tobytes()
+from tests.samples import idx_bytes, read_idx_folder, read_npz, read_table
 
 
 @pytest.fixture(scope="module")

@@ -11,22 +11,17 @@ import pytest
 from agewise.data import ByWriter, Data, Dataset, Pair, Parity, Samples
 from agewise.files import fingerprint
 from agewise.random import Streams
-from tests.samples import read_cifar_10, read_fashion_mnist, read_femnist, with_labels
+from tests.samples import idx_bytes, read_cifar_10, read_fashion_mnist, read_femnist, with_labels
 from tests.scenarios import tiny
 
 # ------------------------------------------------------------------------------ Fashion-MNIST
 
 
-def idx(array):
-    header = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
-    return header + array.astype(np.uint8).tobytes()
-
-
 def test_fashion_mnist_has_its_names_and_shape(tmp_path):
     labels = np.arange(20) % 10
     for part in ("train", "t10k"):
-        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(idx(np.zeros((20, 28, 28))))
-        (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(idx(labels))
+        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(idx_bytes(np.zeros((20, 28, 28))))
+        (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(idx_bytes(labels))
     found = read_fashion_mnist(tmp_path)
     assert found.names[9] == "ankle boot"
     assert found.shape == (28, 28)

@@ -39,12 +39,12 @@ def test_studies_are_told_from_their_folders(tmp_path):
     assert study.table().family in text
     assert CLAIMS_NOTE in text
     assert "| data ever heard |" in text
-    over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="uses", **options)
+    over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="channel-uses", **options)
     text = claims_markdown(over)
-    assert claims_note(AXES["uses"]) in text
+    assert claims_note(AXES["channel-uses"]) in text
     assert "higher accuracy than max-pack with as many channel uses" in text
-    assert f"| {head_text(over.table().at[-1], AXES['uses'])} |" in text
-    assert over.table().to_csv() == over.result.table("uses").to_csv()
+    assert f"| {head_text(over.table().at[-1], AXES['channel-uses'])} |" in text
+    assert over.table().to_csv() == over.result.table("channel-uses").to_csv()
     gap = agewise.gap(
         scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
         every=6, **options,

@@ -61,7 +61,7 @@ def test_accuracies_at_equal_costs(name, result):
 
 def test_points_that_nobody_chose(result):
     runs = [run for policy in POLICIES for run in result.histories(policy).values()]
-    for name in ("seconds", "joules", "uses", "bits"):
+    for name in ("seconds", "joules", "channel-uses", "bits"):
         least = min(AXES[name].cost(run)[-1] for run in runs)
         points = cost_points(runs, AXES[name])
         np.testing.assert_allclose(points, [0.25 * least, 0.5 * least, least], rtol=0.1)
@@ -104,7 +104,7 @@ def test_accuracy_at_against_a_plain_loop():
 
 def test_axes_that_runs_do_not_have(tmp_path):
     plain = agewise.compare(tiny(), POLICIES, 1, tmp_path / "x", engine=Inline(), quiet=True)
-    assert len(plain.table("uses").rows) == len(plain.table("bits").rows) == 2
+    assert len(plain.table("channel-uses").rows) == len(plain.table("bits").rows) == 2
     for name in ("seconds", "joules"):
         with pytest.raises(ValueError, match=f"no {name} with timing.kind = none: set timing to k"):
             plain.table(name)
@@ -114,7 +114,7 @@ def test_axes_that_runs_do_not_have(tmp_path):
             agewise.reproduce(tiny(), 1, tmp_path / "y", over=name)
     assert not (tmp_path / "y").exists()
     with pytest.raises(
-        ValueError, match="shown over rounds, seconds, joules, uses, bits, not over"
+        ValueError, match="shown over rounds, seconds, joules, channel-uses, bits, not over"
     ):
         plain.table("hours")
     for points in ([], [0.0], [-1, 2], [math.nan]):

@@ -79,8 +79,11 @@ def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
         np.testing.assert_array_equal(seen, federation.probe(state, everyone, t))
         state = federation.round(state, plain.received[t], t).state
     devices = scenario.timing.computing.devices(scenario.workload(Streams(1)))
-    more = {n: probed.numbers(n) - plain.numbers(n) for n in ("seconds", "joules", "bits", "uses")}
+    more = {
+        n: probed.numbers(n) - plain.numbers(n)
+        for n in ("seconds", "joules", "bits", "channel_uses")
+    }
     assert more["seconds"] == pytest.approx([devices.compute_s.max()] * 3)
     assert more["joules"] == pytest.approx([devices.compute_j.sum()] * 3)
     assert more["bits"].tolist() == [64.0 * 12] * 3
-    assert more["uses"].tolist() == [0.0] * 3
+    assert more["channel_uses"].tolist() == [0.0] * 3

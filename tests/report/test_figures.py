@@ -144,9 +144,12 @@ def test_rounds_are_whole_and_accuracies_within_0_and_1(compared):
     ticks = axis.get_xticks()
     assert (ticks == np.round(ticks)).all()
     assert 0 <= axis.get_ylim()[0] < axis.get_ylim()[1] <= 1
-    over = Setting(compared, {}, axis=AXES["uses"])
+    over = Setting(compared, {}, axis=AXES["channel-uses"])
     (other,) = drawn("accuracy", over)
-    assert (other.get_xlabel(), other.get_xlim()) == (AXES["uses"].label, (0.0, over.points[-1]))
+    assert (other.get_xlabel(), other.get_xlim()) == (
+        AXES["channel-uses"].label,
+        (0.0, over.points[-1]),
+    )
     assert other.lines[-1].get_xdata()[-1] == over.points[-1]
 
 
@@ -288,11 +291,11 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
 
 
 def test_accuracy_is_drawn_over_what_rounds_cost(compared, tmp_path):
-    drawn = draw_figure(compared, "accuracy", tmp_path / "u.csv", over="uses")
+    drawn = draw_figure(compared, "accuracy", tmp_path / "u.csv", over="channel-uses")
     rows = list(csv.DictReader(io.StringIO(drawn.read_text())))
     line = [row for row in rows if row["series"] == "round-robin"]
     spent = np.array(
-        [np.cumsum(compared.history("round-robin", s).numbers("uses")) for s in range(3)]
+        [np.cumsum(compared.history("round-robin", s).numbers("channel_uses")) for s in range(3)]
     )
     last = float(line[-1]["x"])
     assert last <= spent[:, -1].min() * (1 + 1e-7)

@@ -202,7 +202,7 @@ def test_the_page_shows_them_whatever_its_axis(costly, pages):
 
 def test_what_runs_do_not_know_is_left_out(compared, costly):
     assert [v.axis.name for v in _costs.axis_views(Setting(compared, {}))] == [
-        "rounds", "uses", "bits",
+        "rounds", "channel-uses", "bits",
     ]  # fmt: skip
     plain, whole = (_costs.axis_views(Setting(result, {})) for result in (compared, costly))
     assert _costs.title(plain) == "Per round, channel use or bit?"
@@ -247,8 +247,10 @@ def test_a_median_needs_half_of_the_runs():
     [
         (1, "rounds", "1 round"), (40, "rounds", "40 rounds"), (0.76, "seconds", "0.76 s"),
         (0.004, "seconds", "4 ms"), (12_000, "seconds", "12,000 s"), (2.5, "joules", "2.5 J"),
-        (0.0025, "joules", "2.5 mJ"), (25_000, "joules", "25 kJ"), (57_000, "uses", "57,000 uses"),
-        (1.9e6, "uses", "1.9 million uses"), (160_000, "bits", "160 kbit"), (0, "joules", "0 mJ"),
+        (0.0025, "joules", "2.5 mJ"), (25_000, "joules", "25 kJ"),
+        (57_000, "channel-uses", "57,000 uses"),
+        (1.9e6, "channel-uses", "1.9 million uses"),
+        (160_000, "bits", "160 kbit"), (0, "joules", "0 mJ"),
     ],
 )  # fmt: skip
 def test_amounts_have_units_for_people(amount, axis, text):
@@ -271,7 +273,7 @@ def test_figures_over_costs(compared, costly, swept, tmp_path):
     marks = [row for row in rows(costly, "forest", "joules") if row["series"] == "age-based"]
     assert float(marks[0]["x"]) == pytest.approx(100 * row.gains[end].mean, rel=1e-5)
     assert marks[0]["part"] == at_text(end, AXES["joules"])
-    squares = {(row["x"], row["y"]): row["value"] for row in rows(swept, "map", "uses")}
+    squares = {(row["x"], row["y"]): row["value"] for row in rows(swept, "map", "channel-uses")}
     assert len(squares) == 4
     assert len({row["series"] for row in rows(costly, "costs", "rounds")}) == 3
     for kind, why in (
@@ -284,7 +286,7 @@ def test_figures_over_costs(compared, costly, swept, tmp_path):
 
 
 def test_the_map_of_a_sweep_is_at_equal_costs(swept):
-    axis, variation = AXES["uses"], {"threshold.rate": 1.0, "data.partition": "shards"}
+    axis, variation = AXES["channel-uses"], {"threshold.rate": 1.0, "data.partition": "shards"}
     drawn = swept.map(axis)
     setting = Setting(swept, variation, axis=axis)
     first, second = (
@@ -293,7 +295,7 @@ def test_the_map_of_a_sweep_is_at_equal_costs(swept):
     )
     expected = np.nanmean(first - second, axis=1).mean()
     assert drawn.gains[0, drawn.rows.index("partition=shards"), 0] == pytest.approx(expected)
-    page = make_page(swept, "uses")
+    page = make_page(swept, "channel-uses")
     assert "learn better than max-pack with as many channel uses?" in question(page)
     assert "the mean over channel uses up to what the cheapest run of the square cost" in page
     assert "could not be made" not in page
@@ -305,10 +307,12 @@ def test_runs_that_spent_nothing(tmp_path):
         tmp_path / "none", engine="inline", quiet=True,
     )  # fmt: skip
     assert 'id="costs"' not in make_page(nobody)
-    with pytest.raises(ValueError, match="the runs spent no uses: look at them over rounds"):
-        make_page(nobody, "uses")
+    with pytest.raises(
+        ValueError, match="the runs spent no channel-uses: look at them over rounds"
+    ):
+        make_page(nobody, "channel-uses")
     runs = list(nobody.histories("max-pack").values())
-    assert cost_points(runs, AXES["uses"]) == [0.0]
+    assert cost_points(runs, AXES["channel-uses"]) == [0.0]
 
 
 def test_runs_that_spent_nothing_do_not_set_the_points(tmp_path):
@@ -317,7 +321,7 @@ def test_runs_that_spent_nothing_do_not_set_the_points(tmp_path):
         tiny(**{"run.rounds": 2}), ["age-based", "max-pack"], vary, 2, tmp_path / "mixed",
         engine="inline", quiet=True,
     )  # fmt: skip
-    assert min(swept.table("uses").at) > 0
+    assert min(swept.table("channel-uses").at) > 0
 
 
 def test_the_reproduction_has_a_preset_with_seconds():

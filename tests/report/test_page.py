@@ -372,17 +372,17 @@ def test_phones_are_ranked_by_age_per_subchannel_needed(compared):
         ("max-pack (ties=random)", PACK),
     ):
         history = compared.history(policy, setting.seed)
-        offer, ranking = history.eligible, _idea.rank(setting, name)
-        assert (offer.t, ranking.t) == (4, 4)
+        eligible, ranking = history.eligible, _idea.rank(setting, name)
+        assert (eligible.t, ranking.t) == (4, 4)
         score = [2 * age**0.5 / need if need else 0.0
-                 for age, need in zip(history.ages[3], offer.need, strict=True)]  # fmt: skip
+                 for age, need in zip(history.ages[3], eligible.need, strict=True)]  # fmt: skip
         np.testing.assert_allclose(ranking.score, sorted(score, reverse=True))
         np.testing.assert_allclose(
             sorted(ranking.score[ranking.chosen]), sorted(np.array(score)[history.scheduled[4]])
         )
         held = history.owner[4]
         at = ranking.gain[ranking.owner, np.arange(5)][held >= 0]
-        np.testing.assert_array_equal(at, offer.gain[held, np.arange(5)][held >= 0])
+        np.testing.assert_array_equal(at, eligible.gain[held, np.arange(5)][held >= 0])
         assert ((ranking.owner < 0) == (held < 0)).all()
 
 

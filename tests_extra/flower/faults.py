@@ -119,7 +119,7 @@ def test_late_reply(live):
     assert found["ages"][1] > 0
     back, found = live.after(t + 1, lambda found: 1 in found["received"], ROUND_S + 60)
     assert back > t
-    for between in range(t + 1, back):  # owed a reply: not offered, or late once more
+    for between in range(t + 1, back):  # owed a reply: not eligible, or late once more
         found = live.round(between)
         assert not any(found["gains"][1]) or 1 in found["late"]
     live.require_right_ages()

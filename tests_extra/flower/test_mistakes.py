@@ -92,12 +92,12 @@ def test_a_deadline_nobody_meets(links, deadline_s, problem, caplog):
     assert len(asked) == len(set(asked)) == min(3 * links.subchannels, 12)
 
 
-@pytest.mark.parametrize("offer", ["in-time", "everyone"])
-def test_a_modelled_deadline_nobody_meets(offer, caplog):
+@pytest.mark.parametrize("eligible", ["in-time", "everyone"])
+def test_a_modelled_deadline_nobody_meets(eligible, caplog):
     timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.0, "deadline_slots": 0.5}
-    problem = Problem(tiny(timing=timing | {"eligible": offer}))
+    problem = Problem(tiny(timing=timing | {"eligible": eligible}))
     strategy = problem.scheduled("age-based", Modelled(problem.scenario), timeouts=IMPATIENT)
-    lost = "the modelled channel loses" if offer == "everyone" else "nobody can be reached over"
+    lost = "the modelled channel loses" if eligible == "everyone" else "nobody can be reached over"
     stops(problem, strategy, caplog, f"in 3 rounds in a row: .*{lost}", rounds=50)
     assert strategy.ages.tolist() == [3] * 12
 
@@ -232,7 +232,7 @@ def test_a_folder_with_other_results_is_left_alone(problem, caplog, tmp_path):
 
 
 class Sampling(FedAvg):
-    """Takes the first node alone, whatever it is offered."""
+    """Takes the first node alone, whatever it is shown."""
 
     def configure_train(self, server_round, arrays, config, grid):
         return list(super().configure_train(server_round, arrays, config, grid))[:1]

@@ -182,7 +182,7 @@ def show_command(
 ) -> None:
     """Print the tables of a results folder.
 
-    Example: agewise show runs/reproduce-paper --over uses --target 0.7
+    Example: agewise show runs/reproduce-paper --over channel-uses --target 0.7
     """
     result = agewise.Result.open(folder, baseline)
     printing.print_result(result, as_json=as_json, shown=shown)
@@ -194,7 +194,7 @@ def report_command(
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
-    Example: agewise report runs/reproduce-paper --over uses
+    Example: agewise report runs/reproduce-paper --over channel-uses
     """
     result = agewise.Result.open(folder, baseline)
     printing.print_page(agewise.write_page(result, output, **asdict(shown)))

@@ -27,7 +27,7 @@ else:
 
 ENGINES = ("auto", "local", "inline", "ray")
 LOGGERS = ("csv", "tensorboard", "wandb", "trackio")
-AXES = ("rounds", "seconds", "joules", "uses", "bits")
+AXES = ("rounds", "seconds", "joules", "channel-uses", "bits")
 
 
 def policy_summaries() -> dict[str, str]:
@@ -225,8 +225,8 @@ Explain = Annotated[
 Over = Annotated[
     str,
     typer.Option(
-        help="What accuracies are shown over: rounds, seconds, joules, uses (of the channel) or "
-        "bits.",
+        help="What accuracies are shown over: rounds, seconds, joules, channel-uses (airtime) "
+        "or bits.",
         autocompletion=_complete_one_of(AXES),
     ),
 ]

@@ -1,4 +1,4 @@
-"""What is learned from: data sets, tasks on them, and their partition over the UEs."""
+"""Data to learn from: data sets, tasks on them, and their partition over the UEs."""
 
 from agewise.data.dataset import AllClasses, Dataset, DataSource, Pair, Parity, Samples, Task
 from agewise.data.files import IdxFolder, NpzFile, Table

@@ -14,7 +14,7 @@ from agewise.part import Part
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """``features[sample, feature]`` (bytes or float32) and ``labels[sample]`` (class indices).
+    """Samples: ``features[sample, feature]``, bytes or float32, and classes ``labels[sample]``.
 
     The value of a feature is its entry times ``unit``: bytes of an image stay bytes in memory.
     """

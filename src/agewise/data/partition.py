@@ -1,10 +1,11 @@
-"""Which samples lie on which UE, and the section ``data`` of a scenario."""
+"""Partitions of samples over the UEs, and the section ``data`` of a scenario."""
 
 import functools
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, model_validator
 
@@ -15,6 +16,9 @@ from agewise.files import fingerprint
 from agewise.part import LARGE, MOST, Kinds, Part, Unloaded
 from agewise.random import Streams, normal
 
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -23,8 +27,8 @@ class Partition:
     They cover all samples, unless the scheme leaves some out.
     """
 
-    order: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    order: _Ints
+    offsets: _Ints
 
     @classmethod
     def of_owners(cls, owners: ArrayLike, ues: int) -> "Partition":
@@ -38,16 +42,16 @@ class Partition:
         return cls(order, _offsets(np.bincount(owner[order], minlength=ues)))
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
-        """``|D_k|``: the number of samples of each UE."""
+    def sizes(self) -> _Ints:
+        """Number of samples of each UE, ``|D_k|``."""
         return np.diff(self.offsets)
 
-    def samples_of(self, ue: int) -> NDArray[np.int64]:
+    def samples_of(self, ue: int) -> _Ints:
         """List the samples of one UE."""
         return self.order[self.offsets[ue] : self.offsets[ue + 1]]
 
-    def label_counts(self, labels: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-        """``[ue, class]``: how many samples of each class a UE has."""
+    def label_counts(self, labels: _Ints, classes: int) -> _Ints:
+        """Count ``[ue, class]``: how many samples of each class a UE has."""
         ue = np.repeat(np.arange(self.sizes.size), self.sizes)
         flat = np.bincount(ue * classes + labels[self.order], minlength=self.sizes.size * classes)
         return flat.reshape(self.sizes.size, classes)
@@ -55,13 +59,13 @@ class Partition:
 
 # ----------------------------------------------------------------------- how many samples a UE has
 class Sizes(Part):
-    """How many samples a UE has."""
+    """Sizes: how many samples a UE has."""
 
     kind: str = ""
     #: Whether they follow from the writers of a UE.
     by_writer: ClassVar[bool] = False
 
-    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def shares(self, ues: int, rng: Generator) -> _Floats:
         """Share the samples among the UEs: ``float64[ue]`` with a sum of 1; equally by default."""
         return np.full(ues, 1.0 / ues)
 
@@ -80,7 +84,7 @@ class LogNormalSizes(Sizes):
         gt=0, le=20, description="deviation of the logarithm of the number of samples"
     )
 
-    def shares(self, ues: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def shares(self, ues: int, rng: Generator) -> _Floats:
         """Draw the shares."""
         drawn = exp_each(self.sigma * normal(rng, ues))
         return np.asarray(drawn / drawn.sum())
@@ -95,7 +99,7 @@ class NaturalSizes(Sizes):
 
 # -------------------------------------------------------------------------- which samples a UE has
 class PartitionScheme(Part):
-    """Which samples lie on which UE.
+    """Scheme of a partition: which samples lie on which UE.
 
     A scheme of your own has one method, ``divide``; `Partition.of_owners` helps.
     """
@@ -104,9 +108,7 @@ class PartitionScheme(Part):
     #: Whether samples stay with their writers.
     by_writer: ClassVar[bool] = False
 
-    def divide(
-        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> Partition:
+    def divide(self, dataset: Dataset, shares: _Floats, rng: Generator) -> Partition:
         """Divide the training samples among ``shares.size`` UEs; UE k is to get ``shares[k]``."""
         raise self.lacks("divide")
 
@@ -116,9 +118,7 @@ class Iid(PartitionScheme):
 
     kind: Literal["iid"] = "iid"
 
-    def divide(
-        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> Partition:
+    def divide(self, dataset: Dataset, shares: _Floats, rng: Generator) -> Partition:
         """Deal to every UE its share."""
         count = len(dataset.train)
         _require_enough(count, shares.size)
@@ -132,9 +132,7 @@ class Shards(PartitionScheme):
     kind: Literal["shards"] = "shards"
     classes_per_ue: int = Field(ge=1, le=MOST, description="how many classes each UE holds")
 
-    def divide(
-        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> Partition:
+    def divide(self, dataset: Dataset, shares: _Floats, rng: Generator) -> Partition:
         """Give every UE exactly ``classes_per_ue`` classes.
 
         Each class is held by a number of UEs in proportion to its samples, and its samples are
@@ -145,7 +143,7 @@ class Shards(PartitionScheme):
         _require_enough(labels.size, ues)
         totals = np.bincount(labels)
         present = np.flatnonzero(totals)
-        if not 1 <= classes_per_ue <= present.size:
+        if classes_per_ue > present.size:
             raise ValueError(
                 f"shards: {classes_per_ue} classes per UE, but the data have {present.size}"
             )
@@ -155,7 +153,8 @@ class Shards(PartitionScheme):
                 f"shards: {ues} UEs with {classes_per_ue} classes each cannot hold all "
                 f"{present.size} classes"
             )
-        holders = _whole_numbers(totals[present] * (places / labels.size), places, 1, most=ues)
+        fair = totals[present].astype(np.float64) * (places / labels.size)
+        holders = _whole_numbers(fair, places, least=1, most=ues)
         short = holders > totals[present]
         if short.any():
             worst = int(short.argmax())
@@ -186,9 +185,7 @@ class Dirichlet(PartitionScheme):
         gt=0, le=LARGE, description="the lower, the less alike are the UEs"
     )
 
-    def divide(
-        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> Partition:
+    def divide(self, dataset: Dataset, shares: _Floats, rng: Generator) -> Partition:
         """Draw how each class is divided (Hsu, Qi, Brown 2019).
 
         The lower the concentration, the fewer UEs hold a class. The shares are the expected sizes.
@@ -224,9 +221,7 @@ class ByWriter(PartitionScheme):
     )
     by_writer: ClassVar[bool] = True
 
-    def divide(
-        self, dataset: Dataset, shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> Partition:
+    def divide(self, dataset: Dataset, shares: _Floats, rng: Generator) -> Partition:
         """Give every UE the samples of its writers; those of writers not drawn are left out."""
         writers, ues, writers_per_ue = dataset.writers, shares.size, self.writers_per_ue
         if writers is None:
@@ -247,7 +242,7 @@ class ByWriter(PartitionScheme):
 
 
 class Data(Part):
-    """What is learned from, and how it lies on the UEs."""
+    """Data to learn from, and how they lie on the UEs."""
 
     dataset: Annotated[DataSource, Kinds] = Field(description="where the samples are from")
     task: Annotated[Task, Kinds] = Field(description="what is told apart")
@@ -296,9 +291,7 @@ def _loaded(data: Data, _digests: tuple[str | None, ...]) -> Dataset:
     return data.task.relabel(data.dataset.load())
 
 
-def _deal(
-    labels: NDArray[np.int64], matrix: NDArray[np.int64], rng: np.random.Generator
-) -> Partition:
+def _deal(labels: _Ints, matrix: _Ints, rng: Generator) -> Partition:
     """Deal random samples of each class so that UE k gets ``matrix[k, class]`` of them."""
     offsets = _offsets(matrix.sum(axis=1))
     order = np.empty(labels.size, dtype=np.int64)
@@ -312,15 +305,13 @@ def _deal(
     return Partition(order, offsets)
 
 
-def _whole_numbers(
-    wanted: NDArray[np.floating[Any]], total: int, least: int, most: int | None = None
-) -> NDArray[np.int64]:
-    """Whole numbers near ``wanted`` that add up to ``total``, within the bounds.
+def _whole_numbers(wanted: _Floats, total: int, least: int, most: int | None = None) -> _Ints:
+    """Return whole numbers near ``wanted`` that add up to ``total``, within the bounds.
 
     Largest remainders first (Hamilton's method); bounds take precedence.
     """
     high = total if most is None else most
-    counts: NDArray[np.int64] = np.clip(np.floor(wanted).astype(np.int64), least, high)
+    counts: _Ints = np.clip(np.floor(wanted).astype(np.int64), least, high)
     while (missing := total - int(counts.sum())) != 0:
         step = 1 if missing > 0 else -1
         open_ = counts < high if step > 0 else counts > least
@@ -330,7 +321,7 @@ def _whole_numbers(
     return counts
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(sizes: _Ints) -> _Ints:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 

@@ -13,7 +13,15 @@ from agewise.experiment.plan import Run
 from agewise.records import History
 
 NAMES = ("csv", "tensorboard", "wandb", "trackio")
-_COLUMNS = ("accuracy", "test_loss", "objective", "gradient_diversity", "seconds", "uses", "bits")
+_COLUMNS = (
+    "accuracy",
+    "test_loss",
+    "objective",
+    "gradient_diversity",
+    "seconds",
+    "channel_uses",
+    "bits",
+)
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class Result:
         """A row per policy and variation: intervals over seeds and paired differences.
 
         Accuracies are those ``at`` points of the x axis: rounds, or ``over`` seconds, joules,
-        uses or bits. Left out, these are some rounds, or parts of the cost of the cheapest
+        channel-uses or bits. Left out, these are some rounds, or parts of the cost of the cheapest
         run. NaN where a run has ended before. ``cost`` is that of whole runs.
         """
         axis = self._axis(over)
@@ -200,8 +200,8 @@ class Result:
     def to_target(self, target: float, over: str | Axis = "rounds") -> TargetTable:
         """A row per policy and variation: what it took until the accuracy was at least ``target``.
 
-        In rounds, or ``over`` seconds, joules, uses or bits: the median over seeds with its 95%
-        limits, how many of the seeds got there, and the mean up to the same horizon for all.
+        In rounds, or ``over`` seconds, joules, channel-uses or bits: the median over seeds with
+        its 95% limits, how many seeds got there, and the mean up to the same horizon for all.
         """
         return target_table(self, target, self._axis(over))
 

@@ -103,7 +103,7 @@ class RoundPlanner:
                 (),
                 Streams(seed),
                 deadline_slots=links.deadline_slots,
-                offer_everyone=links.offer_everyone,
+                everyone_eligible=links.everyone_eligible,
                 margin=links.margin,
             )
             for policy in self.policies

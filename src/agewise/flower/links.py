@@ -79,7 +79,7 @@ class Links(ABC):
     measures: bool = False
     #: In slots, as the simulator counts time: an update that takes longer is lost.
     deadline_slots: float = math.inf
-    offer_everyone: bool = False
+    everyone_eligible: bool = False
     #: The scenario that the links are a part of, where there is one.
     scenario: Scenario | None = None
 
@@ -261,7 +261,7 @@ class Modelled(Links):
         self.subchannels = self._channel.subchannel_count
         timing, work = self.scenario.timing, self.scenario.workload(Streams(self.seed))
         self.deadline_slots = timing.deadline_after(work.upload_s)
-        self.offer_everyone = timing.everyone_eligible
+        self.everyone_eligible = timing.everyone_eligible
         self._computing = timing.computing_slots(work)
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:

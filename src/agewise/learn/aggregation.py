@@ -51,8 +51,8 @@ class Aggregation(StatefulPart):
 class WeightedAverage(Aggregation):
     """The models that arrived, averaged by their numbers of samples (the paper).
 
-    The model moves by the mean update, w + sum of p_i u_i with p_i = |D_i| / sum of |D_j|: Eq. 11
-    where all started from w. A policy's factors take the place of p_i.
+    The model moves by the mean update, ``w + sum of p_i u_i`` with ``p_i = |D_i| / sum of |D_j|``:
+    Eq. 11 where all started from w. A policy's factors take the place of p_i.
     """
 
     kind: Literal["average"] = "average"

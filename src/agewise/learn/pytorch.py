@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from agewise.checks import nearest
 from agewise.data import Dataset, Partition
+from agewise.dependencies import require
 from agewise.files import fingerprint
 from agewise.learn.model import Learner, LocalSteps, Model
 from agewise.part import CodeError, Options, RelativeTo
@@ -70,15 +71,12 @@ class Torch(Model):
 
     def length(self, dataset: Dataset) -> int:
         """Count the numbers of parameters and floating buffers."""
-        # Only now, for PyTorch takes seconds to import and not everybody has it.
-        length: int = import_module("agewise.learn.neural").length_of(self, dataset)
+        length: int = _neural().length_of(self, dataset)
         return length
 
     def learner(self, dataset: Dataset, partition: Partition, steps: LocalSteps) -> Learner:
         """Bring the module together with the samples of every UE."""
-        learner: Learner = import_module("agewise.learn.neural").TorchLearner(
-            self, dataset, partition, steps
-        )
+        learner: Learner = _neural().TorchLearner(self, dataset, partition, steps)
         return learner
 
     def require_plain_sgd(self) -> None:
@@ -122,8 +120,8 @@ class Torch(Model):
         if self.source is not None:
             return functools.partial(_from_file(self.source), **arguments)
         if self.name in _NAMES:
-            built_in: dict[str, _Maker] = import_module("agewise.learn.neural.modules").BUILT_IN
-            return functools.partial(built_in[self.name], shape, classes, **arguments)
+            built_in: _Maker = _neural().BUILT_IN[self.name]
+            return functools.partial(built_in, shape, classes, **arguments)
         added = self.made_by()
         if added is None:
             raise ValueError(
@@ -132,6 +130,12 @@ class Torch(Model):
                 "its own process; runs in other processes need learn.model.source)"
             )
         return functools.partial(added, **arguments)
+
+
+def _neural() -> ModuleType:
+    """What needs PyTorch, which takes seconds to import and is not everywhere."""
+    require("torch", "torch")
+    return import_module("agewise.learn.neural")
 
 
 def _from_file(source: str) -> _Maker:

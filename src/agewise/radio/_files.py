@@ -21,12 +21,12 @@ def stamp_of(path: Path | str, what: str) -> tuple[int, ...]:
 
 
 def read_gains(path: Path | str) -> NDArray[np.float64]:
-    """Gains ``[ue, subchannel]`` from a CSV (a row per UE) or the ``gains`` of an NPZ file."""
+    """Read gains ``[ue, subchannel]`` from a CSV (a row per UE) or the ``gains`` of an NPZ file."""
     return _read(path, "gains")
 
 
 def read_ages(path: Path | str) -> NDArray[np.float64]:
-    """Ages ``[ue]`` from a CSV (one row or one column) or the ``ages`` of an NPZ file."""
+    """Read ages ``[ue]`` from a CSV (one row or one column) or the ``ages`` of an NPZ file."""
     table = _read(path, "ages")
     if table.ndim == 2 and 1 in table.shape:
         return table.ravel()
@@ -36,7 +36,7 @@ def read_ages(path: Path | str) -> NDArray[np.float64]:
 
 
 def read_positions(path: Path | str) -> NDArray[np.float64]:
-    """``[ue, (x, y)]`` from a CSV (a row per UE) or the ``positions_m`` of an NPZ file."""
+    """Read ``[ue, (x, y)]`` from a CSV (a row per UE) or the ``positions_m`` of an NPZ file."""
     table = _read(path, "positions_m")
     if table.ndim != 2 or table.shape[1] != 2:
         raise ValueError(f"{path}: positions_m must be [ue, (x, y)], not of shape {table.shape}")
@@ -45,7 +45,7 @@ def read_positions(path: Path | str) -> NDArray[np.float64]:
 
 
 def read_tracks(path: Path | str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``times_s[time]`` and ``positions_m[time, ue, (x, y)]`` from an NPZ or a CSV file.
+    """Read ``times_s[time]`` and ``positions_m[time, ue, (x, y)]`` from an NPZ or a CSV file.
 
     A CSV has rows of time, UE (from 0), x and y, every UE at every time once, in any order.
     """

@@ -180,13 +180,9 @@ def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
         found = (row[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
         mean, low, high, p = (float("nan") if each is None else float(each) for each in found)
         more = Contrast(mean, low, high, p, pairs=explained["seeds"])
-        aged, packed = (
-            (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
-            for policy in ("age_based", "max_pack")
-        )
         evidence = (
-            f"on the same models the diversity of what is heard is {aged:.2f} against {packed:.2f}"
-            f"{_in_brackets(more.p)}"
+            f"on the same models the diversity of what is heard is {row['age_based']:.2f} against "
+            f"{row['max_pack']:.2f}{_in_brackets(more.p)}"
         )
     linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
@@ -221,12 +217,8 @@ def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     lines = []
     for row in rows:
         numbers = {name: math.nan if x is None else x for name, x in row.items()}
-        aged, packed = (
-            (numbers[f"{policy}@age_based"] + numbers[f"{policy}@max_pack"]) / 2
-            for policy in ("age_based", "max_pack")
-        )
         mean, low, high, p = (numbers[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
         said = [estimate_text(Estimate(mean, low, high), ".2f", 1.0), p_text(p)]
         difference = [Line(text) for text in said if text]
-        lines.append([str(row["label"]), aged, packed, difference])
+        lines.append([str(row["label"]), numbers["age_based"], numbers["max_pack"], difference])
     return Table("How the two policies differ in each measure", columns, lines, note)

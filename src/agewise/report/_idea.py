@@ -36,7 +36,7 @@ class Ranking:
 
     ``score[place]`` is that of the UE at a place, ``chosen`` are the places of those that upload,
     ``owner[subchannel]`` is the place of its owner or -1, and ``gain[place, subchannel]`` are the
-    gains that were offered, if they are kept.
+    gains that policies were shown, if they are kept.
     """
 
     t: int

@@ -89,12 +89,12 @@ def _places(history: History, radius_m: float | None) -> dict[str, Any] | None:
 
 def _ranks(history: History) -> dict[str, Any]:
     """The order of the UEs by their channel, where one round of it is recorded."""
-    offer = history.eligible
-    means = None if offer is None or offer.gain is None else offer.gain.mean(axis=1)
-    if offer is None or means is None or (means == means[0]).all():
+    eligible = history.eligible
+    means = None if eligible is None or eligible.gain is None else eligible.gain.mean(axis=1)
+    if eligible is None or means is None or (means == means[0]).all():
         return {"positions": None}
     order = np.argsort(-means, kind="stable")
-    return {"positions": None, "rank": np.argsort(order).tolist(), "ranked": offer.t + 1}
+    return {"positions": None, "rank": np.argsort(order).tolist(), "ranked": eligible.t + 1}
 
 
 def _run(history: History) -> dict[str, Any]:

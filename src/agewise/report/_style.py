@@ -1,7 +1,7 @@
 """How pictures look: colours, dashes and sizes, for the page and for papers."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +151,17 @@ def legend_above(axis: Axes, columns: int | None = None) -> None:
     """Put the legend above the axis, in one column on the page and in two in a paper."""
     columns = columns or (1 if on_page() else 2)
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+
+
+def draw_on_page(stem: Path, height_in: float, draw: Callable[[Figure], None]) -> list[Path]:
+    """Draw a figure as wide as a page of a paper, and save it as PNG and PDF."""
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "pdf")]
+    with paper_style():
+        figure = new_figure(PAGE_IN, height_in)
+        draw(figure)
+        for file in files:
+            save(figure, file)
+    return files
 
 
 def save(figure: Figure, path: Path) -> None:

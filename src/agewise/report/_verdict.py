@@ -158,27 +158,26 @@ def _seeds(row: Row) -> str:
 
 def missing(result: Result) -> list[str]:
     """One sentence for each thing that is missing, damaged or foreign."""
-    damaged = [f"Damaged: {problem}" for problem in result.damaged[:_NAMED]]
-    if len(result.damaged) > _NAMED:
-        damaged.append(f"and {len(result.damaged) - _NAMED} other damaged files")
-    made = Folder(result.path).description().version
-    foreign = f"The results were made with agewise {made}, this page with {__version__}."
-    return [
-        *_unfinished(result),
-        *failed_runs(result),
-        *damaged,
-        *([] if made == __version__ else [foreign]),
-    ]
+    found = [*_unfinished(result), *failed_runs(result)]
+    found += _first_of([f"Damaged: {each}" for each in result.damaged], "other damaged files")
+    if (made := Folder(result.path).description().version) != __version__:
+        found.append(f"The results were made with agewise {made}, this page with {__version__}.")
+    return found
+
+
+def _first_of(lines: list[str], others: str) -> list[str]:
+    """The first of many lines, and how many others there are."""
+    more = [f"and {len(lines) - _NAMED} {others}"] if len(lines) > _NAMED else []
+    return lines[:_NAMED] + more
 
 
 def failed_runs(result: Result) -> list[str]:
     """How many runs failed, and why the first of them did."""
     if not result.failed:
         return []
-    count = len(result.failed)
-    lines = [f"{count} of {result.expected} runs failed; the same command tries them again:"]
-    lines += [f"failed: {each}" for each in result.failed[:_NAMED]]
-    return lines + ([f"and {count - _NAMED} others that failed"] if count > _NAMED else [])
+    count = f"{len(result.failed)} of {result.expected} runs failed"
+    lines = [f"failed: {each}" for each in result.failed]
+    return [f"{count}; the same command tries them again:", *_first_of(lines, "others that failed")]
 
 
 def _unfinished(result: Result) -> list[str]:
@@ -195,9 +194,9 @@ def _unfinished(result: Result) -> list[str]:
     )
     if not absent:
         return []
-    lines = [f"{absent.total()} of {result.expected} runs are not finished."]
-    lines += [
+    lines = [
         f"{' · '.join(filter(None, where))}: {count} of {len(result.seeds)} seeds missing"
-        for where, count in absent.most_common(_NAMED)
+        for where, count in absent.most_common()
     ]
-    return lines + ([f"and {len(absent) - _NAMED} others"] if len(absent) > _NAMED else [])
+    head = f"{absent.total()} of {result.expected} runs are not finished."
+    return [head, *_first_of(lines, "others")]

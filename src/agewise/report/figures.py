@@ -50,7 +50,7 @@ def draw_figure(
     ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
     Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
     the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
-    seconds, joules, uses or bits as well as rounds.
+    seconds, joules, channel-uses or bits as well as rounds.
     """
     if kind not in PICTURES:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(PICTURES)}")

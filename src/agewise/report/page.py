@@ -77,9 +77,9 @@ def write_page(
 
     It is made of what is whole and says what is missing; the claims of the paper are judged where
     their policies are there. ``baseline`` is used in the place of the one of the result.
-    Accuracies and gains are shown ``over`` rounds, seconds, joules, uses or bits, and compared at
-    these points ``at`` it, as in ``Result.table``. ``target`` is the accuracy up to which costs
-    are told; left out, one that both compared policies reach.
+    Accuracies and gains are shown ``over`` rounds, seconds, joules, channel-uses or bits, and
+    compared at these points ``at`` it, as in ``Result.table``. ``target`` is the accuracy up to
+    which costs are told; left out, one that both compared policies reach.
     """
     opened = open_result(result, baseline)
     path = opened.path / "report.html" if output is None else Path(output)

@@ -33,8 +33,8 @@ class AccessPoint:
 
     ``ues`` is their number, or their ids, by which each is found again when it leaves and comes
     back (`set_present`); an absent UE goes on ageing. Ages are 0 at the start, as in the paper.
-    An update that is not there after ``deadline_slots`` is lost, so policies are only offered the
-    UEs that can make it; ``offer_everyone`` leaves that to them. Where the channel is not known
+    An update that is not there after ``deadline_slots`` is lost, so policies only see the UEs
+    that can make it; ``everyone_eligible`` leaves that to them. Where the channel is not known
     exactly, a ``margin`` in bits per real channel use is added to the rate threshold that policies
     must reach, so that fewer uploads fall below the threshold itself.
 
@@ -55,11 +55,11 @@ class AccessPoint:
         streams: Streams,
         *,
         deadline_slots: float = math.inf,
-        offer_everyone: bool = False,
+        everyone_eligible: bool = False,
         margin: float = 0.0,
     ) -> None:
         self.policy, self.streams, self.margin = policy, streams, margin
-        self.deadline_slots, self.offer_everyone = deadline_slots, offer_everyone
+        self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
         self._is_ours = type(policy).__module__.partition(".")[0] == _PACKAGE
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
@@ -140,7 +140,7 @@ class AccessPoint:
                 self._roster.put_of_all(name, np.array(values))
         self.t = int(snapshot["t"])
 
-    def offer(self, uplink: Uplink) -> Uplink:
+    def mask_ineligible(self, uplink: Uplink) -> Uplink:
         """What policies are shown of an uplink: those who would be late have gains of 0.
 
         A UE is in time if it has computed one slot before the deadline, for an upload at the rate
@@ -149,14 +149,14 @@ class AccessPoint:
         if self.margin > 0:
             threshold = uplink.rate_threshold + self.margin
             uplink = Uplink(uplink.gains, uplink.power_budget, threshold)
-        if self.deadline_slots == math.inf or self.offer_everyone:
+        if self.deadline_slots == math.inf or self.everyone_eligible:
             return uplink
         return uplink.only(self._roster.present("compute_slots") + 1.0 <= self.deadline_slots)
 
     def plan(self, uplink: Uplink) -> Allocation:
-        """Who uploads in this round: the policy's choice, proven against what it was offered."""
+        """Who uploads in this round: the policy's choice, proven against what it was shown."""
         self._require_rows(uplink)
-        uplink = self.offer(uplink)
+        uplink = self.mask_ineligible(uplink)
         view = self._view(uplink)
         allocation = self.policy.schedule(view, self.streams.policy(self.t))
         try:

@@ -147,7 +147,7 @@ class Allocation:
             return self
         return replace(Allocation.of(uplink, self.owner, self.power), aggregation=self.aggregation)
 
-    def meeting(self, gains: NDArray[np.float64]) -> "Allocation":
+    def on_true_channel(self, gains: NDArray[np.float64]) -> "Allocation":
         """The same owners and powers on the ``gains[ue, subchannel]`` that the uploads meet.
 
         Where the scheduler saw others, rates may be below the threshold (`reaches`).

@@ -1,4 +1,4 @@
-"""The picture of a channel: where UEs are, how good their channels are, and how these vary."""
+"""Picture of a channel: where UEs are, how good their channels are, and how these vary."""
 
 from pathlib import Path
 from typing import Any
@@ -44,15 +44,14 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
         if view.positions_m is None:
             sampled = view.round_snr_db.shape[1]
             _draw_squares(axes[0], view.round_snr_db.T, "mean SNR (dB)")
-            axes[0].set_xlabel("round")
-            axes[0].set_ylabel("UE" if sampled == view.ue_count else f"UE ({sampled} of them)")
+            which = "UE" if sampled == view.ue_count else f"UE ({sampled} of them)"
+            axes[0].set(xlabel="round", ylabel=which)
         else:
             _draw_cell(axes[0], view, view.positions_m)
         _draw_distribution(axes[1], view)
         order = np.argsort(-view.mean_snr_db, kind="stable")
         _draw_squares(axes[2], view.block_snr_db[order], "SNR (dB)")
-        axes[2].set_xlabel("subchannel")
-        axes[2].set_ylabel("UE, by falling mean SNR")
+        axes[2].set(xlabel="subchannel", ylabel="UE, by falling mean SNR")
         _draw_correlation(axes[3], view.time_correlation, "lag (rounds)")
         _draw_correlation(axes[4], view.frequency_correlation, "lag (subchannels)")
         _draw_needs(axes[5], view)
@@ -99,8 +98,7 @@ def _draw_cell(axis: Axes, view: ChannelView, positions_m: NDArray[np.float64]) 
             edgecolors="black", linewidths=0.4, label=label, zorder=3,
         )  # fmt: skip
     axis.plot(0, 0, marker="^", color="black", markeredgecolor="white", markersize=6, zorder=4)
-    axis.set_xlabel("x (m)")
-    axis.set_ylabel("y (m)")
+    axis.set(xlabel="x (m)", ylabel="y (m)")
     if len(groups) > 1:
         axis.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, handletextpad=0.1,
@@ -132,8 +130,7 @@ def _draw_distribution(axis: Axes, view: ChannelView) -> None:
     snr = np.sort(view.mean_snr_db[np.isfinite(view.mean_snr_db)])
     share = np.arange(1, snr.size + 1) / view.ue_count + (1 - snr.size / view.ue_count)
     axis.step(snr, share, where="post", color=colour(0))
-    axis.set_xlabel("mean SNR of a UE (dB)")
-    axis.set_ylabel("share of UEs below")
+    axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below")
     axis.set_ylim(0, 1.02)
     if view.rate_threshold:
         needed_db = 10 * np.log10(2.0 ** (2 * view.rate_threshold) - 1)
@@ -158,8 +155,7 @@ def _draw_correlation(axis: Axes, values: NDArray[np.float64], label: str) -> No
         )  # fmt: skip
     axis.set_xlim(-0.3, max(1.0, values.size - 0.7))
     axis.set_ylim(min(-0.25, 1.1 * float(np.nanmin(values, initial=0.0))), 1.05)
-    axis.set_xlabel(label)
-    axis.set_ylabel("correlation of gains")
+    axis.set(xlabel=label, ylabel="correlation of gains")
 
 
 def _draw_needs(axis: Axes, view: ChannelView) -> None:
@@ -182,8 +178,7 @@ def _draw_needs(axis: Axes, view: ChannelView) -> None:
     axis.bar(places[-1:], 100 * view.needed[:1], color=colour(1), width=0.8)
     axis.set_xticks(places, [*names, "none"])
     axis.grid(visible=False, axis="x")
-    axis.set_xlabel("subchannels needed for $R_s$")
-    axis.set_ylabel("% of UEs and rounds")
+    axis.set(xlabel="subchannels needed for $R_s$", ylabel="% of UEs and rounds")
     axis.margins(y=0.18)
     never = view.never_served
     axis.text(

@@ -1,4 +1,4 @@
-"""What a channel means before anything is simulated on it: measured block by block."""
+"""Channels measured block by block, before anything is simulated on them."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _GRID = 161
 
 @dataclass(frozen=True, eq=False)
 class Area:
-    """The cell seen from above: squares of a grid ``[y, x]`` from -reach to reach.
+    """Cell seen from above: squares of a grid ``[y, x]`` from -reach to reach.
 
     ``snr_db`` is the mean SNR of a UE outdoors there with all power on one subchannel, NaN out of
     the cell; ``line_of_sight`` is ``None`` where the path loss knows none.
@@ -36,7 +36,7 @@ class Area:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChannelView:
-    """What was measured in the first ``rounds`` blocks of a channel.
+    """Measurements of the first ``rounds`` blocks of a channel.
 
     SNRs are in dB with all power on one subchannel. ``mean_snr_db[ue]`` is that of the mean gain
     over rounds and subchannels, ``block_snr_db[ue, subchannel]`` that of the first block and
@@ -131,7 +131,7 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
 def view_trace(
     path: Path | str, rate_threshold: float | None = None, rounds: int | None = None
 ) -> ChannelView:
-    """The same of the gains in a file, with needs where a threshold is given."""
+    """Measure the gains in a file, with needs where a threshold is given."""
     trace = open_gains(path)
     held = int(trace.gains.shape[0])
     count = min(held, _ROUNDS) if rounds is None else whole_number("rounds", rounds, 1, held)
@@ -164,7 +164,7 @@ def record_trace(
 def _view(
     channel: Channel, rounds: int, rate_threshold: float | None, area: Area | None
 ) -> ChannelView:
-    """One pass over the blocks, of which one at a time is kept."""
+    """Measure in one pass over the blocks, of which one at a time is kept."""
     ues, subchannels, budget = channel.ue_count, channel.subchannel_count, channel.power_budget
     size = max(1, min(_SAMPLED_UES, _SAMPLED_NUMBERS // (rounds * subchannels)))
     sampled = np.unique(np.linspace(0, ues - 1, min(size, ues)).astype(np.int64))
@@ -208,7 +208,7 @@ def _decibels(ratios: _Floats) -> _Floats:
 
 
 def _squared_error_db(block: Block) -> _Floats:
-    """The sum of squares of what is seen wrong, in dB, and the numbers that are compared."""
+    """Sum the squared errors of the CSI, in dB, and count the gains that are compared."""
     if block.seen is block.true:
         return np.array([0.0, block.true.size])
     both = (block.seen > 0) & (block.true > 0)
@@ -217,7 +217,7 @@ def _squared_error_db(block: Block) -> _Floats:
 
 
 def _correlation(gains: _Floats, axis: int, longest: int) -> _Floats:
-    """``[lag]`` along an axis of ``gains[round, ue, subchannel]``, the UEs as one population."""
+    """Correlate ``gains[round, ue, subchannel]`` along an axis by lags, over all UEs."""
     means = gains.mean(axis=(0, 2), keepdims=True)
     varied = np.moveaxis(gains / np.where(means > 0, means, 1.0) - (means > 0), axis, 0)
     power = float((varied * varied).mean())
@@ -228,7 +228,7 @@ def _correlation(gains: _Floats, axis: int, longest: int) -> _Floats:
 
 
 def _area(scenario: Scenario, streams: Streams) -> Area | None:
-    """The mean SNR at every place of the cell, where a model says it."""
+    """Map the mean SNR at every place of the cell, where a model says it."""
     model = scenario.channel
     if not isinstance(model, ModelledChannel):
         return None

@@ -1,4 +1,4 @@
-"""What explains the gain of age-based scheduling over max-pack: both policies on the same models.
+"""Explanations of the gain of age-based over max-pack: both policies on the same models.
 
 Neither policy looks at models, so the UEs that each heard in its own run are also those that it
 would have heard on the other's models. Runs are followed again from their records, in blocks of
@@ -33,10 +33,10 @@ from agewise.tables._words import and_list, counted, limits_text, p_text, points
 from agewise.version import __version__
 
 _Floats = NDArray[np.float64]
-Sets = Sequence[NDArray[np.int64]]
+_Sets = Sequence[NDArray[np.int64]]
 
 #: What is measured, by the names of tables; docs/explanation.md defines each.
-MEASURES: Final = {
+_MEASURES: Final = {
     "diversity": "gradient diversity",
     "bias": "bias of a round",
     "block_bias": "bias of a block",
@@ -47,19 +47,19 @@ MEASURES: Final = {
 }
 
 #: Age-based first, in all that is kept of the two.
-POLICIES: Final = (AgeBased(), MaxPack())
+_POLICIES: Final = (AgeBased(), MaxPack())
 #: Rounds of a block.
 _EVERY: Final = 5
 #: How often all UEs learn from the same model, each time with other samples.
 _DRAWS: Final = 3
-FOLDER: Final = "explanation"
+_FOLDER: Final = "explanation"
 #: To follow the two runs of a seed takes about as long as so many runs: all UEs learn, repeatedly.
 _TIMES_A_RUN: Final = 10
 _OTHER_DRAW: Final = 1 << 64  # no seed of a run is this large
 
 
-class SeedBlocks(NamedTuple):
-    """The blocks of one seed.
+class _SeedBlocks(NamedTuple):
+    """Blocks of one seed.
 
     ``starts[block]`` are rounds, ``gains[models, block]`` accuracies of age-based minus max-pack,
     and ``values[models, block, policy, measure]`` what was measured; models and policies are in
@@ -72,55 +72,47 @@ class SeedBlocks(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class _Task:
     """One seed to follow again: the UEs heard and the accuracies of both runs."""
 
     scenario: Scenario
     seed: int
-    received: tuple[Sets, Sets]
-    accuracies: tuple[_Floats, _Floats]
-    sources: Mapping[str, str]
     every: int
-    draws: int
+    received: Sequence[_Sets]
+    accuracies: list[_Floats]
+    sources: dict[str, str]
 
     @classmethod
     def of(
-        cls, scenario: Scenario, seed: int, runs: Sequence[History], every: int, draws: int
-    ) -> "Task":
-        """The task of these runs of age-based and max-pack."""
-        first, second = runs
-        return cls(
-            scenario,
-            seed,
-            (first.received, second.received),
-            (first.accuracy, second.accuracy),
-            {**first.info.sources, **second.info.sources},
-            every,
-            draws,
-        )
+        cls, scenario: Scenario, seed: int, runs: Sequence[History], every: int = _EVERY
+    ) -> "_Task":
+        """Make the task of these runs of age-based and max-pack."""
+        received, accuracies = [run.received for run in runs], [run.accuracy for run in runs]
+        sources = {name: digest for run in runs for name, digest in run.info.sources.items()}
+        return cls(scenario, seed, every, received, accuracies, sources)
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What the result depends on."""
+    def identity(self) -> dict[str, object]:
+        """All that the result depends on."""
         return {
             "version": __version__,
             "scenario": self.scenario.resolved(),
-            "policies": [str(policy.key) for policy in POLICIES],
-            "sources": dict(self.sources),
+            "policies": [str(policy.key) for policy in _POLICIES],
+            "sources": self.sources,
             "seed": self.seed,
             "every": self.every,
-            "draws": self.draws,
+            "draws": _DRAWS,
         }
 
     def starts(self) -> NDArray[np.int64]:
-        """The first rounds of whole blocks; a run that is shorter than one is a block."""
+        """List the first rounds of whole blocks; a run that is shorter than one is a block."""
         rounds = self.scenario.run.rounds
         return np.arange(0, max(1, rounds - self.every + 1), self.every)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A row per measure, what they say in two sentences, and the figure.
+    """Table with a row per measure, what it says in two sentences, and the figure.
 
     ``gain`` is that of a block, the mean over both kinds of models, with its interval over seeds.
     """
@@ -135,25 +127,30 @@ class Explanation:
 
 
 def explain(
-    result: Result, options: RunOptions | None = None, *, every: int = _EVERY, draws: int = _DRAWS
+    result: Result, options: RunOptions | None = None, *, every: int = _EVERY
 ) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
     Each seed is kept in a file of the results folder and is not measured again.
     """
-    runs = [result.histories(policy) for policy in POLICIES]
-    seeds = [seed for seed in runs[0] if seed in runs[1]]
-    if not seeds:
-        raise ValueError(f"{result.path}: age-based and max-pack have no finished seed in common")
+    aged, packed = (result.histories(policy) for policy in _POLICIES)
     tasks = [
-        Task.of(result.scenario, seed, [one[seed] for one in runs], every, draws) for seed in seeds
+        _Task.of(result.scenario, seed, (aged[seed], packed[seed]), every)
+        for seed in aged
+        if seed in packed
     ]
-    blocks = _measured(result.path / FOLDER, tasks, options or RunOptions())
-    made = summarise(blocks, every)
-    kept: dict[str, Any] = {"version": __version__, "sentences": made.sentences}
-    kept |= {"rows": made.table.fill_nan(None).to_dicts()}
-    kept |= {"seeds": made.seeds, "blocks": made.blocks, "every": made.every}
-    _write_sealed(result.path / EXPLANATION, kept)  # for the page and for machines
+    if not tasks:
+        raise ValueError(f"{result.path}: age-based and max-pack have no finished seed in common")
+    made = _summarise(_measured(result.path / _FOLDER, tasks, options or RunOptions()), every)
+    kept = {
+        "version": __version__,
+        "sentences": made.sentences,
+        "rows": made.table.fill_nan(None).to_dicts(),
+        "seeds": made.seeds,
+        "blocks": made.blocks,
+        "every": made.every,
+    }
+    _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
@@ -161,7 +158,7 @@ def explain(
 # What the measures say
 
 
-def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
+def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
     """Compare the policies in each measure, paired over the seeds."""
     values = np.array([one.values for one in blocks])  # [seed, models, block, policy, measure]
     gains = np.array([one.gains for one in blocks])
@@ -171,22 +168,20 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
     paired = statistics.correct([one if tested else replace(one, p=math.nan) for one in pairs])
     apart = values[..., 0, :] - values[..., 1, :]
     deviations = np.sqrt(((apart - apart.mean(axis=0)) ** 2).mean(axis=(0, 1, 2)))
-    means = np.nanmean(values, axis=(0, 2))  # [models, policy, measure]
+    means = np.nanmean(values, axis=(0, 2)).mean(axis=0)  # [policy, measure]
     rows = [
         {
             "measure": name,
-            "label": MEASURES[name],
-            "age_based@age_based": means[0, 0, i],
-            "max_pack@age_based": means[0, 1, i],
-            "age_based@max_pack": means[1, 0, i],
-            "max_pack@max_pack": means[1, 1, i],
+            "label": _MEASURES[name],
+            "age_based": means[0, i],
+            "max_pack": means[1, i],
             "difference": paired[i].mean,
             "difference_low": paired[i].low,
             "difference_high": paired[i].high,
             "difference_p": paired[i].p,
             "deviation": deviations[i],
         }
-        for i, name in enumerate(MEASURES)
+        for i, name in enumerate(_MEASURES)
     ]
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
     size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
@@ -198,7 +193,7 @@ def summarise(blocks: Sequence[SeedBlocks], every: int) -> Explanation:
 def _sentences(
     rows: Sequence[Mapping[str, Any]], gain: statistics.Contrast, size: str, *, tested: bool
 ) -> list[str]:
-    """What the paper's explanation is worth, and in what else the policies differ."""
+    """Say what the paper's explanation is worth, and in what else the policies differ."""
     diversity, *others = rows
     if not tested:
         few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
@@ -220,30 +215,27 @@ def _sentences(
 
 
 def _told(row: Mapping[str, Any]) -> str:
-    aged, packed = (
-        (row[f"{policy}@age_based"] + row[f"{policy}@max_pack"]) / 2
-        for policy in ("age_based", "max_pack")
-    )
     p = f", {p_text(row['difference_p'])}" if p_text(row["difference_p"]) else ""
-    return f"{row['label']} ({aged:.2f} for age-based, {packed:.2f} for max-pack{p})"
+    both = f"{row['age_based']:.2f} for age-based, {row['max_pack']:.2f} for max-pack"
+    return f"{row['label']} ({both}{p})"
 
 
 # Measuring
 
 
-def follow(task: Task) -> SeedBlocks:
+def _follow(task: _Task) -> _SeedBlocks:
     """Measure all blocks of a seed, on the models of either run."""
     samples = samples_of(task.scenario, Streams(task.seed))
     federation = samples.federation(task.scenario)
     both = [_follow_one(task, own, federation, samples.label_counts) for own in (0, 1)]
     gains, values = (np.array(parts) for parts in zip(*both, strict=True))
-    return SeedBlocks(task.starts(), gains, values)
+    return _SeedBlocks(task.starts(), gains, values)
 
 
 def _follow_one(
-    task: Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
+    task: _Task, own: int, federation: learn.Federation, counts: NDArray[np.int64]
 ) -> tuple[list[float], list[_Floats]]:
-    """The gain and ``[policy, measure]`` of every block on the models of one of the runs."""
+    """Measure the gain and ``[policy, measure]`` of every block on the models of a run."""
     learner, rounds = federation.learner, len(task.received[own])
     state, gains, values, last = federation.init(), [], [], 0
     for start in task.starts().tolist():
@@ -262,52 +254,49 @@ def _follow_one(
             reached[1 - own].append(learner.evaluate(other.params).accuracy)
         gains.append(float(np.mean(reached[0]) - np.mean(reached[1])))
         last = block.stop
-    _require_same(task, own, last - 1, learner.evaluate(state.params).accuracy)
+    recorded = float(task.accuracies[own][last - 1])
+    accuracy = learner.evaluate(state.params).accuracy
+    if not math.isnan(recorded) and recorded != accuracy:
+        raise ValueError(
+            f"the run of {_POLICIES[own].key} with seed {task.seed} reached {recorded:.4f} in "
+            f"round {last - 1} and {accuracy:.4f} when it was followed again: run it again in "
+            "another folder"
+        )
     return gains, values
 
 
-def _require_same(task: Task, own: int, t: int, accuracy: float) -> None:
-    """The run was followed rightly if it reaches the accuracy that was recorded."""
-    recorded = float(task.accuracies[own][t])
-    if not math.isnan(recorded) and recorded != accuracy:
-        raise ValueError(
-            f"the run of {POLICIES[own].key} with seed {task.seed} reached {recorded:.4f} in round "
-            f"{t} and {accuracy:.4f} when it was followed again: run it again in another folder"
-        )
-
-
 def _compare(
-    task: Task,
+    task: _Task,
     federation: learn.Federation,
     counts: NDArray[np.int64],
     state: learn.FederationState,
     block: range,
 ) -> _Floats:
-    """``[policy, measure]``: what each policy hears in the rounds of a block, on one model."""
+    """Compare what policies hear in the rounds of a block on one model, ``[policy, measure]``."""
     sizes = federation.learner.sizes
     everyone = np.arange(sizes.size)
-    draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(task.draws)]
+    draws = [Streams(task.seed + draw * _OTHER_DRAW) for draw in range(_DRAWS)]
     models = [federation.train(state, everyone, block.start, draw) for draw in draws]
-    found = np.empty((2, len(MEASURES)))
+    found = np.empty((2, len(_MEASURES)))
     for policy, received in enumerate(task.received):
         sets = received[block.start : block.stop]
         ever = _membership([np.concatenate(received[: t + 1]) for t in block], everyone.size)
         share = float((ever @ sizes).mean() / sizes.sum())
-        of_updates = compare_updates(models, state.params, sets, sizes)
-        found[policy] = *of_updates, *compare_labels(sets, counts), share
+        of_updates = _compare_updates(models, state.params, sets, sizes)
+        found[policy] = *of_updates, *_compare_labels(sets, counts), share
     return found
 
 
-def _membership(sets: Sets, ues: int) -> _Floats:
-    """``[set, ue]``: 1 where the UE is in the set."""
+def _membership(sets: _Sets, ues: int) -> _Floats:
+    """Return ``[set, ue]``: 1 where the UE is in the set."""
     members = np.zeros((len(sets), ues))
     for row, ues_heard in zip(members, sets, strict=True):
         row[ues_heard] = 1.0
     return members
 
 
-def compare_updates(
-    models: Sequence[learn.Params], start: learn.Params, sets: Sets, sizes: NDArray[np.int64]
+def _compare_updates(
+    models: Sequence[learn.Params], start: learn.Params, sets: _Sets, sizes: NDArray[np.int64]
 ) -> tuple[float, float, float, float]:
     """Diversity, relative bias, that of all sets together, and relative variance.
 
@@ -319,7 +308,7 @@ def compare_updates(
     moves = [np.asarray(each - start, np.float64) for each in models]
     of_all = np.array([_mean_update(each, sizes) for each in moves])
     of_sets = np.array([[_mean_update(each[s], sizes[s]) for s in sets] for each in moves])
-    whole = squared_mean(of_all)
+    whole = _squared_mean(of_all)
     if not whole > 0:
         return math.nan, math.nan, math.nan, math.nan
     apart = of_sets - of_all[:, np.newaxis]  # [draw, set, weight]
@@ -332,7 +321,7 @@ def compare_updates(
 
 
 def _mean_update(moves: _Floats, sizes: NDArray[np.int64]) -> _Floats:
-    """The mean of ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
+    """Average ``moves[ue, weight]`` by numbers of samples; 0 of nobody's."""
     return np.asarray(sizes @ moves / max(1, int(sizes.sum())))
 
 
@@ -343,22 +332,22 @@ def _diversity(moves: _Floats) -> float:
 
 
 def _length(draws: _Floats, whole: float) -> float:
-    """The length of the mean that the draws come from, in the root of ``whole``."""
-    return math.sqrt(max(0.0, squared_mean(draws)) / whole)
+    """Estimate the length of the mean that the draws come from, in the root of ``whole``."""
+    return math.sqrt(max(0.0, _squared_mean(draws)) / whole)
 
 
-def squared_mean(draws: _Floats) -> float:
-    """The squared length of the mean that ``draws[draw, weight]`` come from, without bias.
+def _squared_mean(draws: _Floats) -> float:
+    """Estimate the squared length of the mean that ``draws[draw, weight]`` come from, without bias.
 
-    >>> squared_mean(np.array([[1.0, 0.5], [1.0, -0.5]]))
+    >>> _squared_mean(np.array([[1.0, 0.5], [1.0, -0.5]]))
     0.75
     """
     count, total = len(draws), draws.sum(axis=0)
     return float((total @ total - (draws * draws).sum()) / (count * (count - 1)))
 
 
-def compare_labels(sets: Sets, counts: NDArray[np.int64]) -> tuple[float, float]:
-    """The share of classes that a set holds, and how far its labels are from those of all.
+def _compare_labels(sets: _Sets, counts: NDArray[np.int64]) -> tuple[float, float]:
+    """Return the share of classes that a set holds, and how far its labels are from those of all.
 
     ``counts[ue, class]``; the distance is in total variation, 1 for an empty set. Both are means
     over the sets.
@@ -375,37 +364,28 @@ def compare_labels(sets: Sets, counts: NDArray[np.int64]) -> tuple[float, float]
 # Files
 
 
-def _measured(folder: Path, tasks: Sequence[Task], options: RunOptions) -> list[SeedBlocks]:
-    """The blocks of every task, from files or measured now."""
+def _measured(folder: Path, tasks: Sequence[_Task], options: RunOptions) -> list[_SeedBlocks]:
+    """Return the blocks of every task, from files or measured now."""
     folder.mkdir(exist_ok=True)
     files = {task.seed: folder / f"seed-{task.seed:04d}.json" for task in tasks}
-    found = {task.seed: _stored(files[task.seed], task) for task in tasks}
-    missing = [task for task in tasks if found[task.seed] is None]
+    found: dict[int, _SeedBlocks] = {}
+    for task in tasks:
+        kept = read_verified_json(files[task.seed])
+        if kept is not None and kept.items() >= task.identity.items():
+            found[task.seed] = _SeedBlocks(*(np.array(kept[name]) for name in _SeedBlocks._fields))
+    missing = [task for task in tasks if task.seed not in found]
     rounds = sum(2 * task.scenario.run.rounds for task in missing)
     seconds = sum(_TIMES_A_RUN * expected_seconds(task.scenario) for task in missing)
-    engine = options.engine_for(seconds)
     with progress(len(missing), rounds, quiet=options.quiet, what="seeds") as counted:
-        for task, blocks in engine.run(follow, missing):
-            content = task.identity | {
-                "starts": blocks.starts.tolist(),
-                "gains": blocks.gains.tolist(),
-                "values": blocks.values.tolist(),
-            }
-            _write_sealed(files[task.seed], content)
+        for task, blocks in options.engine_for(seconds).run(_follow, missing):
+            numbers = {name: each.tolist() for name, each in blocks._asdict().items()}
+            _write_with_checksum(files[task.seed], task.identity | numbers)
             found[task.seed] = blocks
             counted.advance(2 * task.scenario.run.rounds)
-    return [blocks for blocks in found.values() if blocks is not None]
+    return [found[task.seed] for task in tasks]
 
 
-def _stored(file: Path, task: Task) -> SeedBlocks | None:
-    """What the file holds, if it is whole and of this very task."""
-    values = read_verified_json(file)
-    if values is None or {name: values.get(name) for name in task.identity} != task.identity:
-        return None
-    return SeedBlocks(*(np.array(values[name]) for name in SeedBlocks._fields))
-
-
-def _write_sealed(file: Path, values: Mapping[str, Any]) -> None:
+def _write_with_checksum(file: Path, values: Mapping[str, object]) -> None:
     text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
     with atomic_write(file) as temporary:
         temporary.write_bytes(add_checksum(text.encode()))

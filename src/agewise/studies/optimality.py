@@ -1,4 +1,4 @@
-"""What policies lose against the optimum of problem (3), over regimes of the channel."""
+"""Losses of policies against the optimum of problem (3), over regimes of the channel."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
 from agewise.dependencies import pl
 from agewise.experiment import Plan, Result, RunOptions, execute, product
 from agewise.records import History, PolicyKey
-from agewise.report import PAGE_IN, new_figure, paper_style, save
+from agewise.report._style import draw_on_page
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Estimate, estimate
@@ -37,7 +38,7 @@ _WORK_LIMIT = 3_000_000
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The rounds of a run in which the optimum was worked out, ``[round]`` each.
+    """Losses in the rounds of a run whose optimum was worked out, ``[round]`` each.
 
     ``weights`` are the sums of f_alpha(age) over the UEs that the policy scheduled, ``optima`` the
     best that were found for the same ages and gains, and ``bounds`` what no schedule can exceed;
@@ -51,7 +52,7 @@ class Losses:
 
     @classmethod
     def of(cls, history: History) -> "Losses":
-        """Of the rounds in which the scenario of a run asks for the optimum (run.optimum)."""
+        """Collect the rounds in which the scenario asks for the optimum (run.optimum)."""
         optima = history.numbers("optimum")
         known = ~np.isnan(optima)
         return cls(
@@ -63,7 +64,7 @@ class Losses:
 
     @property
     def per_round(self) -> float:
-        """The mean share of the optimum that a round loses; NaN if no round had any to lose."""
+        """Mean share of the optimum that a round loses; NaN if no round had any to lose."""
         some = self.optima > 0
         if not some.any():
             return float("nan")
@@ -71,30 +72,27 @@ class Losses:
 
     @property
     def over_run(self) -> float:
-        """The share of the optima of all rounds together that was lost."""
+        """Share of the optima of all rounds together that was lost."""
         total = self.optima.sum()
         return float(1.0 - self.weights.sum() / total) if total > 0 else float("nan")
 
     @property
     def proven(self) -> int:
-        """In how many rounds the optimum is proven."""
+        """Number of rounds whose optimum is proven."""
         return int(np.sum(self.bounds <= self.optima * (1 + 1e-9)))
 
 
 def with_optimum(scenario: Scenario, every: int, work_limit: int) -> Scenario:
-    """The scenario with the optimum worked out once in ``every`` rounds."""
+    """Return the scenario with the optimum worked out once in ``every`` rounds."""
     require_scenario(scenario)
-    if not 1 <= whole_number("every", every) <= scenario.run.rounds:
-        raise ValueError(
-            f"every must be from 1 to the {scenario.run.rounds} rounds of a run, not {every}"
-        )
+    whole_number("every", every, 1, scenario.run.rounds)
     sampled = {"kind": "sampled", "every": every, "work_limit": work_limit}
     return scenario.with_(**{"run.optimum": sampled})
 
 
 @dataclass(frozen=True, eq=False)
 class GapRow:
-    """What one policy lost against the optimum in one regime, over the seeds.
+    """Losses of one policy against the optimum in one regime, over the seeds.
 
     ``loss_per_round`` is the mean share of the optimum that a round lost, ``loss_over_run`` that
     of all rounds together; the optimum is that of the ages and gains which the policy itself met.
@@ -114,19 +112,19 @@ class GapRow:
 
 @dataclass(frozen=True, eq=False)
 class GapTable(PolicyTable):
-    """A row per regime and policy."""
+    """Table with a row per regime and policy."""
 
     rows: Sequence[GapRow]
 
     @property
     def proven(self) -> str:
-        """In how many rounds the optimum is proven."""
+        """Sentence on the rounds whose optimum is proven."""
         rounds = sum(row.rounds for row in self.rows)
         unproven = sum(row.unproven for row in self.rows)
         return f"The optimum is proven in {rounds - unproven:,} of {rounds:,} rounds."
 
     def table(self) -> Table:
-        """The losses in percent, and the cost of the ages."""
+        """Lay out the losses in percent, and the cost of the ages."""
         columns = [
             Column("loss of\na round", ".2f", 100.0),
             Column("loss of\nthe run", ".2f", 100.0),
@@ -142,11 +140,11 @@ class GapTable(PolicyTable):
         return self.lay_out(title, columns, cells, self.proven)
 
     def to_polars(self) -> pl.DataFrame:
-        """Flat columns, such as ``loss_per_round_low``."""
+        """Return flat columns, such as ``loss_per_round_low``."""
         return pl.DataFrame(self.to_dicts(), infer_schema_length=None)
 
     def to_dicts(self) -> list[Flat]:
-        """The flat columns, row by row, as in JSON."""
+        """Return the flat columns, row by row, as in JSON."""
         made = []
         for row in self.rows:
             flat = column_entries(row.variation, self.varied)
@@ -161,7 +159,7 @@ class GapTable(PolicyTable):
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The runs, what they lost against the optimum, and the figures of that."""
+    """Runs, their losses against the optimum, and the figures of these."""
 
     result: Result
     table: GapTable
@@ -169,7 +167,7 @@ class Gap:
 
 
 def gap_scenario() -> Scenario:
-    """What the gap is measured on by default: the preset ``paper`` with 50 rounds."""
+    """Return the scenario of the gap by default: the preset ``paper`` with 50 rounds."""
     return Scenario.preset("paper").with_(**{"run.rounds": 50})
 
 
@@ -201,7 +199,10 @@ def gap(
         for policy in plan.keys
     ]
     table = GapTable(plan.keys, plan.variations, rows)
-    return Gap(result, table, _draw(result.path, table))
+    figures = draw_on_page(
+        result.path / "gap", 0.9 + 0.22 * len(table.names), lambda figure: _draw(figure, table)
+    )
+    return Gap(result, table, figures)
 
 
 def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -> GapRow:
@@ -219,27 +220,21 @@ def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -
     )
 
 
-def _draw(path: Path, table: GapTable) -> list[Path]:
+def _draw(figure: Figure, table: GapTable) -> None:
     """Draw the mean loss of a round, policies down, regimes across; darker is worse."""
     names = list(table.names.values())
     losses = np.array([row.loss_per_round.mean for row in table.rows])
     losses = losses.reshape(len(table.variations), -1).T
     columns = ["\n".join(map(value_text, regime.values())) for regime in table.variations]
     worst = max(0.01, float(np.nanmax(losses, initial=0.0)))
-    files = [path / f"gap.{kind}" for kind in ("png", "pdf")]
-    with paper_style():
-        figure = new_figure(PAGE_IN, 0.9 + 0.22 * len(names))
-        axis = figure.subplots()
-        axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
-        for (row, column), loss in np.ndenumerate(losses):
-            text = NOTHING if np.isnan(loss) else percent_text(loss)
-            tone = "white" if loss > 0.6 * worst else "black"
-            axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
-        axis.set_xticks(range(len(columns)), columns)
-        axis.set_yticks(range(len(names)), names)
-        axis.grid(visible=False)
-        axis.set_xlabel(", ".join(map(last_part, table.varied)))
-        axis.set_title("weight lost against the optimum, % of a round", fontsize=8)
-        for file in files:
-            save(figure, file)
-    return files
+    axis = figure.subplots()
+    axis.imshow(100 * losses, cmap="Oranges", vmin=0, vmax=100 * worst, aspect="auto")
+    for (row, column), loss in np.ndenumerate(losses):
+        text = NOTHING if np.isnan(loss) else percent_text(loss)
+        tone = "white" if loss > 0.6 * worst else "black"
+        axis.text(column, row, text, ha="center", va="center", fontsize=6.5, color=tone)
+    axis.set_xticks(range(len(columns)), columns)
+    axis.set_yticks(range(len(names)), names)
+    axis.grid(visible=False)
+    axis.set_xlabel(", ".join(map(last_part, table.varied)))
+    axis.set_title("weight lost against the optimum, % of a round", fontsize=8)

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment._progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
-from agewise.report import PAGE_IN, PICTURES, gain_map, new_figure, paper_style, save
+from agewise.report import PICTURES, gain_map
 from agewise.report._claims import Claim, claims_of
 from agewise.report._setting import Setting
+from agewise.report._style import draw_on_page
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
@@ -44,7 +47,7 @@ _ALPHAS = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The results, what they say of the paper's claims, and the figures made of them.
+    """Results, what they say of the paper's claims, and the figures made of them.
 
     ``explanation`` says what explains the gain, if that was asked for.
     """
@@ -57,11 +60,11 @@ class Reproduction:
 
     @property
     def axis(self) -> Axis:
-        """What the numbers are over."""
+        """Axis that the numbers are over."""
         return axis_of(self.over)
 
     def table(self) -> ResultTable:
-        """The numbers behind the verdict, over the axis that was asked for."""
+        """Return the numbers behind the verdict, over the axis that was asked for."""
         return self.result.table(self.over)
 
 
@@ -77,8 +80,8 @@ def reproduce(
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
     The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
-    the gain: both policies on the same models. ``over`` seconds, joules, uses or bits the table,
-    the figure and the claim of a higher accuracy are at equal costs, where the scenario has them;
+    the gain: both policies on the same models. ``over`` seconds, joules, channel-uses or bits the
+    table, the figure and the claim of a higher accuracy are at equal costs, where there are any;
     the other claims are about rounds. The other options are those of `agewise.compare`, but
     the first run that fails always ends it.
     """
@@ -90,11 +93,21 @@ def reproduce(
     chosen = replace(RunOptions.of(options), fail_fast=True)
     result = execute(plan, out, chosen)
     explanation = explain_gain(result, chosen) if explain else None
-    return Reproduction(result, claims_of(result, axis), _drawn(result, axis), explanation, over)
+    figures = []
+    try:
+        figures = draw_on_page(
+            result.path / "accuracy", 2.7, lambda f: _draw_accuracy(f, result, axis)
+        )
+    except (
+        Exception
+    ) as error:  # fonts, disks and Matplotlib fail in many ways: claims are told still
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
+    return Reproduction(result, claims_of(result, axis), figures, explanation, over)
 
 
 def usual_scenario(over: str | Axis = "rounds") -> str:
-    """The preset of a reproduction: the paper's, or that in physical units with times and energy.
+    """Name the preset of a reproduction: the paper's, or one with times and energy.
 
     >>> usual_scenario(), usual_scenario("joules")
     ('paper', 'physical-timed')
@@ -102,39 +115,19 @@ def usual_scenario(over: str | Axis = "rounds") -> str:
     return "physical-timed" if axis_of(over).needs_seconds else "paper"
 
 
-def _drawn(result: Result, axis: Axis) -> list[Path]:
-    """The files of the figure; what was computed is worth saying even if none can be drawn."""
-    try:
-        return _draw_figure(result, axis)
-    except Exception as error:  # fonts, disks and Matplotlib fail in many ways
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
-        return []
-
-
-def _draw_figure(result: Result, axis: Axis) -> list[Path]:
-    """The figure, as PNG and PDF in the results folder.
-
-    On the left the accuracies as in the paper, on the right the paired gain of age-based
-    scheduling over max-pack.
-    """
+def _draw_accuracy(figure: Figure, result: Result, axis: Axis) -> None:
+    """Draw accuracies as in the paper, and the paired gain of age-based over max-pack."""
     setting = Setting(result, {}, axis=axis)
-    files = [result.path / f"accuracy.{kind}" for kind in ("png", "pdf")]
-    with paper_style():
-        figure = new_figure(PAGE_IN, 2.7)
-        left, right = figure.subfigures(1, 2)  # type: ignore[misc]
-        PICTURES["accuracy"].draw(setting, list(setting.runs), left)
-        if setting.gains is not None:
-            PICTURES["gain"].draw(setting, setting.pair, right)
-            right.axes[0].set_title("age-based minus max-pack, same seeds", fontsize=8)
-        for file in files:
-            save(figure, file)
-    return files
+    left, right = figure.subfigures(1, 2)  # type: ignore[misc]
+    PICTURES["accuracy"].draw(setting, list(setting.runs), left)
+    if setting.gains is not None:
+        PICTURES["gain"].draw(setting, setting.pair, right)
+        right.axes[0].set_title("age-based minus max-pack, same seeds", fontsize=8)
 
 
 @dataclass(frozen=True, eq=False)
 class MapReproduction:
-    """The results, and the gains of age-based over max-pack by alpha, partition and threshold."""
+    """Results, and the gains of age-based over max-pack by alpha, partition and threshold."""
 
     result: Result
     map: GainMap
@@ -142,28 +135,29 @@ class MapReproduction:
 
 
 def map_scenario(over: str | Axis = "rounds") -> Scenario:
-    """What the map is made of by default: the preset of `usual_scenario` with 40 rounds."""
+    """Return the scenario of the map by default: the preset of `usual_scenario` with 40 rounds."""
     return Scenario.preset(usual_scenario(over)).with_(**{"run.rounds": 40})
 
 
 def _map_plan(scenario: Scenario, seeds: int | Iterable[int]) -> Plan:
-    """The runs behind the map: max-pack and every alpha in every square."""
+    """Plan the runs behind the map: max-pack and every alpha in every square.
+
+    A rate threshold is given as such, or by the deadline that it follows from.
+    """
+    upload_s = scenario.threshold.upload_s
+
+    def threshold(rate: float) -> dict[str, float]:
+        if upload_s is None:
+            return {"threshold.rate": rate}
+        return {"threshold.deadline_s": upload_s * (scenario.rate_threshold / rate)}
+
     variations = [
-        {**_threshold(scenario, rate), **partition}
+        {**threshold(rate), **partition}
         for partition in _PARTITIONS.values()
         for rate in _THRESHOLDS
     ]
     age_based = [AgeBased(alpha=alpha) for alpha in _ALPHAS]
     return Plan.of(scenario, [_MAX_PACK, *age_based], seeds, variations, baseline=_MAX_PACK)
-
-
-def _threshold(scenario: Scenario, rate: float) -> dict[str, float]:
-    """What gives this rate threshold: the rate itself, or the deadline that it follows from."""
-    upload_s = scenario.threshold.upload_s
-    if upload_s is None:
-        return {"threshold.rate": rate}
-    longer = scenario.rate_threshold / rate
-    return {"threshold.deadline_s": upload_s * longer}
 
 
 def reproduce_map(
@@ -176,8 +170,8 @@ def reproduce_map(
 ) -> MapReproduction:
     """Sweep threshold, partition and alpha, and draw the gain of age-based over max-pack.
 
-    The scenario is that of `map_scenario` by default. ``over`` seconds, joules, uses or bits the
-    gains are at equal costs, where the scenario has them. The other options are those of
+    The scenario is that of `map_scenario` by default. ``over`` another axis
+    the gains are at equal costs, where the scenario has them. The other options are those of
     `agewise.compare`, but the first run that fails always ends it.
     """
     axis = axis_of(over)
@@ -193,21 +187,16 @@ def reproduce_map(
         column_name="R_s",
         columns=[f"{rate:g}" for rate in _THRESHOLDS],
     )
-    return MapReproduction(result, squares, _draw_map(result.path, squares))
+    figures = draw_on_page(result.path / "map", 2.3, lambda figure: _draw_map(figure, squares))
+    return MapReproduction(result, squares, figures)
 
 
-def _draw_map(path: Path, squares: GainMap) -> list[Path]:
-    files = [path / f"map.{kind}" for kind in ("png", "pdf")]
-    with paper_style():
-        figure = new_figure(PAGE_IN, 2.3)
-        axes = figure.subplots(1, len(_ALPHAS), sharey=True)
-        for layer, axis in enumerate(axes):
-            gain_map(squares, layer, axis)
-            axis.set_title(rf"$\alpha$ = {_ALPHAS[layer]:g}", fontsize=8)
-            axis.set_xlabel(r"rate threshold $R_s$ (bit)")
-        axes[0].set_ylabel("data of a UE")
-        title = f"accuracy, age-based minus max-pack, points ({squares.measured})"
-        figure.suptitle(title, fontsize=8)
-        for file in files:
-            save(figure, file)
-    return files
+def _draw_map(figure: Figure, squares: GainMap) -> None:
+    axes = figure.subplots(1, len(_ALPHAS), sharey=True)
+    for layer, axis in enumerate(axes):
+        gain_map(squares, layer, axis)
+        axis.set_title(rf"$\alpha$ = {_ALPHAS[layer]:g}", fontsize=8)
+        axis.set_xlabel(r"rate threshold $R_s$ (bit)")
+    axes[0].set_ylabel("data of a UE")
+    title = f"accuracy, age-based minus max-pack, points ({squares.measured})"
+    figure.suptitle(title, fontsize=8)

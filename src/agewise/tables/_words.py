@@ -6,12 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agewise.statistics import FEWEST_SEEDS, LEVELS, Axis, Contrast, Estimate, TimeToTarget
 
 if TYPE_CHECKING:
-    from agewise.records import PolicyKey
+    from agewise.records import PolicyKey, Value
 
 #: What the stars mean.
 STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001"
@@ -172,7 +172,7 @@ def amount_text(amount: float, axis: Axis, digits: int = 6) -> str:
     >>> from agewise.statistics import AXES
     >>> amount_text(20, AXES["rounds"]), amount_text(0.0025, AXES["joules"])
     ('20 rounds', '2.5 mJ')
-    >>> amount_text(12000, AXES["uses"]), amount_text(1.2e6, AXES["bits"])
+    >>> amount_text(12000, AXES["channel-uses"]), amount_text(1.2e6, AXES["bits"])
     ('12,000 uses', '1.2 Mbit')
     """
     factor, unit = _unit(amount, axis)
@@ -242,19 +242,14 @@ def short_names(policies: Sequence["PolicyKey"]) -> dict["PolicyKey", str]:
     >>> list(short_names([half, one, pack]).values())
     ['age-based (alpha=0.5)', 'age-based (alpha=1)', 'max-pack']
     """
-    short = {policy: _short_name(policy, policies) for policy in policies}
+    short = {}
+    for policy in policies:
+        alike = [other.parameters for other in policies if other.name == policy.name]
+        own = policy.parameters.items()
+        telling = {n: x for n, x in own if any(other.get(n) != x for other in alike)}
+        short[policy] = f"{policy.name} ({variation_text(telling)})" if telling else policy.name
     uses = Counter(short.values())
     return {policy: name if uses[name] == 1 else str(policy) for policy, name in short.items()}
-
-
-def _short_name(policy: "PolicyKey", policies: Sequence["PolicyKey"]) -> str:
-    alike = [other.parameters for other in policies if other.name == policy.name]
-    telling = {
-        parameter: value
-        for parameter, value in policy.parameters.items()
-        if any(other.get(parameter) != value for other in alike)
-    }
-    return f"{policy.name} ({variation_text(telling)})" if telling else policy.name
 
 
 def parameters_text(policies: Sequence["PolicyKey"]) -> str:
@@ -266,26 +261,23 @@ def parameters_text(policies: Sequence["PolicyKey"]) -> str:
     >>> parameters_text([half, pack]), parameters_text([half, one, pack])
     ('Parameters: ties=random; age-based: alpha=0.5.', 'Parameters: ties=random.')
     """
-    kept: dict[str, dict[str, Any]] = {}
+    alike: dict[str, list[Mapping[str, Value]]] = {}
+    values: dict[str, list[Value]] = {}
     for policy in policies:
-        alike = [other.parameters for other in policies if other.name == policy.name]
-        same = policy.parameters.items()
-        kept[policy.name] = {n: x for n, x in same if all(one.get(n) == x for one in alike)}
-    values: dict[str, list[Any]] = {}
-    for policy in policies:
+        alike.setdefault(policy.name, []).append(policy.parameters)
         for name, value in policy.parameters.items():
             values.setdefault(name, []).append(value)
-    common = {n: x[0] for n, x in values.items() if len(x) > 1 and all(v == x[0] for v in x)}
-    own = [
-        f"{name}: {variation_text(rest)}"
-        for name, parameters in kept.items()
-        if (rest := {n: x for n, x in parameters.items() if n not in common})
-    ]
-    parts = [*filter(None, [variation_text(common)]), *own]
-    return f"Parameters: {'; '.join(parts)}." if parts else ""
+    common = {n: x[0] for n, x in values.items() if len(x) > 1 and len(set(x)) == 1}
+    parts = [variation_text(common)]
+    for policy_name, (first, *others) in alike.items():
+        same = {n: x for n, x in first.items() if all(other.get(n) == x for other in others)}
+        own = variation_text({n: x for n, x in same.items() if n not in common})
+        parts.append(f"{policy_name}: {own}" if own else "")
+    said = "; ".join(filter(None, parts))
+    return f"Parameters: {said}." if said else ""
 
 
-def variation_text(variation: Mapping[str, Any]) -> str:
+def variation_text(variation: Mapping[str, object]) -> str:
     """What a variation changes, by the last part of each name.
 
     >>> variation_text({"data.partition": "iid", "threshold.rate": 2.0})
@@ -294,7 +286,7 @@ def variation_text(variation: Mapping[str, Any]) -> str:
     return ", ".join(f"{last_part(name)}={value_text(x)}" for name, x in variation.items())
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A value of a scenario or of a parameter.
 
     >>> value_text(2.0), value_text({"kind": "shards", "classes_per_ue": 2}), value_text(None)

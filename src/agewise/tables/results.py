@@ -144,10 +144,9 @@ class ResultTable(PolicyTable):
         """The sentence on the tests behind the p-values; nothing if there are none."""
         if self.baseline is None:
             return ""
-        over = self.axis.name
-        over = (
-            f"policies, {over} and settings" if len(self.variations) > 1 else f"policies and {over}"
-        )
+        over = f"policies and {self.axis.name}"
+        if len(self.variations) > 1:
+            over = f"policies, {self.axis.name} and settings"
         return family_text(self.tests, self.names[self.baseline], over)
 
     def accuracy(self) -> Table:
@@ -269,19 +268,14 @@ class TargetTable(PolicyTable):
         heads = ("median", "95% interval", "mean up to horizon", "reached")
         cells = []
         for row in self.rows:
-            median, low, high, mean, horizon = (
-                short_text(number, 4)
-                for number in (
-                    row.taken.median,
-                    row.taken.low,
-                    row.taken.high,
-                    row.restricted_mean,
-                    row.horizon,
-                )
-            )
-            limits = low if low == high else f"{low} to {high}"
-            reached = f"{row.taken.reached} of {row.taken.runs}"
-            more = [median, limits, f"{mean} of {horizon}", reached]
+            taken = row.taken
+            low, high = short_text(taken.low, 4), short_text(taken.high, 4)
+            more = [
+                short_text(taken.median, 4),
+                low if low == high else f"{low} to {high}",
+                f"{short_text(row.restricted_mean, 4)} of {short_text(row.horizon, 4)}",
+                f"{taken.reached} of {taken.runs}",
+            ]
             cells.append((row.policy, row.variation, more))
         label = sentence_case(self.axis.label)
         title = f"{label} until the accuracy is {percent_text(self.target)}%"

@@ -10,34 +10,30 @@ PyTorch's kernels for that GPU do.
 
 import contextlib
 import copy
-import functools
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from agewise.core.samples import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
-from agewise.dependencies import require
 from agewise.learn.model import Learner, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
 from agewise.learn.neural.training import (
+    Batch,
     LocalOptimiser,
     Loss,
-    Module,
     Replica,
-    Tensor,
     find_loss,
     image_shape,
-    require_fit,
+    make_module,
 )
 from agewise.learn.pytorch import Torch
 from agewise.learn.updates import Params
 from agewise.random import Streams
 from agewise.records import Evaluation
-
-torch: Any = require("torch", "torch")
 
 #: Samples whose losses are added up together in evaluation, whichever thread does it.
 _PART = 250
@@ -46,8 +42,8 @@ _PART = 250
 class Source(NamedTuple):
     """Samples as tensors: ``inputs[sample, feature]`` as they are stored, and their labels."""
 
-    inputs: Tensor
-    labels: Tensor
+    inputs: torch.Tensor
+    labels: torch.Tensor
     unit: float
     shape: tuple[int, ...]
 
@@ -58,7 +54,7 @@ class Source(NamedTuple):
         labels = torch.from_numpy(samples.labels).to(device)
         return cls(features, labels, samples.unit, shape)
 
-    def batch(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, chosen: torch.Tensor) -> Batch:
         """``float32[sample, *shape]`` and labels of the chosen samples."""
         taken = self.inputs.index_select(0, chosen).to(torch.float32)
         if self.unit != 1.0:
@@ -68,9 +64,7 @@ class Source(NamedTuple):
 
 def length_of(model: Torch, dataset: Dataset) -> int:
     """Count the numbers of parameters and floating buffers."""
-    maker = model.maker(image_shape(dataset.shape), dataset.class_count)
-    length: int = Replica(require_fit(maker, dataset)).flat.numel()
-    return length
+    return Replica(make_module(model, dataset)).numbers().size
 
 
 class TorchLearner(Learner):
@@ -94,31 +88,23 @@ class TorchLearner(Learner):
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.loss = loss or find_loss(model.loss)
         shape = image_shape(dataset.shape)
-        maker = model.maker(shape, dataset.class_count)
-        self._make = functools.partial(require_fit, maker, dataset)
-        self._order, self._offsets = partition.order, partition.offsets
+        self._order = partition.order
         self._train = Source.of(dataset.train, shape, self.device)
         self._test = Source.of(dataset.test, shape, self.device)
-        self._test_counts = self.samples.test_counts
-        alone = self.device != "cpu"  # threads would only wait for one another there
-        self._watched_training, self._watched_evaluation = Watched(alone), Watched(alone)
-        self._prototype = self._make()
-        self._idle: list[Replica] = []
-        with self._replica() as replica:
-            self._penalised = replica.penalised()
-        options = model.optimiser_settings.values()
-        self._descent = LocalOptimiser.of(
-            steps, self._penalised, model.optimiser, options, self.device
-        )
-        self._descent.try_out(self._prototype)
+        on_cpu = self.device == "cpu"  # threads would only wait for one another elsewhere
+        self._watched_training, self._watched_evaluation = Watched(not on_cpu), Watched(not on_cpu)
+        self._torch, self._prototype = model, make_module(model, dataset)
+        self._idle = [Replica(self._prototype, self.device)]
+        self._penalised = self._idle[0].penalised()
+        self._descent = LocalOptimiser(steps, model, self._idle[0])
         self._batched: Batched | None = None
-        if self.device != "cpu" and can_batch(self._prototype, self._descent):
+        if not on_cpu and can_batch(self._prototype, self._descent):
             self._batched = Batched(self._prototype, self.device, self.loss)
 
     def init(self, streams: Streams) -> Params:
         """The module's own initial numbers, drawn by PyTorch from a seed of the run."""
         with seeded(int(streams.model().integers(2**63))):
-            return Replica(self._make()).numbers()
+            return Replica(make_module(self._torch, self.samples.dataset)).numbers()
 
     def train(
         self,
@@ -155,7 +141,7 @@ class TorchLearner(Learner):
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean loss (without the penalty) of this model on the samples of each UE."""
-        pieces = [_pieces(self._order[self._offsets[ue] : self._offsets[ue + 1]]) for ue in ues]
+        pieces = [_pieces(self._order[first:end]) for first, end in self.samples.parts_of(ues)]
         losses, _ = self._measure(self._train, params, [piece for own in pieces for piece in own])
         first = np.cumsum([0, *(len(own) for own in pieces)])[:-1]
         return np.asarray(np.add.reduceat(losses, first) / self.sizes[ues])
@@ -164,7 +150,7 @@ class TorchLearner(Learner):
         """Accuracy and mean loss (without the penalty) on the test samples."""
         pieces = _pieces(np.arange(len(self._test.labels)))
         losses, right = self._measure(self._test, params, pieces)
-        return Evaluation.of(right, self._test_counts, float(losses.sum()))
+        return Evaluation.of(right, self.samples.test_counts, float(losses.sum()))
 
     def objective(self, params: Params) -> float:
         """P(w): the mean loss over all training samples plus xi times the penalty."""
@@ -196,10 +182,10 @@ class TorchLearner(Learner):
         models: Params = trained.cpu().numpy()
         return models
 
-    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[Batch]:
         """The batch of each local step of a UE."""
         steps, batch = self.steps.local_steps, self.steps.batch_size
-        first, size = self._offsets[ue], self.sizes[ue]
+        first, size = self.samples.offsets[ue], self.sizes[ue]
         drawn = draw_rows(streams.sgd, t, ue, first, size, steps * batch)
         chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)
         for step in range(steps):
@@ -211,7 +197,7 @@ class TorchLearner(Learner):
         """``float64[piece]``: the sum of losses of each; ``int64[class]``: rightly classified."""
         params = np.ascontiguousarray(params, np.float32)
         losses = np.empty(len(pieces))
-        right = np.zeros((len(pieces), self._test_counts.size), np.int64)
+        right = np.zeros((len(pieces), self.samples.test_counts.size), np.int64)
 
         def work(part: slice) -> None:
             with self._replica() as replica, torch.inference_mode():
@@ -260,7 +246,7 @@ def _one_thread() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------ many UEs at once
-def can_batch(prototype: Module, descent: LocalOptimiser) -> bool:
+def can_batch(prototype: torch.nn.Module, descent: LocalOptimiser) -> bool:
     """Whether UEs can be trained together."""
     return descent.optimiser is None and not list(prototype.buffers())
 
@@ -274,7 +260,7 @@ class Batched:
     of matrices may add in another order.
     """
 
-    def __init__(self, prototype: Module, device: str, loss: Loss) -> None:
+    def __init__(self, prototype: torch.nn.Module, device: str, loss: Loss) -> None:
         self._module = copy.deepcopy(prototype).to(device).train()
         # As in a replica: those that learn first.
         self._named = sorted(
@@ -283,7 +269,9 @@ class Batched:
         self._sizes = [each.numel() for _, each in self._named]
         self.trainable = sum(each.numel() for _, each in self._named if each.requires_grad)
 
-        def cost(learning: Tensor, rest: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+        def cost(
+            learning: torch.Tensor, rest: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
+        ) -> torch.Tensor:
             parts = torch.cat([learning, rest]).split(self._sizes)
             values = {
                 name: part.view(own.shape)
@@ -296,19 +284,19 @@ class Batched:
 
     def train(
         self,
-        flat: Tensor,
-        batches: Tensor,
+        flat: torch.Tensor,
+        batches: Iterable[Batch],
         descent: LocalOptimiser,
         step_size: float,
-        added: Tensor | None,
-    ) -> Tensor:
+        added: torch.Tensor | None,
+    ) -> torch.Tensor:
         """``[ue, length]`` from ``flat[ue, length]`` after a step for each batch.
 
         ``batches`` gives ``inputs[ue, sample, ...]`` and ``labels[ue, sample]``; ``added`` are
         corrections of the gradients. ``RuntimeError`` if the module draws random numbers.
         """
         learning, rest = flat[:, : self.trainable].clone(), flat[:, self.trainable :]
-        start = learning.clone() if descent.proximal_weight else None
+        start = learning.clone() if descent.proximal_weight else learning
         for inputs, labels in batches:
             gradient = self._slopes(learning, rest, inputs, labels)
             descent.add_terms(gradient, learning, start, added)

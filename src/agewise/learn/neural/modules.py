@@ -7,15 +7,12 @@ ReLU never falls; pooling first leaves it less to do.
 
 import itertools
 import math
-from typing import Any, Final
+from typing import Final
 
-from agewise.dependencies import require
-from agewise.learn.neural.training import Module
-
-nn: Any = require("torch.nn", "torch")
+from torch import nn
 
 
-def _lenet5(shape: tuple[int, ...], classes: int) -> Module:
+def _lenet5(shape: tuple[int, ...], classes: int) -> nn.Module:
     """LeNet-5 as it is used today (LeCun et al. 1998, with ReLU and max-pooling).
 
     Two convolutions of 5 by 5 with 6 and 16 channels, and layers of 120 and 84 units: 61,706
@@ -30,7 +27,7 @@ def _lenet5(shape: tuple[int, ...], classes: int) -> Module:
     )  # fmt: skip
 
 
-def _mcmahan_cnn(shape: tuple[int, ...], classes: int) -> Module:
+def _mcmahan_cnn(shape: tuple[int, ...], classes: int) -> nn.Module:
     """The CNN of McMahan et al. (2017): 5 by 5 with 32 and 64 channels, and 512 units.
 
     1,663,370 numbers for images of 28 by 28 and ten classes.
@@ -44,7 +41,7 @@ def _mcmahan_cnn(shape: tuple[int, ...], classes: int) -> Module:
     )  # fmt: skip
 
 
-def _mlp(shape: tuple[int, ...], classes: int, width: int = 200, layers: int = 2) -> Module:
+def _mlp(shape: tuple[int, ...], classes: int, width: int = 200, layers: int = 2) -> nn.Module:
     """A multilayer perceptron with ReLU, two hidden layers of 200 units unless told otherwise."""
     if min(width, layers) < 1:
         raise ValueError(f"mlp: width = {width} and layers = {layers} must be at least 1")

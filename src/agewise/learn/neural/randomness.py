@@ -10,14 +10,11 @@ import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
+import torch
 
-from agewise.dependencies import require
 from agewise.learn.threads import in_chunks
-
-torch: Any = require("torch", "torch")
 
 #: Who seeds the generators of the process has them alone until they are put back.
 _ALONE = threading.RLock()
@@ -47,16 +44,16 @@ class Watched:
             start = 1
         if not self._draws:
             before = _states()
-            in_chunks(lambda part: work(_shifted(part, start)), count - start, _LONG)
+            in_chunks(
+                lambda part: work(slice(part.start + start, part.stop + start)),
+                count - start,
+                _LONG,
+            )
             # Some code draws only now and then: what was worked on is done again.
             self._draws = _states() != before
         if self._draws:
             for piece in range(start, count):
                 _alone(work, piece, seed_of)
-
-
-def _shifted(part: slice, by: int) -> slice:
-    return slice(part.start + by, part.stop + by)
 
 
 def _alone(work: Callable[[slice], object], piece: int, seed_of: Callable[[int], int]) -> bool:
@@ -88,8 +85,8 @@ def seeded(seed: int) -> Iterator[None]:
             random.setstate(kept[2])
 
 
-def _states() -> tuple[Any, ...]:
+def _states() -> tuple[object, ...]:
     """What changes when one of the generators is drawn from."""
     name, words, *rest = np.random.get_state()  # noqa: NPY002
-    drawn: Any = words
-    return torch.get_rng_state().numpy().tobytes(), drawn.tobytes(), name, *rest, random.getstate()
+    own = torch.get_rng_state().numpy().tobytes()
+    return own, np.asarray(words).tobytes(), name, *rest, random.getstate()

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ _ARRAYS: tuple[str, ...] = ("gains", "seen", "positions_m", "power_budget")
 _AXES = ("round", "ue", "subchannel")
 #: Numbers that are looked at together where a whole file is checked.
 _CHUNK = 2**18
-#: A fixed date, so that the same channel is the same file.
-_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class Blocks(Protocol):
@@ -42,7 +40,7 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A channel that was measured or recorded; one block of it at a time is in memory.
+    """Channel that was measured or recorded; one block of it at a time is in memory.
 
     ``gains[round, ue, subchannel]`` are those that uploads meet, SNR per unit of ``power_budget``;
     ``seen`` is the CSI that the access point has of them, where that differs. ``positions_m`` is
@@ -127,7 +125,7 @@ class GainsFormat(TraceFormat):
 
 
 def as_block(values: Any) -> NDArray[np.float64]:
-    """A copy in memory, as kernels take it, of one round on the disk."""
+    """Copy one round on the disk into memory, as kernels take it."""
     with np.errstate(over="ignore"):  # a longer float: what is infinite then is found by checks
         return np.array(values, dtype=np.float64, order="C")
 
@@ -257,18 +255,14 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
 def _write_npz(
     file: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, Any]
 ) -> None:
-    """Write members as they are, so that they can be mapped, with a fixed date."""
+    """Write members as they are, so that they can be mapped, and without a date."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-
-        def member(name: str) -> IO[bytes]:
-            return archive.open(zipfile.ZipInfo(f"{name}.npy", _DATE), "w", force_zip64=True)
-
         for name, array in arrays.items():
             head = {"descr": "<f8", "fortran_order": False, "shape": array.shape}
-            with member(name) as written:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as written:
                 np.lib.format.write_array_header_1_0(written, head)
                 for block in array.blocks(channel):
                     written.write(block.tobytes())
         for name, value in about.items():
-            with member(name) as written:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as written:
                 np.lib.format.write_array(written, np.array(value), allow_pickle=False)

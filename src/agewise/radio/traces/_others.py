@@ -4,6 +4,7 @@ Gains are powers: those of the access point's antennas add up (maximum-ratio com
 UE's antennas are averaged (its power is split evenly between them).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -120,7 +121,9 @@ class DeepMimoFormat(TraceFormat):
         Channels are ``[user, rx, tx, subcarrier]`` of one scene, or of several in front.
         Subcarriers make subchannels of equally many neighbours, whose powers are averaged.
         """
-        channels, positions = _from_npz(path)
+        names = array_names(path)
+        name = next((name for name in CHANNEL_NAMES if name in names), CHANNEL_NAMES[0])
+        (channels,) = read_arrays(path, [name])
         if channels.ndim == 4:
             channels = channels[np.newaxis]
         if channels.ndim != 5 or channels.dtype.kind != "c":
@@ -135,11 +138,7 @@ class DeepMimoFormat(TraceFormat):
                 f"set cell.subchannels to a divisor of {carriers}"
             )
         gains = _carrier_power(channels, cell.subchannels)
-        if positions is not None and positions.shape != (gains.shape[1], 2):
-            raise ValueError(
-                f"{path}: positions must be metres of shape ({gains.shape[1]}, 2 or 3) beside the "
-                f"channels, not {positions.shape}"
-            )
+        positions = _positions(path, names, gains.shape[1])
         return _scaled(path, gains, self.link, cell, positions)
 
     def trace(self, content: State, run: RunContext) -> Trace:
@@ -157,7 +156,7 @@ class DeepMimoFormat(TraceFormat):
 
 
 def _carrier_power(channels: NDArray[Any], subchannels: int) -> NDArray[np.float64]:
-    """``[scene, user, subchannel]`` of ``[scene, user, rx, tx, subcarrier]``."""
+    """Return ``[scene, user, subchannel]`` of ``[scene, user, rx, tx, subcarrier]``."""
     scenes, users, own, other, carriers = channels.shape
     group = carriers // subchannels
     gains = np.zeros((scenes, users, subchannels))
@@ -168,28 +167,20 @@ def _carrier_power(channels: NDArray[Any], subchannels: int) -> NDArray[np.float
     return np.asarray(gains / (own * group))
 
 
-def _from_npz(path: Path) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    held = array_names(path)
-    names = [name for name in CHANNEL_NAMES if name in held]
-    if not names:
-        raise ValueError(
-            f"{path}: it has no array 'channels'; it holds {', '.join(held) or 'nothing'}"
-        )
-    (channels,) = read_arrays(path, names[:1])
-    places = [name for name in _POSITION_NAMES if name in held]
+def _positions(path: Path, names: Sequence[str], users: int) -> NDArray[np.float64] | None:
+    """Read ``[user, (x, y)]`` as seen from the base station, where the file says it."""
+    places = [name for name in _POSITION_NAMES if name in names]
     if not places:
-        return channels, None
-    centre = read_arrays(path, ["tx_pos"])[0] if "tx_pos" in held else np.zeros(3)
-    return channels, _plane(path, read_arrays(path, places[:1])[0], centre)
-
-
-def _plane(path: Path, positions: NDArray[Any], centre: NDArray[Any]) -> NDArray[np.float64]:
-    """``[user, (x, y)]`` seen from the base station."""
-    centre = np.ravel(centre)
-    good = positions.ndim == 2 and positions.shape[1] >= 2 and centre.size >= 2
+        return None
+    (positions,) = read_arrays(path, places[:1])
+    centre = np.ravel(read_arrays(path, ["tx_pos"])[0]) if "tx_pos" in names else np.zeros(2)
+    good = positions.shape in ((users, 2), (users, 3)) and centre.size >= 2
     if not good or positions.dtype.kind not in "iuf" or centre.dtype.kind not in "iuf":
-        raise ValueError(f"{path}: positions must be metres of shape (users, 2 or 3)")
-    placed = positions[:, :2].astype(np.float64) - centre[:2]
+        raise ValueError(
+            f"{path}: positions must be metres of shape ({users}, 2 or 3) beside the channels, not "
+            f"{positions.dtype} of shape {positions.shape}"
+        )
+    placed = positions[:, :2].astype(np.float64) - centre[:2].astype(np.float64)
     if not np.isfinite(placed).all():
         raise ValueError(f"{path}: positions must be finite metres")
     return np.ascontiguousarray(placed)
@@ -213,7 +204,7 @@ def _scaled(
 
 # ---------------------------------------------------------------------- one SNR per UE and time
 class _MeanSnrs(NamedTuple):
-    """``snr[round, ue]``, linear, and where known ``positions_m[round, ue, (x, y)]``."""
+    """Mean SNRs ``snr[round, ue]``, linear, and where known ``positions_m[round, ue, (x, y)]``."""
 
     snr: NDArray[np.float64]
     positions_m: NDArray[np.float64] | None
