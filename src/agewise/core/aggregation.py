@@ -5,7 +5,6 @@ import numpy as np
 from agewise.core.jit import kernel
 from agewise.core.lanes import (
     LANES,
-    any_nonzero,
     fused,
     load,
     load_sums,
@@ -18,19 +17,6 @@ from agewise.core.lanes import (
 )
 
 _ZERO = np.float32(0.0)
-
-
-@kernel
-def is_finite(params):
-    """Whether no entry of a float32 vector is infinite or not a number."""
-    whole = params.size - params.size % LANES
-    zeros = spread(0.0)
-    for i in range(0, whole, LANES):
-        zeros = zeros + (load(params, i) - load(params, i))  # what is not finite makes a NaN
-    finite = not any_nonzero(zeros)
-    for i in range(whole, params.size):
-        finite &= np.isfinite(params[i])
-    return finite
 
 
 @kernel
@@ -176,15 +162,6 @@ def mean_update(models, starts, version, shares, step):
         step[i] = mean
         together[0] += moved * moved
     return apart.sum(), together.sum()
-
-
-@kernel
-def is_rising(indices):
-    """Whether each index is above the one before it."""
-    rising = True
-    for i in range(1, indices.size):
-        rising &= indices[i] > indices[i - 1]
-    return rising
 
 
 @kernel

@@ -44,30 +44,28 @@ def round_at_random(models, start, ues, levels, key, t):
 @njit
 def _moves(model, start, unsent, ue):
     """The update with what is left of earlier ones."""
-    moves = np.empty(start.size, np.float32)
-    for j in range(start.size):
-        moves[j] = model[j] - start[j]
+    moves = model - start
     if unsent.shape[0] > 0:
-        for j in range(start.size):
-            moves[j] += unsent[ue, j]
+        moves += unsent[ue]
     return moves
+
+
+@njit
+def _send(sent, moves, model, start, unsent, ue):
+    """Let the access point have ``sent``, and remember what of the ``moves`` is left."""
+    model[:] = start + sent
+    if unsent.shape[0] > 0:
+        unsent[ue] = moves - sent
 
 
 @kernel
 def keep_signs(models, start, ues, unsent):
     """Every weight becomes its sign times the mean magnitude of all."""
     for i in range(ues.size):
-        model, ue = models[i], ues[i]
-        moves = _moves(model, start, unsent, ue)
-        total = 0.0
-        for j in range(start.size):
-            total += abs(np.float64(moves[j]))
-        size = np.float32(total / start.size)
-        for j in range(start.size):
-            sent = size if moves[j] >= np.float32(0.0) else -size
-            model[j] = start[j] + sent
-            if unsent.shape[0] > 0:
-                unsent[ue, j] = moves[j] - sent
+        moves = _moves(models[i], start, unsent, ues[i])
+        size = np.float32(np.abs(moves.astype(np.float64)).sum() / start.size)
+        sent = np.where(moves >= np.float32(0.0), size, -size)
+        _send(sent, moves, models[i], start, unsent, ues[i])
 
 
 @njit
@@ -82,8 +80,7 @@ def _at_least(magnitudes, least):
 def keep_largest(models, start, ues, unsent, count):
     """The ``count`` largest weights stay, the first among equals; the others become 0."""
     for i in range(ues.size):
-        model, ue = models[i], ues[i]
-        moves = _moves(model, start, unsent, ue)
+        moves = _moves(models[i], start, unsent, ues[i])
         # Without their sign, floats are in the order of their bits: the count-th largest is found
         # bit by bit.
         magnitudes = np.abs(moves).view(np.uint32)
@@ -93,12 +90,11 @@ def keep_largest(models, start, ues, unsent, count):
             if _at_least(magnitudes, higher) >= count:
                 least = higher
         equals = count - _at_least(magnitudes, least + np.uint32(1))
+        sent = np.zeros_like(moves)
         for j in range(start.size):
-            stays = magnitudes[j] > least
-            if magnitudes[j] == least and equals > 0:
-                stays = True
+            if magnitudes[j] > least:
+                sent[j] = moves[j]
+            elif magnitudes[j] == least and equals > 0:
+                sent[j] = moves[j]
                 equals -= 1
-            sent = moves[j] if stays else np.float32(0.0)
-            model[j] = start[j] + sent
-            if unsent.shape[0] > 0:
-                unsent[ue, j] = moves[j] - sent
+        _send(sent, moves, models[i], start, unsent, ues[i])
