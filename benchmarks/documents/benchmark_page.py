@@ -1,5 +1,6 @@
 """The benchmark as a Markdown page, and its headline."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +11,11 @@ from agewise.tables._words import (
     NOTHING,
     STARS_NOTE,
     and_list,
-    contrast_text,
     estimate_text,
     family_text,
+    limits_text,
+    p_text,
+    points_text,
     sentence_case,
     short_names,
     short_text,
@@ -227,7 +230,10 @@ def _table(rows: Sequence["Ranked"], columns: "_Columns", names: Mapping["Policy
 
 def _gain(row: "Ranked") -> str:
     gain = row.score.gain
-    return "baseline" if gain is None else contrast_text(gain, limits=True)
+    if gain is None:
+        return "baseline"
+    limits = f" ({limits_text(gain)}, {p_text(gain.p)})"
+    return points_text(gain.mean) + ("" if math.isnan(gain.low) else limits)
 
 
 def _short_gain(row: "Ranked") -> str:

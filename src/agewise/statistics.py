@@ -303,7 +303,6 @@ def correlation(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
 def time_to_target(
     accuracy: ArrayLike,
     target: float,
-    rounds: ArrayLike | None = None,
     confidence: float = 0.95,
     *,
     cost: ArrayLike | None = None,
@@ -316,8 +315,8 @@ def time_to_target(
     The median, its limits (from the log-log band) and the restricted mean (the mean of the time
     or the horizon, whichever is less) are those of the Kaplan-Meier curve.
 
-    ``rounds[round]`` are the indices of the columns if they are not 0, 1, 2, ...; alternatively
-    ``cost[seed, round]`` (or ``[round]``) is the cost to the end of each round, say in seconds.
+    ``cost[seed, round]`` (or ``[round]``) is the cost to the end of each round, say in seconds;
+    left out, it is the number of rounds.
     ``horizon`` ends the watch early: restricted means compare only up to the same horizon. Left
     out, it is where the watch ends by itself.
 
@@ -329,7 +328,10 @@ def time_to_target(
     values = np.asarray(accuracy, dtype=np.float64)
     if values.ndim != 2 or values.size == 0 or np.isnan(values).all(axis=1).any():
         raise ValueError("accuracy must be [seed, round], with an evaluation in each run")
-    costs = _costs(values.shape, rounds, cost)
+    spent = np.arange(1.0, values.shape[1] + 1.0) if cost is None else cost
+    costs = np.broadcast_to(np.asarray(spent, dtype=np.float64), values.shape)
+    if not (np.isfinite(costs).all() and (np.diff(costs, axis=1, prepend=0.0) >= 0).all()):
+        raise ValueError("cost must be finite, not negative and must not fall")
     hits = values >= real_number("target", target)
     reached = hits.any(axis=1)
     watched = np.where(np.isnan(values), 0.0, costs).max(axis=1)  # until the last evaluation
@@ -433,20 +435,6 @@ def _mean_error_half(
         return mean, np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     error = np.asarray(shifted.std(axis=0, ddof=1) / math.sqrt(count))
     return mean, error, np.asarray(scipy.special.stdtrit(count - 1, (1 + confidence) / 2) * error)
-
-
-def _costs(
-    shape: tuple[int, ...], rounds: ArrayLike | None, cost: ArrayLike | None
-) -> NDArray[np.float64]:
-    """The cost of each run by the end of each round, ``[seed, round]``."""
-    if rounds is not None and cost is not None:
-        raise ValueError("give rounds or cost, not both")
-    if cost is None:
-        cost = 1.0 + np.asarray(np.arange(shape[1]) if rounds is None else rounds, dtype=np.float64)
-    costs = np.broadcast_to(np.asarray(cost, dtype=np.float64), shape)
-    if not (np.isfinite(costs).all() and (np.diff(costs, axis=1, prepend=0.0) >= 0).all()):
-        raise ValueError("rounds and cost must be finite, not negative and must not fall")
-    return costs
 
 
 def _kaplan_meier(

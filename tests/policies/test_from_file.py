@@ -78,10 +78,14 @@ def test_its_source_is_the_file(mine):
         (MINE, ":Yours", "no subclass of agewise's Policy called Yours, only Mine"),
         (MINE, ":Mine:pover=1", "no parameter 'pover'; it takes power, packing, ties"),
         (MINE, ":Mine:power=9", "power must be in"),
-        (MINE.replace('"mine"', '"age-based"'), "", "that of a policy of agewise"),
+        (MINE.replace('"mine"', '"age-based"'), "", "that of another policy"),
         (MINE.replace("@dataclass(frozen=True)", ""), "", "put @dataclass"),
         (MINE + "\n\nclass Other(Mine): ...\n", "", "several classes"),
-        (MINE.replace('    name: ClassVar[str] = "mine"', ""), "", "give the class a name"),
+        (
+            MINE.replace('    name: ClassVar[str] = "mine"', ""),
+            "",
+            "must be a frozen dataclass with a name",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, content, asked, sentence):

@@ -21,7 +21,7 @@ from agewise.policies import (
 from agewise.policies._estimates import chances_of_reach, chances_of_success
 from agewise.policies.importance_channel import probabilities
 from agewise.policies.markov import chance_to_send
-from agewise.policies.whittle import whittle_index
+from agewise.policies.max_weight import whittle_index
 from agewise.scheduling import AccessPoint
 from agewise.spectrum import Greedy, fill
 from tests.cells import draw_gains

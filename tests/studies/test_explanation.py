@@ -132,7 +132,7 @@ def made_up(differences, seeds=8, blocks=10):
 
 
 def test_what_the_policies_are_shown_to_differ_in_is_told():
-    made = _summarise(made_up({"diversity": -0.5, "heard": 0.5}), 5)
+    made = _summarise(made_up({"diversity": -0.5, "heard": 0.5}))
     rows = {row["measure"]: row for row in made.table.to_dicts()}
     assert rows["heard"]["difference"] == pytest.approx(0.5, abs=0.05)
     assert rows["heard"]["difference_p"] < 0.001 < rows["bias"]["difference_p"]
@@ -140,14 +140,14 @@ def test_what_the_policies_are_shown_to_differ_in_is_told():
     assert "shown to differ in data ever heard (1.49" in made.sentences[1]
     assert "(+2.0 points per block, " in made.sentences[1]
     assert "8 seeds with 20 blocks of 5 rounds each; p-values corrected" in made.sentences[1]
-    more = _summarise(made_up({"diversity": 0.5}), 5)
+    more = _summarise(made_up({"diversity": 0.5}))
     assert more.sentences[0].startswith("Gradient diversity may explain the gain")
     assert "differ in no other measure" in more.sentences[1]
-    assert "is not shown" in _summarise(made_up({}), 5).sentences[0]
+    assert "is not shown" in _summarise(made_up({})).sentences[0]
 
 
 def test_few_seeds_test_nothing():
-    made = _summarise(made_up({"heard": 0.5}, seeds=4), 5)
+    made = _summarise(made_up({"heard": 0.5}, seeds=4))
     assert made.sentences[1] == "4 seeds are too few to say in what the policies differ."
     assert made.table["difference_p"].is_nan().all()
 

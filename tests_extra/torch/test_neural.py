@@ -334,7 +334,7 @@ def test_the_command_line_takes_a_file_of_the_users(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("no_parameters", "the module has no parameters, so there is nothing to learn"),
+        ("no_parameters", "no parameter of the module requires a gradient, so there is nothing to"),
         ("IntegerWeights", "numbers of type int64.* keep integers as buffers"),
         (
             "five_classes",

@@ -14,9 +14,9 @@ from numba.extending import intrinsic
 
 from agewise.core.jit import inlined, kernel, njit
 
-LN2 = 0.6931471805599453
+_LN2 = 0.6931471805599453
 #: Nats in a bit per real channel use: ½ log2(1 + x) is log1p(x) over this.
-NATS_PER_BIT = 2.0 * LN2
+NATS_PER_BIT = 2.0 * _LN2
 
 _INVERSE_LN2 = 1.4426950408889634
 # ln 2 in parts: the first has so few bits that a whole number of them is exact.
@@ -112,7 +112,7 @@ def exp32(x):
     x = np.float64(x)
     x = x if not x < -110.0 else -110.0  # NaN stays NaN
     t = x * _INVERSE_LN2 + _MAGIC
-    r = x - (t - _MAGIC) * LN2
+    r = x - (t - _MAGIC) * _LN2
     s = r * r
     a = 1.0 + r
     b = 1.0 / 2.0 + r * (1.0 / 6.0)

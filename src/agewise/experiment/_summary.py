@@ -1,14 +1,16 @@
 """What finished runs add up to: learning curves, metrics of runs, and the tables made of them."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.experiment.plan import variation_key
 from agewise.records import History, PolicyKey
 from agewise.statistics import AXES, Axis, Contrast
 from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable, Variation
@@ -22,6 +24,7 @@ CHECKPOINTS = (10, 20, 40)
 #: So many points of an x axis other than rounds make a mean over it.
 _POINTS = 100
 Runs = Mapping[int, History]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +189,7 @@ def result_table(result: "Result", axis: Axis, at: Sequence[float] | None = None
     against the baseline, at every point, under every variation.
     """
     rows, baseline = list[Row](), result.baseline
+    failed = Counter((variation_key(each.variation), each.policy) for each in result.failed)
     if at is None and axis.column is not None:
         at = cost_points(_every_run(_runs(result, v) for v in result.variations), axis)
     for variation in result.variations:
@@ -203,8 +207,8 @@ def result_table(result: "Result", axis: Axis, at: Sequence[float] | None = None
                 estimates[float(x)] = statistics.estimate(curve.at(x), gain)
             metrics = RunMetrics.of(runs[policy]).means()
             metrics["cost"] = float(curve.cost[:, -1].mean())
-            failed = result.failures(policy, variation)
-            rows.append(Row(policy, variation, len(curve.seeds), estimates, metrics, failed))
+            lost = failed[variation_key(variation), policy]
+            rows.append(Row(policy, variation, len(curve.seeds), estimates, metrics, lost))
     return ResultTable(result.policies, result.variations, baseline, axis, _corrected(rows))
 
 
@@ -230,15 +234,14 @@ def target_table(result: "Result", target: float, axis: Axis) -> TargetTable:
     """
     rows = []
     for variation in result.variations:
-        curves = {
-            policy: LearningCurve.of(found, axis)
-            for policy, found in _runs(result, variation).items()
-        }
+        runs = _runs(result, variation)
+        curves = {policy: LearningCurve.of(found, axis) for policy, found in runs.items()}
         taken = {policy: curve.to_target(target) for policy, curve in curves.items()}
         horizon = min((one.horizon for one in taken.values()), default=0.0)
         for policy, one in taken.items():
             mean = curves[policy].to_target(target, horizon).restricted_mean
-            rows.append(TargetRow(policy, variation, one, mean, horizon))
+            taken_by_all = replace(one, restricted_mean=mean, horizon=horizon)
+            rows.append(TargetRow(policy, variation, taken_by_all))
     return TargetTable(result.policies, result.variations, axis, target, rows)
 
 
@@ -277,7 +280,7 @@ def gain_map(result: "Result", axis: Axis) -> GainMap:
     )
 
 
-def layout(variations: Sequence[Variation]) -> tuple[str | None, list[Any], list[Variation]]:
+def layout(variations: Sequence[Variation]) -> tuple[str | None, list[object], list[Variation]]:
     """The name along the columns, its values, and what each row changes besides.
 
     The name is the first, numbers before words, whose values make a full rectangle with the
@@ -296,7 +299,7 @@ def _rest(variation: Variation, column: str | None) -> Variation:
     return {name: value for name, value in variation.items() if name != column}
 
 
-def _distinct(values: list[Any]) -> list[Any]:
+def _distinct(values: list[T]) -> list[T]:
     return [value for i, value in enumerate(values) if value not in values[:i]]
 
 

@@ -168,14 +168,6 @@ class Result:
         finished = self._finished(self.key(policy), variation or {})
         return {seed: _histories.load(entry.file) for seed, entry in finished.items()}
 
-    def failures(self, policy: PolicyKey, variation: Variation) -> int:
-        """How many runs of a policy under a variation failed."""
-        wanted = variation_key(variation)
-        return sum(
-            each.policy == policy and variation_key(each.variation) == wanted
-            for each in self.failed
-        )
-
     def accuracy(
         self, policy: Policy | PolicyKey | str, variation: Variation | None = None
     ) -> NDArray[np.float64]:

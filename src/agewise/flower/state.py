@@ -26,11 +26,7 @@ _LOCK = ".server"
 #: The entry of the file that holds JSON.
 _TEXT = "text"
 #: What of a result is kept for every round.
-_METRICS = (
-    "train_metrics_clientapp",
-    "evaluate_metrics_clientapp",
-    "evaluate_metrics_serverapp",
-)
+_METRICS = ("train_metrics_clientapp", "evaluate_metrics_clientapp", "evaluate_metrics_serverapp")
 
 
 @dataclass(frozen=True, eq=False)

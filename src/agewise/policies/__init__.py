@@ -1,15 +1,12 @@
 """Who transmits: the policies, what they see, and the registry by name."""
 
-from agewise.policies.age_based import AgeBased
+from agewise.policies.age_based import AgeBased, MaxPack
 from agewise.policies.alternating import Alternating
-from agewise.policies.best_channel import BestChannel
-from agewise.policies.best_channel_norm import BestChannelNorm
-from agewise.policies.best_norm import BestNorm
+from agewise.policies.best_channel import BestChannel, BestChannelNorm, BestNorm
 from agewise.policies.fed_cs import FedCS
 from agewise.policies.importance_channel import ImportanceChannel
 from agewise.policies.markov import Markov
-from agewise.policies.max_pack import MaxPack
-from agewise.policies.max_weight import MaxWeight
+from agewise.policies.max_weight import MaxWeight, Whittle
 from agewise.policies.oort import Oort
 from agewise.policies.power_of_choice import PowerOfChoice
 from agewise.policies.proportional_fair import ProportionalFair
@@ -25,7 +22,6 @@ from agewise.policies.registry import (
     summary,
 )
 from agewise.policies.round_robin import RoundRobin
-from agewise.policies.whittle import Whittle
 from agewise.scheduling import Policy, RoundView
 
 __all__ = [

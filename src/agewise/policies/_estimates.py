@@ -1,21 +1,14 @@
 """What policies estimate of a UE from what they have seen so far."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import one_of
-from agewise.scheduling import Policy, RoundView, State
-from agewise.spectrum import Allocation
+from agewise.scheduling import RoundView, State
 
 #: The declared state of a policy that keeps a `running_mean`.
 MEAN = {"mean": 0.0, "rounds": 0.0}
-#: Whether the channel is known before it is chosen who transmits, or only after.
-_Foresight = Literal["unseen", "seen"]
 
 
 def running_mean(
@@ -38,52 +31,6 @@ def running_mean(
     return mean
 
 
-def unknown_as_largest(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values with the largest of them in place of NaN, or 1 each if all are NaN.
-
-    What is not known of a UE must not keep it from being heard.
-
-    >>> unknown_as_largest(np.array([0.5, np.nan, 0.25]))
-    array([0.5 , 0.5 , 0.25])
-    """
-    unknown = np.isnan(values)
-    return np.where(unknown, 1.0 if unknown.all() else values[~unknown].max(), values)
-
-
-def chances_of_success(view: RoundView) -> NDArray[np.float64]:
-    """How likely an upload of each UE succeeds: that it is in reach, and arrives if it is sent.
-
-    Uploads may be late or lost. A UE that was scheduled in the last round has an age of 0 now if
-    its update arrived. The share of updates sent that arrived begins at 1, so that it is 1 as long
-    as nothing is lost. The policy is `SuccessBased`, which keeps the state for this.
-    """
-    state = view.state.per_ue
-    state["sent"] = state["sent"] + state["scheduled"]
-    state["arrived"] = state["arrived"] + state["scheduled"] * (view.ages == 0)
-    arrives = (state["arrived"] + 1.0) / (state["sent"] + 1.0)
-    return np.asarray(chances_of_reach(view) * arrives)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuccessBased(Policy):
-    """A policy that asks for `chances_of_success`, unless the channel is ``seen`` beforehand."""
-
-    state_per_ue: ClassVar[Mapping[str, float]] = MEAN | {
-        "scheduled": 0.0, "sent": 0.0, "arrived": 0.0,
-    }  # fmt: skip
-    channel: _Foresight = "unseen"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("channel", self.channel, get_args(_Foresight))
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack, and remember who was scheduled: the next round shows whose update arrived."""
-        allocation = super().schedule(view, rng)
-        view.state.per_ue["scheduled"] = allocation.scheduled.astype(np.float64)
-        return allocation
-
-
 def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
     """How likely each UE is in reach: able to reach the threshold if all subchannels were free.
 
@@ -95,3 +42,17 @@ def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
     share = running_mean(view.state, in_reach.astype(np.float64))
     rounds = view.state.per_ue["rounds"]
     return np.asarray((share * rounds + 1.0) / (rounds + 2.0))
+
+
+def chances_of_success(view: RoundView) -> NDArray[np.float64]:
+    """How likely an upload of each UE succeeds: that it is in reach, and arrives if it is sent.
+
+    Uploads may be late or lost. A UE that was scheduled in the last round has an age of 0 now if
+    its update arrived. The share of updates sent that arrived begins at 1, so that it is 1 as long
+    as nothing is lost. The policy keeps `MEAN`, "scheduled", "sent" and "arrived".
+    """
+    state = view.state.per_ue
+    state["sent"] = state["sent"] + state["scheduled"]
+    state["arrived"] = state["arrived"] + state["scheduled"] * (view.ages == 0)
+    arrives = (state["arrived"] + 1.0) / (state["sent"] + 1.0)
+    return np.asarray(chances_of_reach(view) * arrives)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from agewise.checks import number_within
 from agewise.core.elementary import log1p_each
-from agewise.policies._estimates import unknown_as_largest
 from agewise.scheduling import Policy, Report, RoundView
 from agewise.spectrum import Allocation, fill
 
@@ -62,7 +61,10 @@ class ImportanceChannel(Policy):
         if not sizes.any():
             return fill(view.uplink, [])
         shares = sizes / sizes.sum()
-        importance = shares * unknown_as_largest(view.feedback.update_norms)
+        norms = view.feedback.update_norms
+        unheard = np.isnan(norms)  # must not keep a UE from being heard
+        largest = 1.0 if unheard.all() else norms[~unheard].max()
+        importance = shares * np.where(unheard, largest, norms)
         latency = need / view.uplink.subchannel_count
         chances = probabilities(importance if importance.any() else shares, latency, self.rho)
         chances = (1.0 - self.floor) * chances + self.floor * shares

@@ -6,7 +6,6 @@ A package adds one through the entry point group ``agewise.policies``, in its py
     my-policy = "my_package.my_module:MyPolicy"
 """
 
-import difflib
 import functools
 import inspect
 import re
@@ -17,7 +16,7 @@ from typing import Any, get_args, get_type_hints
 
 from numpy.typing import ArrayLike
 
-from agewise.checks import require_known, text_parameters
+from agewise.checks import nearest, require_known, text_parameters
 from agewise.part import load_class
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint, Policy, parameter_names
@@ -69,6 +68,10 @@ def _built_in() -> dict[str, type[Policy]]:
     return found
 
 
+def _added() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=_GROUP)}
+
+
 def names() -> list[str]:
     """Return the names of all registered policies, sorted."""
     return sorted(_built_in() | _added())
@@ -76,16 +79,34 @@ def names() -> list[str]:
 
 def find_class(text: str) -> type[Policy]:
     """Return the class of a policy by its name, or in a Python file: ``my_policy.py:MyPolicy``."""
-    if (found := _IN_FILE.match(text)) is not None:
-        return _in_file(found["file"], found["name"] or "")
     if text in _built_in():
         return _built_in()[text]
-    added = _added()
-    if text not in added:
-        near = difflib.get_close_matches(text, names(), n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
-        raise ValueError(f"unknown policy {text!r}; {hint}")
-    return _load(added[text])
+    entry, kind = _added().get(text), Policy
+    if (found := _IN_FILE.match(text)) is not None:
+        kind = load_class(found["file"], found["name"] or "", Policy)
+        where = f"policy {found['file']}:{kind.__name__}"
+    elif entry is not None:
+        where = f"policy {text!r} ({entry.value})"
+        try:
+            kind = entry.load()
+        except Exception as error:
+            # Another package's code runs here: whatever is wrong with it is said with its name.
+            raise ValueError(f"{where} cannot be loaded: {error}") from error
+        if not (isinstance(kind, type) and issubclass(kind, Policy)):
+            raise ValueError(f"{where} is not a subclass of Policy")
+    else:
+        raise ValueError(f"unknown policy {text!r}; {nearest(text, names())}")
+    name = getattr(kind, "name", None)
+    if "__dataclass_fields__" not in vars(kind) or not isinstance(name, str):
+        raise ValueError(
+            f"{where} must be a frozen dataclass with a name: put @dataclass(frozen=True) above "
+            'the class, and name = "my-policy" into it'
+        )
+    if name in _built_in() or (entry is not None and name != text):
+        raise ValueError(
+            f"{where}: its name {name!r} is that of another policy: give the class one of its own"
+        )
+    return kind
 
 
 def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
@@ -114,7 +135,7 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         kind, name, written = find_class(policy), in_file["file"], in_file["parameters"] or ""
     else:
         name, _, written = policy.partition(":")
-        kind = _built_in().get(name) or find_class(name)
+        kind = find_class(name)
     known, owner = parameter_names(kind), f"policy {name!r}"
     in_text = text_parameters(owner, written, known) if written else {}
     require_known(owner, parameters, known)
@@ -175,43 +196,6 @@ def _parameter(kind: type[Policy], name: str) -> Parameter:
         except Exception:  # noqa: S112 - a policy of somebody else may fail in any way
             continue
     return Parameter(name, default, getattr(hint, "__name__", str(hint)))
-
-
-def _in_file(file: str, name: str) -> type[Policy]:
-    kind = load_class(file, name, Policy)
-    where = f"policy {file}:{kind.__name__}"
-    if "__dataclass_fields__" not in vars(kind):
-        raise ValueError(
-            f"{where}: put @dataclass(frozen=True) above the class, so that its parameters are "
-            "known"
-        )
-    if not isinstance(getattr(kind, "name", None), str):
-        raise ValueError(f'{where}: give the class a name: name = "my-policy"')
-    if kind.name in _built_in():
-        raise ValueError(
-            f"{where}: its name {kind.name!r} is that of a policy of agewise: give it another"
-        )
-    return kind
-
-
-def _added() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=_GROUP)}
-
-
-def _load(entry: EntryPoint) -> type[Policy]:
-    where = f"policy {entry.name!r} ({entry.value})"
-    try:
-        found: Any = entry.load()
-    except Exception as error:
-        # Another package's code runs here: whatever is wrong with it is said with its name.
-        raise ValueError(f"{where} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise ValueError(f"{where} is not a subclass of Policy")
-    if not ("__dataclass_fields__" in vars(found) and found.name == entry.name):
-        raise ValueError(
-            f"{where} must be a frozen dataclass with the class attribute name = {entry.name!r}"
-        )
-    return found
 
 
 def schedule(

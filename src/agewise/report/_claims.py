@@ -1,9 +1,8 @@
 """The paper's three claims, judged on paired runs, and what differs on the same models."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
 from agewise.statistics import AXES, Axis, Contrast, Estimate, contrast, correlation
-from agewise.tables import Column, Line, Row, Table
+from agewise.tables import Column, Flat, Line, Row, Table
 from agewise.tables._words import at_text, estimate_text, not_shown, p_text, points_text, too_few
 
 #: What was measured on the same models, in a results folder.
@@ -52,8 +51,8 @@ class Claim:
 class Pair:
     """Age-based and max-pack on the same seeds: their learning curves and metrics."""
 
-    curves: tuple[LearningCurve, LearningCurve]
-    metrics: tuple[RunMetrics, RunMetrics]
+    curves: Sequence[LearningCurve]
+    metrics: Sequence[RunMetrics]
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -78,9 +77,7 @@ def claims_of(
     if not common:
         return []
     runs = [{seed: histories[seed] for seed in common} for histories in (aged, packed)]
-    one, two = (LearningCurve.of(each) for each in runs)
-    first, second = (RunMetrics.of(each) for each in runs)
-    pair = Pair((one, two), (first, second))
+    pair = Pair([LearningCurve.of(each) for each in runs], [RunMetrics.of(each) for each in runs])
     if np.isnan(pair.gain).all(axis=1).any():
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
@@ -89,7 +86,7 @@ def claims_of(
 
 
 def judge(
-    pair: Pair, row: Row, explained: Mapping[str, Any] | None = None, axis: Axis = AXES["rounds"]
+    pair: Pair, row: Row, explained: Flat | None = None, axis: Axis = AXES["rounds"]
 ) -> list[Claim]:
     """The claims for age-based against max-pack with the same seeds and rule for ties.
 
@@ -158,7 +155,7 @@ def _early(pair: Pair) -> Claim:
     return Claim(claim, _judged(seeds, shown=[shown], refuted=refuted), evidence)
 
 
-def _diversity(pair: Pair, explained: Mapping[str, Any] | None) -> Claim:
+def _diversity(pair: Pair, explained: Flat | None) -> Claim:
     """Explained means: the updates are more diverse, and runs that gain more are so by more.
 
     The spread (diversity times the number of updates) is judged, because the diversity itself
@@ -202,7 +199,7 @@ def _in_brackets(p: float) -> str:
     return f" ({p_text(p)})" if p_text(p) else ""
 
 
-def explanation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def explanation_table(rows: Sequence[Flat]) -> Table:
     """What both policies hear on the same models, and the paired difference."""
     columns = [
         Column("measure", kind="words"),

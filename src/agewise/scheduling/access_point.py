@@ -12,6 +12,7 @@ from agewise.random import Streams
 from agewise.scheduling._roster import Column, Roster
 from agewise.scheduling.policy import Feedback, Policy, Report, RoundView, State
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
+from agewise.spectrum.uplink import read_only
 
 _REPORTS: tuple[Report, ...] = get_args(Report)
 #: What a new UE has in the columns of the roster.
@@ -112,7 +113,7 @@ class AccessPoint:
                     f"{name} must have one entry for each of the {len(self._roster)} UEs, not "
                     f"shape {values.shape}"
                 )
-            self._roster.put_present(name, values)
+            self._roster.put(name, values)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """All that is remembered, as arrays, for `restore`: columns ``[ue]``, scalars, the round.
@@ -120,7 +121,7 @@ class AccessPoint:
         Rows are those of all UEs that were ever known, in the order in which they came.
         """
         scalars = {_SCALAR + name: np.array(value) for name, value in self._scalars.items()}
-        return self._roster.columns() | scalars | {"t": np.array(self.t)}
+        return self._roster.columns | scalars | {"t": np.array(self.t)}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Go on where `snapshot` was taken, of the same policy and with the same UEs present."""
@@ -137,7 +138,7 @@ class AccessPoint:
             if name.startswith(_SCALAR):
                 self._scalars[name.removeprefix(_SCALAR)] = float(values)
             elif name != "t":
-                self._roster.put_of_all(name, np.array(values))
+                self._roster.columns[name] = read_only(np.array(values))
         self.t = int(snapshot["t"])
 
     def mask_ineligible(self, uplink: Uplink) -> Uplink:
@@ -155,7 +156,11 @@ class AccessPoint:
 
     def plan(self, uplink: Uplink) -> Allocation:
         """Who uploads in this round: the policy's choice, proven against what it was shown."""
-        self._require_rows(uplink)
+        if uplink.ue_count != len(self._roster):
+            raise ValueError(
+                f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
+                "present"
+            )
         uplink = self.mask_ineligible(uplink)
         view = self._view(uplink)
         allocation = self.policy.schedule(view, self.streams.policy(self.t))
@@ -179,20 +184,12 @@ class AccessPoint:
         Eq. 2: what is received resets an age, to 0 or to how old the update already was.
         """
         roster, rows = self._roster, self._roster.rows(ues)
-        roster.put_of_all("ages", next_ages(roster.of_all("ages"), rows, update_ages))
-        participation = roster.of_all("participation").copy()
-        participation[rows] += 1
-        roster.put_of_all("participation", participation)
+        ages = next_ages(roster.columns["ages"], rows, update_ages)
+        roster.columns["ages"] = read_only(ages)
+        roster.put("participation", roster.columns["participation"][rows] + 1, rows)
         for name, values in (reports or {}).items():
             roster.put(name, values, rows)
         self.t += 1
-
-    def _require_rows(self, uplink: Uplink) -> None:
-        if uplink.ue_count != len(self._roster):
-            raise ValueError(
-                f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
-                "present"
-            )
 
     def _view(self, uplink: Uplink) -> RoundView:
         """What the policy sees; one from outside the package sees copies, which it cannot spoil."""
@@ -214,8 +211,6 @@ class AccessPoint:
 
     def _keep(self, state: State) -> None:
         """Take over what the policy left, if it is what the policy declares."""
-        if not self.policy.state_per_ue and not state.per_ue and not state.scalars:
-            return
         for kept, declared in (
             (state.per_ue, self.policy.state_per_ue),
             (state.scalars, self.policy.state_scalars),
@@ -232,5 +227,5 @@ class AccessPoint:
                     f"policy {self.policy}: its state {name!r} must have one number for each of "
                     f"the {len(self._roster)} UEs, not shape {np.shape(values)}"
                 )
-            self._roster.put_present(_STATE + name, values)
+            self._roster.put(_STATE + name, values)
         self._scalars = {name: float(value) for name, value in state.scalars.items()}

@@ -40,9 +40,7 @@ class Feedback:
     @functools.lru_cache(maxsize=16)
     def none(cls, ue_count: int) -> "Feedback":
         """Nothing has been reported yet; the arrays are shared and read-only."""
-        unknown = np.full(ue_count, np.nan)
-        unknown.flags.writeable = False
-        return cls(*(unknown for _ in fields(cls)))
+        return cls(*(read_only(np.full(ue_count, np.nan)) for _ in fields(cls)))
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ share neither a UE nor a subchannel.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -29,8 +29,7 @@ def rounding_of_sums(subchannels: int) -> float:
     return (subchannels + 4) * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(NamedTuple):
     """The UEs that can add to the optimum, and what decides which sets serve them.
 
     ``ues[candidate]`` are rows of ``gains[ue, subchannel]``, in falling order of
@@ -41,11 +40,6 @@ class Candidates:
     link: Link
     ues: NDArray[np.int64]
     weights: NDArray[np.float64]
-
-    @property
-    def count(self) -> int:
-        """How many candidates there are."""
-        return self.ues.size
 
     @property
     def subchannels(self) -> int:
@@ -111,6 +105,10 @@ class Columns:
         shape = used.size, self.count
         return scipy.sparse.csr_array((np.ones(line.size), (line, column)), shape=shape), used
 
+    def value(self, candidates: Candidates) -> float:
+        """Sum of the weights of those that the columns serve."""
+        return math.fsum(candidates.weights[self.candidate])
+
     def owners(self, candidates: Candidates) -> NDArray[np.int64]:
         """``owner[subchannel]`` of disjoint columns, by UE; -1 is nobody."""
         owner = np.full(candidates.subchannels, -1, np.int64)
@@ -125,10 +123,6 @@ class Effort:
     subchannels: int
     work_limit: int | None
     spent: int = 0
-
-    def spend(self, units: int) -> None:
-        """Count this much as done."""
-        self.spent += units
 
     @property
     def node_limit(self) -> int:
@@ -174,11 +168,14 @@ def price_columns(
     The cost of a column is the sum of its ``subchannel_duals``. Returns the duals that follow for
     the candidates, the columns and their costs.
     """
+    gains, link, ues, weights = candidates
     quota = Quota(True, 0, effort.node_limit)
-    least, rounding, columns, cost, _ = _columns_within(
-        candidates, subchannel_duals, candidates.weights, quota, effort
+    least, rounding, candidate, cost, start, members, nodes, _ = sets_within(
+        gains, link, ues, subchannel_duals, weights, quota
     )
-    return Duals(subchannel_duals, candidates.weights - least, rounding), columns, cost
+    effort.spent += nodes
+    columns = Columns(candidate, start, members)
+    return Duals(subchannel_duals, weights - least, rounding), columns, cost
 
 
 def columns_within_gap(
@@ -188,28 +185,15 @@ def columns_within_gap(
 
     No other column has a reduced cost above ``-gap``.
     """
-    limits = candidates.weights - np.maximum(duals.profit, 0.0) + (gap + duals.rounding)
+    gains, link, ues, weights = candidates
+    limits = weights - np.maximum(duals.profit, 0.0) + (gap + duals.rounding)
     limits *= 1.0 + rounding_of_sums(candidates.subchannels)
     quota = Quota(False, most_columns, effort.node_limit)
-    _, _, columns, _, complete = _columns_within(
-        candidates, duals.subchannel, limits, quota, effort
+    _, _, candidate, _, start, members, nodes, complete = sets_within(
+        gains, link, ues, duals.subchannel, limits, quota
     )
-    return columns, complete
-
-
-def _columns_within(
-    candidates: Candidates,
-    subchannel_duals: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    quota: Quota,
-    effort: Effort,
-) -> tuple[NDArray[np.float64], float, Columns, NDArray[np.float64], bool]:
-    """Bounds on candidates' costs, their rounding; columns that cost less, if complete."""
-    least, rounding, candidate, cost, start, members, nodes, complete = sets_within(
-        candidates.gains, candidates.link, candidates.ues, subchannel_duals, limits, quota
-    )
-    effort.spend(nodes)
-    return least, rounding, Columns(candidate, start, members), cost, complete
+    effort.spent += nodes
+    return Columns(candidate, start, members), complete
 
 
 def solve_master(
@@ -220,7 +204,7 @@ def solve_master(
     Returns the share of each column and the dual of each row.
     """
     matrix, used = columns.matrix(subchannels)
-    effort.spend(_PROGRAM + _COLUMN * columns.count)
+    effort.spent += _PROGRAM + _COLUMN * columns.count
     solved = scipy.optimize.linprog(
         -weights[columns.candidate], A_ub=matrix, b_ub=np.ones(used.size), method="highs-ds"
     )
@@ -265,7 +249,6 @@ class ColumnGeneration:
         renumbered = np.cumsum(kept) - 1
         columns = self.columns.take(kept[self.columns.candidate])
         self.columns = replace(columns, candidate=renumbered[columns.candidate])
-        self.candidates = replace(
-            self.candidates, ues=self.candidates.ues[kept], weights=self.candidates.weights[kept]
-        )
+        ues, weights = self.candidates.ues[kept], self.candidates.weights[kept]
+        self.candidates = self.candidates._replace(ues=ues, weights=weights)
         self.duals = replace(self.duals, profit=self.duals.profit[kept])

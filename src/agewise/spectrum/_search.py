@@ -1,8 +1,9 @@
 """The best packing of given columns: branch and bound, and exact arithmetic at the end."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from agewise.core.exact import smallest_gap
 from agewise.spectrum._columns import Candidates, Columns, Effort, rounding_of_sums, solve_master
 
+_Floats = NDArray[np.float64]
 #: Shares this near to 0 or 1 count as integral.
 _INTEGRALITY = 1e-6
 #: Nodes after which an integer program takes over: it begins slowly, but copes better where many
@@ -48,9 +50,9 @@ class _Relaxed:
     """
 
     upper_bound: float
-    share: NDArray[np.float64]
-    row_duals: NDArray[np.float64]
-    reduced_cost: NDArray[np.float64]
+    share: _Floats
+    row_duals: _Floats
+    reduced_cost: _Floats
 
     @property
     def is_integral(self) -> bool:
@@ -68,7 +70,7 @@ def best_packing(
     none, on a subchannel that a candidate holds in part.
     """
     incumbent = None
-    nodes = [_Node(columns, np.zeros(candidates.count, np.bool_))]
+    nodes = [_Node(columns, np.zeros(candidates.ues.size, np.bool_))]
     for _ in range(_NODES):
         if not nodes or effort.exhausted:
             break
@@ -78,7 +80,7 @@ def best_packing(
         relaxed = _relax(candidates, node, effort)
         if relaxed.is_integral:
             packing = node.columns.take(relaxed.share > 0.5)
-            if (value := _value(candidates, packing)) > cutoff:
+            if (value := packing.value(candidates)) > cutoff:
                 incumbent, cutoff = packing, value + least_gain
         gap = relaxed.upper_bound - cutoff
         if gap <= 0:
@@ -90,19 +92,15 @@ def best_packing(
             node.columns, relaxed.reduced_cost[kept], relaxed.row_duals, gap, effort
         )
         if found is not None:
-            incumbent, cutoff = found, _value(candidates, found) + least_gain
+            incumbent, cutoff = found, found.value(candidates) + least_gain
         if not proven:
             nodes += _branch(node, relaxed.share[kept], candidates)
     if not nodes or effort.exhausted:
         return incumbent, not nodes
     found, proven = _solve_integer_program(candidates, columns, least_gain, effort)
-    if incumbent is None or (found is not None and _value(candidates, found) > cutoff):
+    if incumbent is None or (found is not None and found.value(candidates) > cutoff):
         incumbent = found
     return incumbent, proven
-
-
-def _value(candidates: Candidates, packing: Columns) -> float:
-    return math.fsum(candidates.weights[packing.candidate])
 
 
 def _relax(candidates: Candidates, node: _Node, effort: Effort) -> _Relaxed:
@@ -117,7 +115,7 @@ def _relax(candidates: Candidates, node: _Node, effort: Effort) -> _Relaxed:
     share, duals = solve_master(weights, columns, count, effort)
     cost = np.add.reduceat(duals[columns.members], columns.start[:-1])
     profit = weights[columns.candidate] - cost
-    candidate_duals = np.zeros(candidates.count)
+    candidate_duals = np.zeros(candidates.ues.size)
     np.maximum.at(candidate_duals, columns.candidate, profit)
     duals[count:] = candidate_duals
     # Costs are rounded, in the bound and in the search below it: by at most this together.
@@ -128,11 +126,7 @@ def _relax(candidates: Candidates, node: _Node, effort: Effort) -> _Relaxed:
 
 
 def _search(
-    columns: Columns,
-    reduced_cost: NDArray[np.float64],
-    row_duals: NDArray[np.float64],
-    gap: float,
-    effort: Effort,
+    columns: Columns, reduced_cost: _Floats, row_duals: _Floats, gap: float, effort: Effort
 ) -> tuple[Columns | None, bool]:
     """The packing nearest to the upper bound, if it is within ``gap``; whether that is proven.
 
@@ -141,13 +135,13 @@ def _search(
     start, rows = columns.rows(effort.subchannels)
     node_limit = min(_SEARCH_NODES, effort.node_limit)
     found_gap, chosen, nodes = smallest_gap(reduced_cost, start, rows, row_duals, gap, node_limit)
-    effort.spend(min(nodes, node_limit))
+    effort.spent += min(nodes, node_limit)
     return (columns.take(chosen) if found_gap < gap else None), nodes <= node_limit
 
 
-def _branch(node: _Node, share: NDArray[np.float64], candidates: Candidates) -> list[_Node]:
+def _branch(node: _Node, share: _Floats, candidates: Candidates) -> list[_Node]:
     """Two nodes without this fractional packing; the one to follow first comes last."""
-    columns, count = node.columns, candidates.count
+    columns, count = node.columns, candidates.ues.size
     served = np.bincount(columns.candidate, weights=share, minlength=count)
     undecided = np.isin(np.arange(count), columns.candidate) & ~node.must_serve
     fraction = np.where(undecided, np.minimum(served, 1.0 - served), -1.0)
@@ -185,14 +179,13 @@ def _solve_integer_program(
         constraints=scipy.optimize.LinearConstraint(matrix, -np.inf, 1.0),
         options={"mip_rel_gap": 0.0, "node_limit": nodes},
     )
-    effort.spend(_PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0))
+    effort.spent += _PROGRAM + _PROGRAM_NODE * int(solved.mip_node_count or 0)
     if solved.x is None:
         return None, False
     return columns.take(solved.x > 0.5), solved.status == 0 and wanted <= scale
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """A column: its number, its subchannels as bits, and its reduced cost."""
 
     number: int
@@ -218,16 +211,10 @@ class ExactSearch:
     limit: int
     best: list[int] | None = None
     states: int = 0
-    _usable: list[int] = field(default_factory=list)
-    _seen: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
     def over(
-        cls,
-        columns: Columns,
-        weights: list[Fraction],
-        duals: list[Fraction],
-        incumbent: Fraction,
+        cls, columns: Columns, weights: list[Fraction], duals: list[Fraction], incumbent: Fraction
     ) -> "ExactSearch":
         """The search among ``columns`` for more than the ``incumbent``.
 
@@ -255,26 +242,25 @@ class ExactSearch:
 
     def run(self, most_states: int) -> bool:
         """Find the best packing within the limit, if any; whether the search came to its end."""
-        later = 0
-        self._usable = [0]
+        usable = [0]  # by each candidate or by those after it, from the last one on
         for columns in reversed(self.columns_of):
             columns.sort(key=lambda column: column.cost)
+            usable.append(usable[-1])
             for column in columns:
-                later |= column.bits
-            self._usable.append(later)
-        self._usable.reverse()
-        stack: list[tuple[int, int, int, tuple[int, ...]]] = [
-            (0, (1 << len(self.unused)) - 1, 0, ())
-        ]
+                usable[-1] |= column.bits
+        usable.reverse()
+        best_gap: dict[tuple[int, int], int] = {}
+        all_free = (1 << len(self.unused)) - 1
+        stack: list[tuple[int, int, int, tuple[int, ...]]] = [(0, all_free, 0, ())]
         while stack and self.states < most_states:
             self.states += 1
             place, free, gap, chosen = stack.pop()
-            lost = free & ~self._usable[place]  # nobody who is still to come can use these
+            lost = free & ~usable[place]  # nobody who is still to come can use these
             gap += sum(dual for n, dual in enumerate(self.unused) if lost >> n & 1)
             free &= ~lost
-            if gap >= self.limit or self._seen.get((place, free), self.limit) <= gap:
+            if gap >= self.limit or best_gap.get((place, free), self.limit) <= gap:
                 continue
-            self._seen[place, free] = gap
+            best_gap[place, free] = gap
             if place == len(self.columns_of):
                 self.limit, self.best = gap, list(chosen)
                 continue
@@ -285,8 +271,3 @@ class ExactSearch:
                 if column.bits & ~free == 0 and gap + column.cost < self.limit
             ]
         return not stack
-
-
-def exact_sum(numbers: NDArray[np.float64]) -> Fraction:
-    """The sum without rounding."""
-    return sum((Fraction(float(number)) for number in numbers), Fraction(0))

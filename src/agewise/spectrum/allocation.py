@@ -18,7 +18,7 @@ from agewise.core.proof import (
     rates_of,
     scheduled_mask,
 )
-from agewise.spectrum.uplink import Uplink
+from agewise.spectrum.uplink import Uplink, read_only
 
 _INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -48,9 +48,8 @@ class Allocation:
     aggregation: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        self.owner.setflags(write=False)
-        self.power.setflags(write=False)
-        self.gain.setflags(write=False)
+        for array in (self.owner, self.power, self.gain):
+            read_only(array)
 
     def weighing(self, aggregation: ArrayLike) -> "Allocation":
         """The same allocation with a factor for each UE's update: ``w + sum a_k (w_k - w)``."""
@@ -60,14 +59,14 @@ class Allocation:
                 f"aggregation must have one factor for each of the {self.ue_count} UEs, not shape "
                 f"{factors.shape}"
             )
-        if not (np.isfinite(factors).all() and (factors >= 0).all()):
-            ue = int((~(np.isfinite(factors) & (factors >= 0))).argmax())
+        bad = ~(np.isfinite(factors) & (factors >= 0))
+        if bad.any():
+            ue = int(bad.argmax())
             raise ValueError(
                 f"aggregation factors must be non-negative and finite: that of UE {ue} is "
                 f"{factors[ue]}"
             )
-        factors.flags.writeable = False
-        return replace(self, aggregation=factors)
+        return replace(self, aggregation=read_only(factors))
 
     @classmethod
     def of(cls, uplink: Uplink, owner: ArrayLike, power: ArrayLike) -> "Allocation":
@@ -130,9 +129,24 @@ class Allocation:
                 )
             budget, threshold = uplink.power_budget, uplink.rate_threshold
             gain = owners_gains(uplink.gains, owner)
-        found = first_violation(owner, power, gain, self.ue_count, budget, threshold)
-        if found[0] != SOUND:
-            self._raise_violation(found, budget, threshold)
+        violation, where, amount = first_violation(
+            owner, power, gain, self.ue_count, budget, threshold
+        )
+        if violation == SOUND:
+            return
+        if violation == UNKNOWN_OWNER:
+            _require_known_owners(owner, self.ue_count)
+        said = {
+            BAD_POWER: f"powers and gains must be non-negative and finite: subchannel {where} "
+            f"has power {amount}",
+            NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has power "
+            f"{amount:.6g} but no owner",
+            OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends {amount:.9g} of a "
+            f"budget of {budget:.9g}",
+            BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches {amount:.9g} "
+            f"of the {threshold:.9g} bits per channel use that the threshold asks",
+        }
+        raise InfeasibleAllocation(said[violation])
 
     def on(self, uplink: Uplink) -> "Allocation":
         """The same owners, powers and factors with the gains, budget and threshold of ``uplink``.
@@ -158,9 +172,7 @@ class Allocation:
         """``bool[ue]``: whether the rate is at least this, up to rounding."""
         return np.asarray(self.rate >= rate_threshold * (1.0 - ROUNDING))
 
-    def _checked_arrays(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    def _checked_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Owner, power and gain in the form that the proof takes."""
         owner, power, gain = self.owner, self.power, self.gain
         if not (
@@ -180,26 +192,6 @@ class Allocation:
             if array.dtype.kind not in "iuf":
                 raise InfeasibleAllocation(f"powers and gains must be numbers, not {array.dtype}")
         return owner.astype(np.int64), power.astype(np.float64), gain.astype(np.float64)
-
-    def _raise_violation(
-        self, found: tuple[int, int, float], power_budget: float, rate_threshold: float
-    ) -> None:
-        """Put into words what the proof ``found``: which violation, where, how much."""
-        violation, where, amount = found
-        if violation == UNKNOWN_OWNER:
-            _require_known_owners(self.owner, self.ue_count)
-        raise InfeasibleAllocation(
-            {
-                BAD_POWER: f"powers and gains must be non-negative and finite: subchannel {where} "
-                f"has power {amount}",
-                NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has power "
-                f"{amount:.6g} but no owner",
-                OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends {amount:.9g} of a "
-                f"budget of {power_budget:.9g}",
-                BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches {amount:.9g} "
-                f"of the {rate_threshold:.9g} bits per channel use that the threshold asks",
-            }[violation]
-        )
 
 
 def _require_known_owners(owner: NDArray[np.int64], ue_count: int) -> None:

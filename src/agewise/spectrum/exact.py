@@ -22,11 +22,13 @@ from agewise.spectrum._columns import (
     price_columns,
     rounding_of_sums,
 )
-from agewise.spectrum._search import MOST_STATES, ExactSearch, best_packing, exact_sum
+from agewise.spectrum._search import MOST_STATES, ExactSearch, best_packing
 from agewise.spectrum.allocation import Allocation
 from agewise.spectrum.packing import Auction, Greedy, Packing
 from agewise.spectrum.uplink import Uplink
 
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 #: Values count as equal if they differ by less than this share of the smallest weight. It is not
 #: a share of the value: beside one weight of 1e10, all others would be less than that.
 _ROUNDING = 1e-9
@@ -81,9 +83,7 @@ class Exact(Packing):
         steps = whole_parameter("work_limit", self.work_limit, most=_MOST_STEPS)
         object.__setattr__(self, "work_limit", steps)
 
-    def _pack(
-        self, uplink: Uplink, weights: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
         return solve(uplink, weights, rank, work_limit=self.work_limit).allocation
 
 
@@ -129,7 +129,11 @@ def solve(
     search.run()
     if not (search.proven or search.resolves or search.effort.exhausted):
         search.certify(weight, unit)
-    allocation = _allocation(uplink, weight, ranks, search.owner)
+    # The owners with their powers, and whoever else fits on the subchannels that are free.
+    power = waterfill_owners(uplink.gains, uplink.power_budget, search.owner)
+    allocation = Allocation.of(uplink, search.owner, power)
+    if (search.owner < 0).any():
+        allocation = Greedy().pack_rest(uplink, allocation, weight, ranks)
     value = math.fsum(weight[allocation.scheduled])
     bound = max(value, search.certain_bound * unit * (1 + 4 * _EPSILON))
     return Optimum(allocation, value, value if search.proven else bound, search.proven)
@@ -145,8 +149,8 @@ class _Search:
     """
 
     candidates: Candidates
-    owner: NDArray[np.int64]
-    heuristic: Callable[[], NDArray[np.int64]]
+    owner: _Ints
+    heuristic: Callable[[], _Ints]
     step: float
     effort: Effort
     value: float = 0.0
@@ -166,7 +170,7 @@ class _Search:
 
         Less what values and bounds may have been rounded, so it may be negative.
         """
-        smallest = float(self.candidates.weights[-1]) if self.candidates.count else 0.0
+        smallest = float(self.candidates.weights[-1]) if self.candidates.ues.size else 0.0
         difference = self.step * (1 - 1e-6) if self.step > 0 else _ROUNDING * smallest
         return difference - 4 * _EPSILON * self.value
 
@@ -206,7 +210,7 @@ class _Search:
             self._close_gap(relaxation.candidates, relaxation.duals, most_columns)
             most_columns *= 4
 
-    def certify(self, weight: NDArray[np.float64], unit: float) -> None:
+    def certify(self, weight: _Floats, unit: float) -> None:
         """Search what float64 cannot tell from the incumbent, without rounding.
 
         ``weight[ue]`` are the weights as they were given, ``unit`` is that of the candidates'.
@@ -219,19 +223,19 @@ class _Search:
         columns, complete = columns_within_gap(candidates, duals, gap, _FIRST_COLUMNS, self.effort)
         if not complete:
             return
-        incumbent = exact_sum(weight[np.unique(self.owner[self.owner >= 0])])
+        served = np.unique(self.owner[self.owner >= 0])
         search = ExactSearch.over(
             columns,
-            [Fraction(float(one)) for one in weight[candidates.ues]],
-            [Fraction(float(one)) * Fraction(unit) for one in duals.rows],
-            incumbent,
+            [Fraction(one) for one in weight[candidates.ues].tolist()],
+            [Fraction(one) * Fraction(unit) for one in duals.rows.tolist()],
+            sum(map(Fraction, weight[served].tolist()), Fraction(0)),
         )
         self.certified = search.run(min(MOST_STATES, self.effort.node_limit))
-        self.effort.spend(search.states)
+        self.effort.spent += search.states
         if search.best is not None:
             packing = columns.take(np.array(search.best, dtype=np.int64))
             self.owner = packing.owners(candidates)
-            self.value = math.fsum(candidates.weights[packing.candidate])
+            self.value = packing.value(candidates)
 
     def _start(self) -> ColumnGeneration:
         """From the packing given, and from the best one with a single subchannel per UE."""
@@ -245,10 +249,10 @@ class _Search:
         self._bounded_by(priced)
         return ColumnGeneration(candidates, packed + matched + found, priced)
 
-    def _columns_of(self, owner: NDArray[np.int64]) -> Columns:
+    def _columns_of(self, owner: _Ints) -> Columns:
         """The columns of a packing given by the owners of the subchannels."""
         candidate = np.full(self.candidates.gains.shape[0] + 1, -1)  # the last one is for nobody
-        candidate[self.candidates.ues] = np.arange(self.candidates.count)
+        candidate[self.candidates.ues] = np.arange(self.candidates.ues.size)
         return Columns.of_owners(candidate[owner])
 
     def _bounded_by(self, duals: Duals) -> bool:
@@ -259,8 +263,7 @@ class _Search:
 
     def _offer(self, candidates: Candidates, packing: Columns) -> None:
         """Make a packing the incumbent if it is better."""
-        value = math.fsum(candidates.weights[packing.candidate])
-        if value > self.value:
+        if (value := packing.value(candidates)) > self.value:
             self.value, self.owner = value, packing.owners(candidates)
 
     def _close_gap(self, candidates: Candidates, duals: Duals, most_columns: int) -> None:
@@ -302,9 +305,7 @@ class _Search:
         return part * gap
 
 
-def _candidates(
-    uplink: Uplink, weight: NDArray[np.float64], rank: NDArray[np.int64]
-) -> tuple[Candidates, float]:
+def _candidates(uplink: Uplink, weight: _Floats, rank: _Ints) -> tuple[Candidates, float]:
     """The UEs that count, heaviest first, their weights in units of the highest, and that unit."""
     link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
     ues = np.lexsort((rank, -weight))
@@ -313,7 +314,7 @@ def _candidates(
     return Candidates(uplink.gains, link, ues, weight[ues] / unit), unit
 
 
-def _step(weight: NDArray[np.float64]) -> float:
+def _step(weight: _Floats) -> float:
     """A number of which all sums of the weights are multiples, or 0 if none is known."""
     if weight.size == 0:
         return 0.0
@@ -322,15 +323,3 @@ def _step(weight: NDArray[np.float64]) -> float:
     if weight.max() < 2**53 and (weight == np.floor(weight)).all():
         return float(np.gcd.reduce(weight.astype(np.int64)))
     return 0.0
-
-
-def _allocation(
-    uplink: Uplink,
-    weight: NDArray[np.float64],
-    rank: NDArray[np.int64],
-    owner: NDArray[np.int64],
-) -> Allocation:
-    """The owners with their powers, and whoever else fits on the subchannels that are free."""
-    power = waterfill_owners(uplink.gains, uplink.power_budget, owner)
-    best = Allocation.of(uplink, owner, power)
-    return Greedy().pack_rest(uplink, best, weight, rank) if (owner < 0).any() else best

@@ -13,6 +13,8 @@ from agewise.core.proof import check_utilities, first_repeated
 from agewise.spectrum.allocation import Allocation
 from agewise.spectrum.uplink import Uplink
 
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 _INT = np.dtype(np.int64)
 
 
@@ -81,25 +83,17 @@ class Packing(ABC):
         return self._pack_infinite(uplink, utilities, ranks)
 
     @abstractmethod
-    def _pack(
-        self, uplink: Uplink, weights: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
         """Pack by finite weights."""
 
-    def _pack_infinite(
-        self, uplink: Uplink, utility: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack_infinite(self, uplink: Uplink, utility: _Floats, rank: _Ints) -> Allocation:
         """Serve the UEs of utility +inf in the order of ties, then pack those of finite utility."""
         urgent = np.flatnonzero(utility == np.inf)
         first = fill(uplink, urgent[np.argsort(rank[urgent], kind="stable")])
         return self.pack_rest(uplink, first, utility, rank)
 
     def pack_rest(
-        self,
-        uplink: Uplink,
-        first: Allocation,
-        utility: NDArray[np.float64],
-        rank: NDArray[np.int64],
+        self, uplink: Uplink, first: Allocation, utility: _Floats, rank: _Ints
     ) -> Allocation:
         """Pack the other UEs of finite utility on the subchannels that ``first`` leaves free."""
         taken, finite = first.owner >= 0, np.isfinite(utility)
@@ -122,9 +116,7 @@ class Greedy(Packing):
 
     name: ClassVar[str] = "greedy"
 
-    def _pack(
-        self, uplink: Uplink, weights: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
         granted = pack_lazily(
             uplink.gains, uplink.best_gains, weights, rank, uplink.power_budget,
             uplink.rate_threshold,
@@ -141,15 +133,11 @@ class InOrder(Packing):
 
     name: ClassVar[str] = "in-order"
 
-    def _pack(
-        self, uplink: Uplink, weights: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
         order = np.lexsort((rank, -weights))
         return fill(uplink, order[: np.count_nonzero(weights > -np.inf)])
 
-    def _pack_infinite(
-        self, uplink: Uplink, utility: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack_infinite(self, uplink: Uplink, utility: _Floats, rank: _Ints) -> Allocation:
         return self._pack(uplink, utility, rank)
 
 
@@ -178,9 +166,7 @@ class Auction(Packing):
         rounds = whole_parameter("price_rounds", self.price_rounds)
         object.__setattr__(self, "price_rounds", rounds)
 
-    def _pack(
-        self, uplink: Uplink, weights: NDArray[np.float64], rank: NDArray[np.int64]
-    ) -> Allocation:
+    def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
         bidders = Bidders(weights, rank, np.lexsort((rank, -weights)))
         granted = pack_by_auction(
             uplink.gains, bidders, uplink.power_budget, uplink.rate_threshold,
@@ -209,18 +195,13 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
     return _allocation(uplink, *granted)
 
 
-def _allocation(
-    uplink: Uplink,
-    owner: NDArray[np.int64],
-    power: NDArray[np.float64],
-    gain: NDArray[np.float64],
-) -> Allocation:
+def _allocation(uplink: Uplink, owner: _Ints, power: _Floats, gain: _Floats) -> Allocation:
     return Allocation(
         owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
     )
 
 
-def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+def _whole_numbers(name: str, values: ArrayLike) -> _Ints:
     if type(values) is np.ndarray and values.dtype == _INT and values.flags.c_contiguous:
         return values  # as a rule, and checked fast
     array = np.asarray(values)

@@ -47,10 +47,7 @@ def waterfill(gains: ArrayLike, power_budget: float) -> WaterFilling:
 
 
 def fewest_subchannels(
-    gains: ArrayLike,
-    power_budget: float,
-    rate_threshold: float,
-    available: ArrayLike | None = None,
+    gains: ArrayLike, power_budget: float, rate_threshold: float, available: ArrayLike | None = None
 ) -> NDArray[np.int64] | None:
     """Algorithm 1, corrected: the fewest ``available`` subchannels that reach the threshold.
 

@@ -46,6 +46,12 @@ _MEASURES: Final = {
     "heard": "data ever heard",
 }
 
+#: What the difference in gradient diversity says of the paper's explanation.
+_VERDICTS: Final = {
+    "better": "Gradient diversity may explain the gain",
+    "worse": "Gradient diversity does not explain the gain",
+    "not shown": "That gradient diversity explains the gain is not shown",
+}
 #: Age-based first, in all that is kept of the two.
 _POLICIES: Final = (AgeBased(), MaxPack())
 #: Rounds of a block.
@@ -112,43 +118,35 @@ class _Task:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Table with a row per measure, what it says in two sentences, and the figure.
-
-    ``gain`` is that of a block, the mean over both kinds of models, with its interval over seeds.
-    """
+    """Table with a row per measure, what it says in two sentences, and the figure."""
 
     table: pl.DataFrame
     sentences: list[str]
-    gain: statistics.Contrast
     seeds: int
     blocks: int
-    every: int
     figures: list[Path]
 
 
-def explain(
-    result: Result, options: RunOptions | None = None, *, every: int = _EVERY
-) -> Explanation:
+def explain(result: Result, options: RunOptions | None = None) -> Explanation:
     """Measure the explanations on the seeds that both policies have, and draw them.
 
     Each seed is kept in a file of the results folder and is not measured again.
     """
     aged, packed = (result.histories(policy) for policy in _POLICIES)
     tasks = [
-        _Task.of(result.scenario, seed, (aged[seed], packed[seed]), every)
+        _Task.of(result.scenario, seed, (aged[seed], packed[seed]))
         for seed in aged
         if seed in packed
     ]
     if not tasks:
         raise ValueError(f"{result.path}: age-based and max-pack have no finished seed in common")
-    made = _summarise(_measured(result.path / _FOLDER, tasks, options or RunOptions()), every)
+    made = _summarise(_measured(result.path / _FOLDER, tasks, options or RunOptions()))
     kept = {
         "version": __version__,
         "sentences": made.sentences,
         "rows": made.table.fill_nan(None).to_dicts(),
         "seeds": made.seeds,
         "blocks": made.blocks,
-        "every": made.every,
     }
     _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
@@ -158,7 +156,7 @@ def explain(
 # What the measures say
 
 
-def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
+def _summarise(blocks: Sequence[_SeedBlocks]) -> Explanation:
     """Compare the policies in each measure, paired over the seeds."""
     values = np.array([one.values for one in blocks])  # [seed, models, block, policy, measure]
     gains = np.array([one.gains for one in blocks])
@@ -184,34 +182,32 @@ def _summarise(blocks: Sequence[_SeedBlocks], every: int) -> Explanation:
         for i, name in enumerate(_MEASURES)
     ]
     gain = statistics.contrast(gains.mean(axis=(1, 2)), np.zeros(len(blocks)))
-    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {every} rounds each"
+    size = f"{counted(len(blocks), 'seed')} with {gains[0].size} blocks of {_EVERY} rounds each"
     table = pl.DataFrame(rows, infer_schema_length=None)
-    sentences = _sentences(rows, gain, size, tested=tested)
-    return Explanation(table, sentences, gain, len(blocks), gains.size, every, [])
+    sentences = _sentences(rows, paired, gain, size)
+    return Explanation(table, sentences, len(blocks), gains.size, [])
 
 
 def _sentences(
-    rows: Sequence[Mapping[str, Any]], gain: statistics.Contrast, size: str, *, tested: bool
+    rows: Sequence[Mapping[str, Any]],
+    paired: Sequence[statistics.Contrast],
+    gain: statistics.Contrast,
+    size: str,
 ) -> list[str]:
     """Say what the paper's explanation is worth, and in what else the policies differ."""
-    diversity, *others = rows
-    if not tested:
+    diversity, *others = map(_told, rows)
+    verdict = paired[0].verdict
+    if verdict == "too few seeds":
         few = f"{size.partition(' with')[0]} are too few to say in what the policies differ."
-        return [f"On the same models: {_told(diversity)}.", few]
-    sure = diversity["difference_p"] < statistics.LEVELS[0]
-    verdict = "That gradient diversity explains the gain is not shown"
-    if sure and diversity["difference"] < 0:
-        verdict = "Gradient diversity does not explain the gain"
-    elif sure:
-        verdict = "Gradient diversity may explain the gain"
-    apart = [_told(row) for row in others if row["difference_p"] < statistics.LEVELS[0]]
+        return [f"On the same models: {diversity}.", few]
+    apart = [told for told, one in zip(others, paired[1:], strict=True) if one.shown]
     found = f"in {and_list(apart)}" if apart else "in no other measure"
     rest = (
         f"The policies are shown to differ {found}; what differs need not be the cause of the gain "
         f"({points_text(gain.mean)} points per block, {limits_text(gain)}; {size}; p-values "
         f"corrected (Holm) for all {len(rows)} tests)."
     )
-    return [f"{verdict}: on the same models {_told(diversity)}.", rest]
+    return [f"{_VERDICTS[verdict]}: on the same models {diversity}.", rest]
 
 
 def _told(row: Mapping[str, Any]) -> str:

@@ -60,20 +60,13 @@ def estimate_text(estimate: Estimate, form: str = ".1f", scale: float = 100.0) -
     return f"{text} ± {half:{form}}" if math.isfinite(half) else text
 
 
-def contrast_text(gain: Contrast, *, limits: bool = False) -> str:
-    """A gain in percentage points with its p-value, and with its interval if asked.
+def contrast_text(gain: Contrast) -> str:
+    """A gain in percentage points with its p-value.
 
     >>> contrast_text(Contrast(0.012, 0.001, 0.023, 0.0314, 20))
     '+1.2, p = 0.031'
-    >>> contrast_text(Contrast(0.012, 0.001, 0.023, 0.0314, 20), limits=True)
-    '+1.2 (+0.1 to +2.3, p = 0.031)'
     """
-    p = p_text(gain.p)
-    if not limits:
-        return ", ".join(filter(None, (points_text(gain.mean), p)))
-    if math.isnan(gain.low):
-        return points_text(gain.mean)
-    return f"{points_text(gain.mean)} ({limits_text(gain)}, {p})"
+    return ", ".join(filter(None, (points_text(gain.mean), p_text(gain.p))))
 
 
 def limits_text(gain: Contrast) -> str:

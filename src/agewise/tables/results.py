@@ -243,13 +243,11 @@ class ResultTable(PolicyTable):
 
 @dataclass(frozen=True, eq=False)
 class TargetRow:
-    """The costs of one policy's runs to a target, and their mean up to the common ``horizon``."""
+    """The costs of one policy's runs to a target, with the horizon that all policies share."""
 
     policy: "PolicyKey"
     variation: Variation
     taken: TimeToTarget
-    restricted_mean: float
-    horizon: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,7 +271,7 @@ class TargetTable(PolicyTable):
             more = [
                 short_text(taken.median, 4),
                 low if low == high else f"{low} to {high}",
-                f"{short_text(row.restricted_mean, 4)} of {short_text(row.horizon, 4)}",
+                f"{short_text(taken.restricted_mean, 4)} of {short_text(taken.horizon, 4)}",
                 f"{taken.reached} of {taken.runs}",
             ]
             cells.append((row.policy, row.variation, more))
@@ -296,8 +294,8 @@ class TargetTable(PolicyTable):
                 "median": row.taken.median,
                 "low": row.taken.low,
                 "high": row.taken.high,
-                "restricted_mean": row.restricted_mean,
-                "horizon": row.horizon,
+                "restricted_mean": row.taken.restricted_mean,
+                "horizon": row.taken.horizon,
             }
             for row in self.rows
         ]

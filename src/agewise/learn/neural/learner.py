@@ -82,10 +82,9 @@ class TorchLearner(Learner):
         partition: Partition,
         steps: LocalSteps,
         loss: Loss | None = None,
-        device: str | None = None,
     ) -> None:
         super().__init__(model, UeSamples(dataset, partition), steps)
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.loss = loss or find_loss(model.loss)
         shape = image_shape(dataset.shape)
         self._order = partition.order

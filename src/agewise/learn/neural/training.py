@@ -220,8 +220,6 @@ def make_module(model: Torch, dataset: Dataset) -> torch.nn.Module:
 
 def _require_parameters(module: torch.nn.Module) -> None:
     parameters = list(module.parameters())
-    if not parameters:
-        raise ValueError("learn.model: the module has no parameters, so there is nothing to learn")
     buffers = [each for each in module.buffers() if each.is_floating_point()]
     for each in (*parameters, *buffers):
         if each.dtype != torch.float32:
@@ -231,9 +229,8 @@ def _require_parameters(module: torch.nn.Module) -> None:
                 "call .float() on it, and keep integers as buffers"
             )
     if not any(each.requires_grad for each in parameters):
-        raise ValueError(
-            "learn.model: no parameter of the module requires a gradient, so nothing is learned"
-        )
+        raise ValueError("learn.model: no parameter of the module requires a gradient, so there "
+                         "is nothing to learn")  # fmt: skip
 
 
 def _first_line(error: BaseException) -> str:
