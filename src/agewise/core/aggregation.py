@@ -8,7 +8,6 @@ from agewise.core.lanes import (
     fused,
     load,
     load_sums,
-    no_sums,
     plus_products,
     plus_scaled,
     prefetch,
@@ -135,8 +134,7 @@ def mean_update(models, starts, version, shares, step):
     flat, begun, begins = models.ravel(), starts.ravel(), version * size
     weights = shares.astype(np.float32)
     apart, together = np.zeros(LANES), np.zeros(LANES)
-    apart_sums = no_sums()
-    together_sums = no_sums()
+    apart_sums, together_sums = load_sums(apart, 0), load_sums(together, 0)
     whole = size - size % LANES
     for i in range(0, whole, LANES):
         mean = spread(0.0)

@@ -50,22 +50,21 @@ def _moves(model, start, unsent, ue):
     return moves
 
 
-@njit
-def _send(sent, moves, model, start, unsent, ue):
-    """Let the access point have ``sent``, and remember what of the ``moves`` is left."""
-    model[:] = start + sent
-    if unsent.shape[0] > 0:
-        unsent[ue] = moves - sent
-
-
 @kernel
 def keep_signs(models, start, ues, unsent):
     """Every weight becomes its sign times the mean magnitude of all."""
     for i in range(ues.size):
-        moves = _moves(models[i], start, unsent, ues[i])
-        size = np.float32(np.abs(moves.astype(np.float64)).sum() / start.size)
-        sent = np.where(moves >= np.float32(0.0), size, -size)
-        _send(sent, moves, models[i], start, unsent, ues[i])
+        model, ue = models[i], ues[i]
+        moves = _moves(model, start, unsent, ue)
+        total = 0.0
+        for j in range(start.size):
+            total += abs(np.float64(moves[j]))
+        size = np.float32(total / start.size)
+        for j in range(start.size):
+            sent = size if moves[j] >= np.float32(0.0) else -size
+            model[j] = start[j] + sent
+            if unsent.shape[0] > 0:
+                unsent[ue, j] = moves[j] - sent
 
 
 @njit
@@ -80,7 +79,8 @@ def _at_least(magnitudes, least):
 def keep_largest(models, start, ues, unsent, count):
     """The ``count`` largest weights stay, the first among equals; the others become 0."""
     for i in range(ues.size):
-        moves = _moves(models[i], start, unsent, ues[i])
+        model, ue = models[i], ues[i]
+        moves = _moves(model, start, unsent, ue)
         # Without their sign, floats are in the order of their bits: the count-th largest is found
         # bit by bit.
         magnitudes = np.abs(moves).view(np.uint32)
@@ -90,11 +90,12 @@ def keep_largest(models, start, ues, unsent, count):
             if _at_least(magnitudes, higher) >= count:
                 least = higher
         equals = count - _at_least(magnitudes, least + np.uint32(1))
-        sent = np.zeros_like(moves)
         for j in range(start.size):
-            if magnitudes[j] > least:
-                sent[j] = moves[j]
-            elif magnitudes[j] == least and equals > 0:
-                sent[j] = moves[j]
+            stays = magnitudes[j] > least
+            if magnitudes[j] == least and equals > 0:
+                stays = True
                 equals -= 1
-        _send(sent, moves, models[i], start, unsent, ues[i])
+            sent = moves[j] if stays else np.float32(0.0)
+            model[j] = start[j] + sent
+            if unsent.shape[0] > 0:
+                unsent[ue, j] = moves[j] - sent

@@ -8,9 +8,6 @@ Arguments outside the domain give NaN, and where a result overflows it is infini
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from agewise.core.jit import inlined, kernel, njit
 
@@ -32,24 +29,16 @@ _BIAS, _TWO_52, _MANTISSA = np.int64(1100), 4503599627370496.0, np.int64(0xFFFFF
 _LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412
 
 
-@intrinsic
-def _bits_of(typing_context, number):  # noqa: ARG001
+@inlined
+def _bits_of(number):
     """The 64 bits of a float64 as a whole number."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
+    return np.float64(number).view(np.int64)
 
 
-@intrinsic
-def _float_of(typing_context, bits):  # noqa: ARG001
+@inlined
+def _float_of(bits):
     """The float64 of 64 bits."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
+    return np.int64(bits).view(np.float64)
 
 
 # ------------------------------------------------------------------------------------ exponentials

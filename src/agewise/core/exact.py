@@ -164,19 +164,11 @@ class _Path(NamedTuple):
     dearest: NDArray[np.float64]
 
 
-class _SetScratch(NamedTuple):
-    """Working arrays of the search."""
-
-    ranked: _Ranked
-    knapsack: _Knapsack
-    path: _Path
-
-
 @njit
 def _set_scratch(subchannels):
-    """Working arrays for this number of subchannels."""
+    """Working arrays of the search for this number of subchannels."""
     n = subchannels
-    return _SetScratch(
+    return (
         _Ranked(np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)),
         _Knapsack(np.empty(n), np.empty(n + 1), np.empty(n), np.empty(n, np.int64)),
         _Path(
@@ -281,7 +273,7 @@ def _best_knapsack(count, target, ranked, knapsack):
 @njit
 def _extend(i, size, count, target, limit, scratch):
     """Try to extend the set of ``size`` subchannels by the i-th best."""
-    ranked, knapsack, path = scratch.ranked, scratch.knapsack, scratch.path
+    ranked, knapsack, path = scratch
     room = limit - path.cost[size]
     if i >= count or path.missing[size] > knapsack.content_after[i]:
         return _DEAD
@@ -338,7 +330,7 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
 
     Returns the sets, the progress, and the least cost of those found, or the limit.
     """
-    path, ranked = scratch.path, scratch.ranked
+    ranked, _, path = scratch
     first, found, nodes = progress.found, progress.found, progress.nodes
     least_cost, size, i = limit, 0, 0
     while True:
@@ -372,16 +364,6 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
     return sets, _Progress(found, nodes, complete), least_cost
 
 
-@njit
-def _cheapest_price(gains, power_budget, prices):
-    """The lowest price of a usable subchannel."""
-    cheapest = np.inf
-    for n in range(gains.size):
-        if is_usable(gains[n], power_budget):
-            cheapest = min(cheapest, prices[n])
-    return cheapest
-
-
 @kernel
 def sets_within(gains, link, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
@@ -392,6 +374,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
     nodes used, and whether the quota sufficed.
     """
     scratch = _set_scratch(gains.shape[1])
+    ranked, knapsack, path = scratch
     sets = _FoundSets(
         np.empty(64, np.int64), np.empty(64), np.zeros(65, np.int64), np.empty(64, np.int64)
     )
@@ -400,15 +383,18 @@ def sets_within(gains, link, ues, prices, limits, quota):
     rounding = 0.0
     for place in range(ues.size):
         row = gains[ues[place]]
-        cheapest = _cheapest_price(row, link.power_budget, prices)
+        cheapest = np.inf
+        for n in range(row.size):
+            if is_usable(row[n], link.power_budget):
+                cheapest = min(cheapest, prices[n])
         if cheapest >= limits[place]:
             continue  # without the cost of sorting
         if not progress.complete:
             least_cost[place] = cheapest
             continue
-        count = _rank_subchannels(row, link.power_budget, prices, scratch.ranked)
-        missing, bound = _best_knapsack(count, link.target, scratch.ranked, scratch.knapsack)
-        scratch.path.missing[0], scratch.path.dearest[0] = missing, np.inf
+        count = _rank_subchannels(row, link.power_budget, prices, ranked)
+        missing, bound = _best_knapsack(count, link.target, ranked, knapsack)
+        path.missing[0], path.dearest[0] = missing, np.inf
         sets, progress, least_cost[place] = _search_ue(
             place, count, limits[place], link.target, scratch, quota, sets, progress
         )

@@ -17,7 +17,6 @@ from agewise.core.elementary import exp, expm1, log1p, power
 from agewise.core.jit import inlined, kernel, njit
 from agewise.core.proof import owners_gains
 from agewise.core.waterfill import (
-    FillScratch,
     add,
     excess_of,
     fewest_best,
@@ -246,30 +245,6 @@ class _BestSets(NamedTuple):
     members: NDArray[np.int64]
 
 
-class _AuctionScratch(NamedTuple):
-    """Working arrays: of packing, then of exchanging members of a set."""
-
-    tournament: _Tournament
-    fill: FillScratch
-    free: NDArray[np.int64]
-    others: NDArray[np.int64]
-    sorted_values: NDArray[np.float64]
-    divisor: NDArray[np.float64]
-
-
-@njit
-def _auction_scratch(ues, subchannels):
-    """Working arrays for a cell of this size."""
-    return _AuctionScratch(
-        _make_tournament(ues),
-        fill_scratch(subchannels),
-        np.empty(subchannels, np.int64),
-        np.empty(subchannels, np.int64),
-        np.empty(subchannels),
-        np.empty(subchannels + 1),
-    )
-
-
 @njit
 def _best_sets(gains, link, fill):
     """Algorithm 1 for every UE with all subchannels free."""
@@ -456,8 +431,11 @@ def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rou
     best_owner = np.full(subchannels, -1, np.int64)
     if ues > 0 and subchannels > 0:
         link = make_link(power_budget, rate_threshold, subchannels)
-        scratch = _auction_scratch(ues, subchannels)
-        sets = _best_sets(gains, link, scratch.fill)
+        tournament, fill = _make_tournament(ues), fill_scratch(subchannels)
+        free, others = np.empty(subchannels, np.int64), np.empty(subchannels, np.int64)
+        sorted_values, divisor = np.empty(subchannels), np.empty(subchannels + 1)
+        scratch = tournament, fill, free, others, sorted_values, divisor
+        sets = _best_sets(gains, link, fill)
         price = _asked_prices(bidders, sets, subchannels)
         owner, best = np.empty(subchannels, np.int64), -1.0
         for turn in range(rounds + 1):

@@ -56,7 +56,7 @@ class Filling(NamedTuple):
 _NOTHING = Filling(0, 0.0, 0.0, 0.0, 0.0)
 
 
-class FillScratch(NamedTuple):
+class _FillScratch(NamedTuple):
     """Working arrays of `fewest_best`, one entry per subchannel.
 
     ``gain`` and ``channel`` list what can be used. ``chosen`` are the subchannels of the filling,
@@ -72,7 +72,7 @@ class FillScratch(NamedTuple):
 @njit
 def fill_scratch(subchannels):
     """Working arrays for this many subchannels."""
-    return FillScratch(
+    return _FillScratch(
         np.empty(subchannels),
         np.empty(subchannels, np.int64),
         np.empty(subchannels, np.int64),
@@ -157,7 +157,7 @@ def _grow(count, at, link, bound, found, channels, chosen, excesses):
 
     ``at`` is where the best one stands, and fewer than ``bound`` are known not to suffice.
     Returns the filling and whether it reaches the target; if not, it carries the most possible.
-    The arrays are those of a `FillScratch`, one by one: taking them out of it counts references,
+    The arrays are those of a `_FillScratch`, one by one: taking them out of it counts references,
     which would cost more here than the arithmetic.
     """
     target = link.target
