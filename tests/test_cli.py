@@ -62,8 +62,8 @@ RULE = ("--power", "10", "--rate-threshold", "2.4")
 
 def test_json_is_what_python_says(files):
     run = agewise_command(
-        "schedule", "gains.csv", "--ages", "cell.npz", *RULE, "--alpha", "0.3", "--seed", "4",
-        "--json", cwd=files,
+        "schedule", "gains.csv", "--ages", "cell.npz", *RULE, "--policy", "age-based:alpha=0.3",
+        "--seed", "4", "--json", cwd=files,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     said = json.loads(run.stdout)
@@ -122,9 +122,11 @@ def test_policies_are_listed():
         (("none.csv", "--ages", "ages.csv", *RULE), "none.csv: no such file"),
         (("negative.csv", "--ages", "ages.csv", *RULE), "UE 1 on subchannel 1 is -4.0"),
         (("gains.csv", "--ages", "gains.csv", *RULE), "one row or one column"),
-        (("gains.csv", "--ages", "ages.csv", *RULE, "--alpha", "2"), "alpha must be at most 1"),
         (("gains.csv", "--ages", "ages.csv", *RULE, "--policy", "abs"), "unknown policy 'abs'"),
-        (("gains.csv", "--ages", "ages.csv", *RULE, "--ties", "x"), "ties must be one of"),
+        (
+            ("gains.csv", "--ages", "ages.csv", *RULE, "--policy", "age-based:alpha=2"),
+            "alpha must be at most 1",
+        ),
         (
             ("gains.csv", "--ages", "ages.csv", "--power", "0", "--rate-threshold", "1"),
             "power must be positive",
@@ -394,9 +396,6 @@ IN_PYTHON = {
     "channel rounds": "rounds",
     "policies name": "policy",
     "trace": "scenario",  # experiment.replay_scenario(folder)
-    "alpha": "parameters",
-    "form": "parameters",
-    "ties": "parameters",
     "scenario source": None,  # Scenario.preset or Scenario.load
     "scenario changes": "changes",
     "reproduce whole_map": None,  # one of two functions
@@ -415,9 +414,6 @@ OTHER_DEFAULTS = {
     "target": "a command shows it beside the table where it is asked for",
     "rounds": "a scenario of Python is changed before",
     "policies name": "without one all are listed",
-    "alpha": "any parameter of the policy",
-    "form": "any parameter of the policy",
-    "ties": "any parameter of the policy",
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
     "channel output": "a picture only where it is asked for",
@@ -427,6 +423,7 @@ PYTHON_ONLY = {
     "report": {"result"},  # Result.open gives it
     "figure": {"result"},
     "channel": {"view"},  # what view_channel returns
+    "schedule": {"parameters"},  # stand behind the policy's name
     "traffic": {"rate_threshold"},  # goes with a channel that comes without a scenario
 }
 

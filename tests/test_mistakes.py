@@ -538,14 +538,9 @@ def test_mistakes_of_the_command_line_are_one_sentence(called, tmp_path, argumen
     assert not (tmp_path / "runs").exists()
 
 
-def test_parameters_are_given_once(called, tmp_path):
-    np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
-    np.savetxt(tmp_path / "a.csv", np.ones(3))
-    said = refused(
-        called, "schedule", "g.csv", "--ages", "a.csv", "--power", "1",
-                   "--rate-threshold", "1", "--policy", "age-based:alpha=1", "--alpha", "0",
-    )  # fmt: skip
-    assert "the parameter 'alpha' is given twice" in said
+def test_parameters_are_given_once():
+    with pytest.raises(ValueError, match="the parameter 'alpha' is given twice"):
+        agewise.policies.make_policy("age-based:alpha=1", alpha=0.0)
 
 
 def test_no_arguments_show_the_help(called):

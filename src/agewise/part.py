@@ -62,6 +62,8 @@ RelativeTo = Annotated[
 
 #: What a part makes for one run and is handed back later: each kind knows its own.
 State = Any
+#: Plain data of a section, as TOML and JSON have it.
+Values = dict[str, Any]
 #: A class of the user's: ``file.py:Class``, or the bare name of a class in a program.
 _IN_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)$", re.DOTALL)
 _CLASS_NAME = re.compile(r"[A-Z]\w*$")
@@ -87,7 +89,7 @@ class Part(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_own_kind(cls, values: Any) -> Any:
+    def _name_own_kind(cls, values: object) -> object:
         """Name the kind of a user's class, which need not declare one."""
         field = cls.model_fields.get("kind")
         if field is None or field.annotation is not str or not isinstance(values, Mapping):
@@ -138,16 +140,15 @@ Kinds = _Kinds()
 
 def _read(
     family: type[Part],
-    value: Any,
+    value: object,
     known: core_schema.ValidatorFunctionWrapHandler,
-    info: core_schema.ValidationInfo[Any],
-) -> Any:
+    info: core_schema.ValidationInfo[Values | None],
+) -> object:
     if isinstance(value, family):
         return value
     if isinstance(value, str):
         value = {"kind": value}
-    kind = value.get("kind") if isinstance(value, Mapping) else None
-    if not isinstance(kind, str) or not is_code(kind):
+    if not isinstance(value, Mapping) or not is_code(kind := str(value.get("kind"))):
         return known(value)
     found = _IN_FILE.match(kind)
     if found is None or not (info.context or {}).get("load_code"):
@@ -159,7 +160,7 @@ def _read(
     return chosen.model_validate(value, context=info.context)
 
 
-def _dump(value: Part, info: core_schema.SerializationInfo[Any]) -> dict[str, Any]:
+def _dump(value: Part, info: core_schema.SerializationInfo[object]) -> Values:
     """Return the values as plain data; of a user's class those that were given.
 
     So they are the same whether the class is loaded or not; its defaults are part of its source.
@@ -229,12 +230,12 @@ def parts_inside(part: Part, name: str = "") -> Iterator[tuple[str, Part]]:
             yield from parts_inside(inner, f"{name}.{key}".lstrip("."))
 
 
-def values_of(part: Part) -> dict[str, Any]:
+def values_of(part: Part) -> Values:
     """Return the values of a part as plain data.
 
     An object of a class that stands in no file cannot be made again: it stays as it is.
     """
-    values: dict[str, Any] = {}
+    values: Values = {}
     own = is_code(getattr(part, "kind", ""))
     for key, value in part:  # fields, and those of code that is not loaded
         field = type(part).model_fields.get(key)

@@ -498,10 +498,11 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
         raise ValueError(f"{path}: damaged: its content does not match its checksum")
     with _trouble_named(f"{path}: not a readable Parquet file"):
         text = pl.read_parquet_metadata(io.BytesIO(content)).get(_KEY)
-        described = None if text is None else parse_json(text)
+        found = None if text is None else parse_json(text)
     if text is None:
         raise ValueError(f"{path}: a Parquet file, but not of an Agewise run")
-    number = described.get("format") if isinstance(described, dict) else None
+    described = found if isinstance(found, dict) else {}
+    number = described.get("format")
     if isinstance(number, int) and number < _FORMAT:
         raise ValueError(f"{path}: written by an older version (format {number}); run it again")
     if isinstance(number, int) and number > _FORMAT:
@@ -511,7 +512,7 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
     if whole is None:
         raise ValueError(f"{path}: damaged: there is no checksum in it")
     with _trouble_named(f"{path}: does not describe a run"):
-        info = _info_from_json(described if isinstance(described, dict) else {})
+        info = _info_from_json(described)
         rounds, lazy = info.scenario["run"]["rounds"], pl.scan_parquet(io.BytesIO(content))
         if dict(lazy.collect_schema()) != _schema():
             raise ValueError("its columns are not those of a run")

@@ -134,7 +134,7 @@ def test_one_p_value_for_one_difference(tmp_path, capsys):
     numbers = page[page.index('id="numbers"') :]
     aged = re.search(r">age-based</th>(.*?)</tr>", numbers).group(1)
     assert re.findall(r"p [=&][^<]*", aged) == [escape(text) for text in said]
-    printing.print_result(result, as_json=False)
+    printing.print_result(result, printing.ShowOptions(), as_json=False)
     shown = capsys.readouterr().out
     first = shown[shown.index("Test accuracy over") :].split("\n max-pack  ")[0]
     assert re.findall(r"p [=<] [\d.]+", first) == said

@@ -90,7 +90,7 @@ def test_an_optimiser_by_name_steps_as_in_a_plain_loop():
         module.weight.copy_(torch.from_numpy(start[:200].reshape(10, 20)))
         module.bias.copy_(torch.from_numpy(start[200:]))
     optimiser = torch.optim.AdamW(module.parameters(), lr=0.05, eps=1e-3)
-    for inputs, labels in learner._batches(4, 2, STREAMS):
+    for inputs, labels in learner._batches(4, 2, STREAMS.sgd):
         optimiser.zero_grad()
         (
             functional.cross_entropy(module(inputs), labels) + 5e-4 * module.weight.square().sum()
@@ -115,7 +115,7 @@ def test_a_control_variate_is_the_mean_gradient_of_the_steps(decay):
     module, wanted = modules.linear(), torch.zeros(start.size)
     added = torch.from_numpy(local.corrections(state, ue)[0])
     at = torch.from_numpy(start.copy())
-    batches = list(learner._batches(int(ue[0]), 2, STREAMS))
+    batches = list(learner._batches(int(ue[0]), 2, STREAMS.sgd))
     for inputs, labels in batches:
         torch.nn.utils.vector_to_parameters(at, module.parameters())
         cost = functional.cross_entropy(module(inputs), labels)

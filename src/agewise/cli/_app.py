@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import agewise
 from agewise.checks import visible
-from agewise.cli._options import with_groups
+from agewise.cli._options import with_options
 
 #: What the parser raises at the user's mistakes: public in typer only as the base of this one.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -83,7 +83,7 @@ def command(name: str, within: typer.Typer = app) -> Callable[[_Function], _Func
     """Register a command of this name; its groups of parameters become options."""
 
     def register(function: _Function) -> _Function:
-        within.command(name, cls=_Command)(with_groups(function))
+        within.command(name, cls=_Command)(with_options(function))
         return function
 
     return register

@@ -23,7 +23,7 @@ _PAIR = ["age-based", "max-pack"]
 
 
 @command("scenario")
-def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None) -> None:
+def scenario_command(source: str | None = None, changes: list[str] | None = None) -> None:
     """Print a complete, commented scenario file, or list the presets.
 
     Example: agewise scenario paper > my.toml
@@ -37,7 +37,7 @@ def scenario_command(source: opt.ShownSource = None, changes: opt.Changes = None
 
 
 @command("policies")
-def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -> None:
+def policies_command(name: str | None = None, as_json: bool = False) -> None:
     """List the scheduling policies, or say all about one: parameters, source, equation.
 
     Example: agewise policies age-based
@@ -59,15 +59,15 @@ def policies_command(name: opt.PolicyName = None, as_json: opt.AsJson = False) -
 def run_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.Source = "paper",
-    policy: opt.OnePolicy = "age-based",
-    seeds: opt.Seeds = 1,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    live: opt.Live = False,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    policy: str = "age-based",
+    seeds: int = 1,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    live: bool = False,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run one policy.
 
@@ -83,7 +83,7 @@ def run_command(
     _require_live(options, as_json=as_json)
     with live_view.Live(policy, scenario.run.rounds) as watch:
         result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
     end_if_failed(result)
 
 
@@ -113,9 +113,9 @@ def _carry_out(
 ) -> None:
     """Run what is missing, print the tables, and write the page."""
     result = agewise.experiment.execute(plan, folder, options)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
     if page:
-        printing.print_page_of(result, shown=shown, to_stderr=as_json)
+        printing.print_page_of(result, shown, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -123,15 +123,15 @@ def _carry_out(
 def compare_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.OptionalSource = None,
-    policies: opt.Policies = _PAIR,
-    seeds: opt.Seeds = 20,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    trace: opt.Trace = None,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    policies: list[str] = _PAIR,
+    seeds: int = 20,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    trace: Path | None = None,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare policies on the same channels, samples and initial models, and write the page.
 
@@ -149,15 +149,15 @@ def compare_command(
 def sweep_command(
     options: "RunOptions",
     shown: "ShowOptions",
-    vary: opt.Vary,
-    source: opt.Source = "paper",
-    policies: opt.Policies = _PAIR,
-    seeds: opt.Seeds = 10,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    vary: list[str],
+    source: str = "paper",
+    policies: list[str] = _PAIR,
+    seeds: int = 10,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    baseline: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare policies for every combination of values, and write the page.
 
@@ -175,43 +175,40 @@ def sweep_command(
 
 @command("show")
 def show_command(
-    shown: "ShowOptions",
-    folder: opt.Folder,
-    baseline: opt.Baseline = None,
-    as_json: opt.AsJson = False,
+    shown: "ShowOptions", folder: Path, baseline: str | None = None, as_json: bool = False
 ) -> None:
     """Print the tables of a results folder.
 
     Example: agewise show runs/reproduce-paper --over channel-uses --target 0.7
     """
     result = agewise.Result.open(folder, baseline)
-    printing.print_result(result, as_json=as_json, shown=shown)
+    printing.print_result(result, shown, as_json=as_json)
 
 
 @command("report")
 def report_command(
-    shown: "ShowOptions", folder: opt.Folder, output: opt.Page = None, baseline: opt.Baseline = None
+    shown: "ShowOptions", folder: Path, output: Path | None = None, baseline: str | None = None
 ) -> None:
     """Write one self-contained HTML page that shows what each policy did.
 
     Example: agewise report runs/reproduce-paper --over channel-uses
     """
     result = agewise.Result.open(folder, baseline)
-    printing.print_page(agewise.write_page(result, output, **asdict(shown)))
+    say(f"Page: {agewise.write_page(result, output, **asdict(shown))}")
 
 
 @command("figure")
 def figure_command(
-    folder: opt.Folder,
-    kind: opt.Kind,
-    output: opt.Drawing,
-    at: opt.At = None,
-    baseline: opt.Baseline = None,
-    policies: opt.ShownPolicies = None,
-    width: opt.Width = None,
-    ylim: opt.Ylim = None,
-    style: opt.Style = "paper",
-    over: opt.Over = "rounds",
+    folder: Path,
+    kind: str,
+    output: Path,
+    at: list[str] | None = None,
+    baseline: str | None = None,
+    policies: list[str] | None = None,
+    width: str | None = None,
+    ylim: tuple[float, float] | None = None,
+    style: str = "paper",
+    over: str = "rounds",
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
@@ -235,14 +232,14 @@ def figure_command(
 def reproduce_command(
     study_options: "RunOptions",
     shown: "ShowOptions",
-    source: opt.PaperSource = None,
-    seeds: opt.Seeds = 20,
-    out: opt.Out = None,
-    changes: opt.Changes = None,
-    rounds: opt.Rounds = None,
-    whole_map: opt.WholeMap = False,
-    explain: opt.Explain = False,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    seeds: int = 20,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    whole_map: bool = False,
+    explain: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Measure the paper's figure and say which of its claims hold.
 
@@ -263,25 +260,25 @@ def reproduce_command(
     if whole_map:
         gains = agewise.reproduce_map(scenario, seeds, folder, **given)
         printing.print_map(gains, as_json=as_json)
-        printing.print_page_of(gains.result, shown=shown, to_stderr=as_json)
+        printing.print_page_of(gains.result, shown, to_stderr=as_json)
         return
     study = agewise.reproduce(scenario, seeds, folder, explain=explain, **given)
-    printing.print_reproduction(study, as_json=as_json, shown=shown)
-    printing.print_page_of(study.result, shown=shown, to_stderr=as_json)
+    printing.print_reproduction(study, shown, as_json=as_json)
+    printing.print_page_of(study.result, shown, to_stderr=as_json)
 
 
 @command("gap")
 def gap_command(
     study_options: "RunOptions",
-    source: opt.GapSource = None,
-    policies: opt.Policies = [],  # noqa: B006 (typer copies it)
-    vary: opt.Regimes = None,
-    seeds: opt.Seeds = 5,
-    out: opt.Out = None,
-    every: opt.Every = 10,
-    work_limit: opt.WorkLimit = 3_000_000,
-    changes: opt.Changes = None,
-    as_json: opt.AsJson = False,
+    source: str | None = None,
+    policies: list[str] = [],  # noqa: B006 (typer copies it)
+    vary: list[str] | None = None,
+    seeds: int = 5,
+    out: Path | None = None,
+    every: int = 10,
+    work_limit: int = 3_000_000,
+    changes: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Measure what policies lose against the optimum of problem (3), over regimes.
 
@@ -303,29 +300,28 @@ def gap_command(
 
 @command("channel")
 def channel_command(
-    source: opt.Source = "paper",
-    seed: opt.Seed = 0,
-    rounds: opt.LookedAt = None,
-    output: opt.Picture = None,
-    changes: opt.Changes = None,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    seed: int = 0,
+    rounds: int | None = None,
+    output: Path | None = None,
+    changes: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Say what a scenario's channel means before anything is simulated, and draw it.
 
     Example: agewise channel paper -o channel.pdf
     """
     view = agewise.view_channel(opt.scenario_of(source, changes), seed, rounds)
-    picture = None if output is None else agewise.draw_channel(view, output)
-    printing.print_channel(view, picture, as_json=as_json)
+    printing.print_channel(view, output, as_json=as_json)
 
 
 @trace_command("record")
 def record_command(
-    source: opt.Source,
-    out: opt.TraceOut,
-    seed: opt.Seed = 0,
-    rounds: opt.Recorded = None,
-    changes: opt.Changes = None,
+    source: str,
+    out: Path,
+    seed: int = 0,
+    rounds: int | None = None,
+    changes: list[str] | None = None,
 ) -> None:
     """Write a scenario's channel as a trace, whose replay is the same run to the byte.
 
@@ -337,31 +333,30 @@ def record_command(
 
 @trace_command("show")
 def show_trace_command(
-    file: opt.TraceFile,
-    rate_threshold: opt.TraceThreshold = None,
-    rounds: opt.LookedAt = None,
-    output: opt.Picture = None,
-    as_json: opt.AsJson = False,
+    file: Path,
+    rate_threshold: float | None = None,
+    rounds: int | None = None,
+    output: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Say what is in a file of gains, and draw it; `agewise channel` shows other formats.
 
     Example: agewise trace show gains.npz --rate-threshold 4 -o gains.png
     """
     view = agewise.view_trace(file, rate_threshold, rounds)
-    picture = None if output is None else agewise.draw_channel(view, output)
-    printing.print_channel(view, picture, as_json=as_json)
+    printing.print_channel(view, output, as_json=as_json)
 
 
 @command("traffic")
 def traffic_command(
-    source: opt.Source = "paper",
-    policy: opt.OnePolicy = "age-based",
-    rounds: opt.Slots = 100_000,
-    arrivals: opt.Arrivals = None,
-    seed: opt.Seed = 0,
-    changes: opt.Changes = None,
-    quiet: opt.Quiet = False,
-    as_json: opt.AsJson = False,
+    source: str = "paper",
+    policy: str = "age-based",
+    rounds: int = 100_000,
+    arrivals: float | None = None,
+    seed: int = 0,
+    changes: list[str] | None = None,
+    quiet: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Schedule many slots without learning: ages, throughput, fairness.
 
@@ -382,25 +377,19 @@ def traffic_command(
 
 @command("schedule")
 def schedule_command(
-    gains: opt.Gains,
-    ages: opt.Ages,
-    power: opt.Power,
-    rate_threshold: opt.RateThreshold,
-    policy: opt.OnePolicy = "age-based",
-    alpha: opt.Alpha = None,
-    form: opt.Form = None,
-    ties: opt.Ties = None,
-    seed: opt.Seed = 0,
-    as_json: opt.AsJson = False,
+    gains: Path,
+    ages: Path,
+    power: float,
+    rate_threshold: float,
+    policy: str = "age-based",
+    seed: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Schedule one round: who transmits on which subchannels with what power.
 
     Example: agewise schedule gains.csv --ages ages.csv --power 10 --rate-threshold 4
     """
-    given = {"alpha": alpha, "form": form, "ties": ties}
-    parameters = {name: value for name, value in given.items() if value is not None}
-    chosen = agewise.policies.make_policy(policy, **parameters)
-    age = agewise.radio.read_ages(ages)
+    chosen, age = agewise.policies.make_policy(policy), agewise.radio.read_ages(ages)
     allocation = agewise.schedule(
         agewise.radio.read_gains(gains),
         age,

@@ -9,10 +9,11 @@ from functools import wraps
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import lazy_loader
 import typer
+from typer.models import ParameterInfo
 
 import agewise
 from agewise.checks import visible
@@ -57,24 +58,13 @@ def preset_summaries() -> dict[str, str]:
     return {name: texts[name].partition("\n")[0].lstrip("# ") for name in sorted(texts)}
 
 
-def _complete_policy(incomplete: str) -> list[str]:
-    """Policies whose names begin so; the shell itself offers files where there is none."""
-    return _beginning(sorted({*policy_summaries(), *added_policies()}), incomplete)
+def _completing(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What offers those of the words that begin as the word that is typed."""
 
-
-def _complete_preset(incomplete: str) -> list[str]:
-    return _beginning(preset_summaries(), incomplete)
-
-
-def _complete_one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
-        return _beginning(words, incomplete)
+        return [word for word in words() if word.startswith(incomplete)]
 
     return complete
-
-
-def _beginning(words: Iterable[str], incomplete: str) -> list[str]:
-    return [word for word in words if word.startswith(incomplete)]
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -86,11 +76,7 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-# Types of options
-
-
-def _scenario_argument(text: str) -> Any:
-    return typer.Argument(help=text, show_default=False, autocompletion=_complete_preset)
+# Declarations
 
 
 def _out_folder(text: str | Path) -> Path:
@@ -101,55 +87,53 @@ def _out_folder(text: str | Path) -> Path:
 
 
 _PRESETS = "A preset ('agewise scenario' lists them) or a TOML file"
-Source = Annotated[str, typer.Argument(help=f"{_PRESETS}.", autocompletion=_complete_preset)]
-OptionalSource = Annotated[str | None, _scenario_argument(f"{_PRESETS}; paper if not given.")]
-ShownSource = Annotated[str | None, _scenario_argument(f"{_PRESETS}; without one, the presets.")]
-PaperSource = Annotated[
-    str | None,
-    _scenario_argument(
-        f"{_PRESETS}; the paper's by default, with 40 rounds for the map, and physical-timed over "
-        "seconds or joules."
+_BITS = "Bits per real channel use"
+
+
+_LOOKED_AT = typer.Option(min=1, help="Rounds to look at; all of a run up to 100 by default.")
+_complete_policy = _completing(lambda: sorted({*policy_summaries(), *added_policies()}))
+_complete_preset = _completing(preset_summaries)
+
+
+def _optional_source(text: str) -> ParameterInfo:
+    found: ParameterInfo = typer.Argument(
+        help=f"{_PRESETS}; {text}", show_default=False, autocompletion=_complete_preset
+    )
+    return found
+
+
+#: What the parameters of commands are on the command line, by their names; where one command means
+#: something else by a name, by COMMAND.NAME. Types and defaults stand in the commands.
+_DECLARED: Mapping[str, ParameterInfo] = {
+    "source": typer.Argument(help=f"{_PRESETS}.", autocompletion=_complete_preset),
+    "compare.source": _optional_source("paper if not given."),
+    "scenario.source": _optional_source("without one, the presets."),
+    "reproduce.source": _optional_source(
+        "the paper's by default, with 40 rounds for the map, and physical-timed over seconds or "
+        "joules."
     ),
-]
-GapSource = Annotated[
-    str | None, _scenario_argument(f"{_PRESETS}; the paper's with 50 rounds by default.")
-]
-Trace = Annotated[
-    Path | None,
-    typer.Option(
+    "gap.source": _optional_source("the paper's with 50 rounds by default."),
+    "trace": typer.Option(
         metavar="DIR",
         help="The folder of a recorded federation, whose links are replayed; what is learned is as "
         "there, or as in the scenario that is given.",
     ),
-]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
+    "changes": typer.Option(
         "--set",
         help="Change a field by its dotted name: learn.local_steps=20; a section by the name of a "
         "kind, data.partition=iid, or as a table, 'timing={kind=\"none\"}'. May be repeated.",
     ),
-]
-Vary = Annotated[
-    list[str],
-    typer.Option(
+    "vary": typer.Option(
         help="Values of a field: threshold.rate=1,2,4 or, from the first to the last by a step, "
         "cell.ues=50:200:50; of a section: data.partition=iid,shards. May be repeated, which gives "
         "every combination."
     ),
-]
-Regimes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--vary",
+    "gap.vary": typer.Option(
         help="The regimes: threshold.rate=1,2,4; may be repeated. By default edge SNRs of -10, "
-        "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit.",
+        "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit."
     ),
-]
-Folder = Annotated[Path, typer.Argument(help="A results folder, finished or still running.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
+    "folder": typer.Argument(help="A results folder, finished or still running."),
+    "out": typer.Option(
         "--out",
         "-o",
         parser=_out_folder,
@@ -157,176 +141,138 @@ Out = Annotated[
         help="Results folder, runs/COMMAND-SCENARIO by default, with a short hash behind it if the "
         "scenario is not just a preset; one that is partly filled is continued.",
     ),
-]
-Seeds = Annotated[int, typer.Option("--seeds", "-s", help="Seeds 0 to this, exclusive.")]
-Rounds = Annotated[
-    int | None, typer.Option(min=1, help="Rounds of a run: short for --set run.rounds=N.")
-]
-OnePolicy = Annotated[
-    str,
-    typer.Option(
+    "seeds": typer.Option("--seeds", "-s", help="Seeds 0 to this, exclusive."),
+    "rounds": typer.Option(min=1, help="Rounds of a run: short for --set run.rounds=N."),
+    "policy": typer.Option(
         "--policy",
         "-p",
         help="Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
         "yours: my_policy.py:MyPolicy.",
         autocompletion=_complete_policy,
     ),
-]
-PolicyName = Annotated[
-    str | None,
-    typer.Argument(
+    "name": typer.Argument(
         help="A policy, or one in a file of yours; without one, all are listed.",
         autocompletion=_complete_policy,
     ),
-]
-Policies = Annotated[
-    list[str],
-    typer.Option(
+    "policies": typer.Option(
         "--policy",
         "-p",
         help="Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a "
         "file of yours: my_policy.py:MyPolicy. May be repeated.",
         autocompletion=_complete_policy,
     ),
-]
-ShownPolicies = Annotated[
-    list[str] | None,
-    typer.Option(
+    "figure.policies": typer.Option(
         "--policies",
         "--policy",
         help="Which to show, once for each; all if none.",
         autocompletion=_complete_policy,
     ),
-]
-Baseline = Annotated[
-    str | None,
-    typer.Option(
+    "baseline": typer.Option(
         help="The policy that the others are compared with; max-pack by default, else the first.",
         autocompletion=_complete_policy,
     ),
-]
-Live = Annotated[
-    bool, typer.Option("--live", help="Show every round as it happens, in this process.")
-]
-Every = Annotated[int, typer.Option(min=1, help="Solve every N-th round to optimality.")]
-WorkLimit = Annotated[
-    int, typer.Option(min=0, help="Steps of the search in a round, about a million a second.")
-]
-WholeMap = Annotated[
-    bool,
-    typer.Option(
+    "live": typer.Option("--live", help="Show every round as it happens, in this process."),
+    "every": typer.Option(min=1, help="Solve every N-th round to optimality."),
+    "work_limit": typer.Option(
+        min=0, help="Steps of the search in a round, about a million a second."
+    ),
+    "whole_map": typer.Option(
         "--map",
         help="Instead, where age-based scheduling wins: threshold, heterogeneity of data, alpha.",
     ),
-]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Also compare what both policies hear on the same models.")
-]
-Over = Annotated[
-    str,
-    typer.Option(
-        help="What accuracies are shown over: rounds, seconds, joules, channel-uses (airtime) "
-        "or bits.",
-        autocompletion=_complete_one_of(AXES),
+    "explain": typer.Option(
+        "--explain", help="Also compare what both policies hear on the same models."
     ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Page = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The page; DIR/report.html by default.")
-]
-Kind = Annotated[
-    str,
-    typer.Argument(help=f"{_listed(tuple(PICTURES))}.", autocompletion=_complete_one_of(PICTURES)),
-]
-Drawing = Annotated[
-    Path,
-    typer.Option(
+    "as_json": typer.Option("--json", help="Print JSON for machines."),
+    "report.output": typer.Option("--output", "-o", help="The page; DIR/report.html by default."),
+    "kind": typer.Argument(
+        help=f"{_listed(tuple(PICTURES))}.", autocompletion=_completing(lambda: PICTURES)
+    ),
+    "figure.output": typer.Option(
         "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
     ),
-]
-At = Annotated[
-    list[str] | None,
-    typer.Option(
+    "figure.at": typer.Option(
         help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
     ),
-]
-Width = Annotated[
-    str | None, typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches.")
-]
-Ylim = Annotated[
-    tuple[float, float] | None, typer.Option(help="The ends of the vertical axis: 0.7 0.9.")
-]
-Style = Annotated[
-    str, typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file.")
-]
-Slots = Annotated[int, typer.Option(min=1, help="Slots to schedule.")]
-Arrivals = Annotated[
-    float | None,
-    typer.Option(help="Probability of a new update per UE and slot; without it, always one."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of channels and what else is random.")]
-Gains = Annotated[
-    Path,
-    typer.Argument(
+    "width": typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches."),
+    "ylim": typer.Option(help="The ends of the vertical axis: 0.7 0.9."),
+    "style": typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file."),
+    "traffic.rounds": typer.Option(min=1, help="Slots to schedule."),
+    "arrivals": typer.Option(
+        help="Probability of a new update per UE and slot; without it, always one."
+    ),
+    "seed": typer.Option(min=0, help="Seed of channels and what else is random."),
+    "gains": typer.Argument(
         help="Gains, SNR per unit of power: a CSV with a row per UE and a column per "
         "subchannel (no column of names), or an NPZ with an array 'gains'."
     ),
-]
-Ages = Annotated[
-    Path,
-    typer.Option(
+    "ages": typer.Option(
         help="Rounds since each UE's last received update: a CSV with one row or one column, "
         "or an NPZ with an array 'ages'."
     ),
-]
-Power = Annotated[float, typer.Option(help="Each UE's power budget.")]
-RateThreshold = Annotated[
-    float, typer.Option(help="Bits per real channel use that a scheduled UE must reach.")
-]
-TraceThreshold = Annotated[
-    float | None,
-    typer.Option(help="Bits per real channel use, to say how many subchannels UEs need."),
-]
-Alpha = Annotated[
-    float | None,
-    typer.Option(help="Sensitivity to age, at most 1; lower favours the stalest more."),
-]
-Form = Annotated[
-    str | None, typer.Option(help="Of the weight of ages: paper, or continuous for any alpha.")
-]
-Ties = Annotated[
-    str | None, typer.Option(help="Who goes first among equals: random or lowest-index.")
-]
-LookedAt = Annotated[
-    int | None, typer.Option(min=1, help="Rounds to look at; all of a run up to 100 by default.")
-]
-Recorded = Annotated[
-    int | None, typer.Option(min=1, help="Rounds to record; those of a run by default.")
-]
-Picture = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Draw a picture here: .png, .pdf, .svg or .eps."),
-]
-TraceOut = Annotated[Path, typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5.")]
-TraceFile = Annotated[Path, typer.Argument(help="A trace of gains: .npz, .npy, .h5 or .parquet.")]
+    "power": typer.Option(help="Each UE's power budget."),
+    "schedule.rate_threshold": typer.Option(help=f"{_BITS} that a scheduled UE must reach."),
+    "rate_threshold": typer.Option(help=f"{_BITS}, to say how many subchannels UEs need."),
+    "channel.rounds": _LOOKED_AT,
+    "show_trace.rounds": _LOOKED_AT,
+    "record.rounds": typer.Option(min=1, help="Rounds to record; those of a run by default."),
+    "output": typer.Option("--output", "-o", help="Draw a picture here: .png, .pdf, .svg or .eps."),
+    "record.out": typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5."),
+    "file": typer.Argument(help="A trace of gains: .npz, .npy, .h5 or .parquet."),
+    "engine": typer.Option(
+        help="Where runs happen: local (processes), inline (this process), ray "
+        "(agewise\\[ray]), or auto: inline for work of a few seconds, else local.",
+        autocompletion=_completing(lambda: ENGINES),
+    ),
+    "workers": typer.Option(help="Processes of the local engine; one per core by default."),
+    "address": typer.Option(help="Ray cluster to connect to, such as auto."),
+    "quiet": typer.Option("--quiet", "-q", help="No progress."),
+    "force": typer.Option(
+        "--force", help="Begin a folder anew that holds results of another scenario."
+    ),
+    "loggers": typer.Option(
+        "--log",
+        help=f"Also hand every run to {_listed(LOGGERS)}. May be repeated.",
+        autocompletion=_completing(lambda: LOGGERS),
+    ),
+    "dry_run": typer.Option(
+        "--dry-run", help="Say how many runs there are and how long; run nothing."
+    ),
+    "fail_fast": typer.Option("--fail-fast", help="Stop at the first run that fails; else go on."),
+    "over": typer.Option(
+        help="What accuracies are shown over: rounds, seconds, joules, channel-uses (airtime) "
+        "or bits.",
+        autocompletion=_completing(lambda: AXES),
+    ),
+    "at": typer.Option(
+        help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run cost, "
+        "by default."
+    ),
+    "target": typer.Option(help="Also what it took to reach this accuracy: 0.8 is 80%."),
+}
 
 
 # Groups: one parameter of a command that stands for several options
 
 
-class _Group(NamedTuple):
-    """Options by name, each a type and a default, and what makes one value of them."""
+def _run_options(
+    engine: str = "auto",
+    workers: int | None = None,
+    address: str | None = None,
+    quiet: bool = False,
+    force: bool = False,
+    loggers: list[str] | None = None,
+    dry_run: bool = False,
+    fail_fast: bool = False,
+) -> "agewise.experiment.RunOptions":
+    return agewise.experiment.RunOptions(
+        engine, workers, address, quiet, force, loggers or (), fail_fast, dry_run
+    )
 
-    options: Mapping[str, tuple[Any, Any]]
-    make: Callable[..., Any]
 
-
-def _run_options(*, loggers: list[str] | None, **given: Any) -> "agewise.experiment.RunOptions":
-    return agewise.experiment.RunOptions(loggers=loggers or (), **given)
-
-
-def _shown(over: str, at: str | None = None, target: float | None = None) -> "printing.ShowOptions":
+def _shown(
+    over: str = "rounds", at: str | None = None, target: float | None = None
+) -> "printing.ShowOptions":
     agewise.statistics.axis_of(over)
     if target is not None and not 0.0 < target <= 1.0:
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
@@ -339,114 +285,36 @@ def _shown(over: str, at: str | None = None, target: float | None = None) -> "pr
     return printing.ShowOptions(over, tuple(numbers), target)
 
 
-_STUDY: Mapping[str, tuple[Any, Any]] = {
-    "engine": (
-        Annotated[
-            str,
-            typer.Option(
-                help="Where runs happen: local (processes), inline (this process), ray "
-                "(agewise\\[ray]), or auto: inline for work of a few seconds, else local.",
-                autocompletion=_complete_one_of(ENGINES),
-            ),
-        ],
-        "auto",
-    ),
-    "workers": (
-        Annotated[
-            int | None, typer.Option(help="Processes of the local engine; one per core by default.")
-        ],
-        None,
-    ),
-    "address": (
-        Annotated[str | None, typer.Option(help="Ray cluster to connect to, such as auto.")],
-        None,
-    ),
-    "quiet": (Quiet, False),
-    "force": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--force", help="Begin a folder anew that holds results of another scenario."
-            ),
-        ],
-        False,
-    ),
-    "loggers": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--log",
-                help=f"Also hand every run to {_listed(LOGGERS)}. May be repeated.",
-                autocompletion=_complete_one_of(LOGGERS),
-            ),
-        ],
-        None,
-    ),
-    "dry_run": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--dry-run", help="Say how many runs there are and how long; run nothing."
-            ),
-        ],
-        False,
-    ),
-}
-_RUN = {
-    **_STUDY,
-    "fail_fast": (
-        Annotated[
-            bool, typer.Option("--fail-fast", help="Stop at the first run that fails; else go on.")
-        ],
-        False,
-    ),
-}
-_SHOWN: Mapping[str, tuple[Any, Any]] = {
-    "over": (Over, "rounds"),
-    "at": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="Where on that axis: 10,20,40; some rounds, or parts of what the cheapest run "
-                "cost, by default."
-            ),
-        ],
-        None,
-    ),
-    "target": (
-        Annotated[
-            float | None,
-            typer.Option(help="Also what it took to reach this accuracy: 0.8 is 80%."),
-        ],
-        None,
-    ),
-}
-#: Parameters of commands that stand for several options, by their names. Studies need all their
-#: runs, so they have no say in what follows a failed one.
-_GROUPS = {
-    "options": _Group(_RUN, _run_options),
-    "study_options": _Group(_STUDY, _run_options),
-    "shown": _Group(_SHOWN, _shown),
+_Group = tuple[Callable[..., object], Mapping[str, inspect.Parameter]]
+_RUN = inspect.signature(_run_options).parameters
+#: Parameters of commands that stand for several options: what makes one value of these, and which.
+#: Studies need all their runs, so they have no say in what follows a failed one.
+_GROUPS: Mapping[str, _Group] = {
+    "options": (_run_options, _RUN),
+    "study_options": (_run_options, {n: each for n, each in _RUN.items() if n != "fail_fast"}),
+    "shown": (_shown, inspect.signature(_shown).parameters),
 }
 
 
-def with_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options that its parameters `_GROUPS` stand for."""
+def with_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with its parameters as they are declared, a group as the options in it."""
     own = inspect.signature(function).parameters
     groups = {name: _GROUPS[name] for name in own if name in _GROUPS}
-    options = {n: (each.annotation, each.default) for n, each in own.items() if n not in groups}
-    for group in groups.values():
-        options |= group.options
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-        for name, (kind, default) in options.items()
-    ]
+    options = {name: each for name, each in own.items() if name not in groups}
+    for _, inside in groups.values():
+        options |= inside
+    parameters = []
+    for name, each in options.items():
+        special = f"{function.__name__.removesuffix('_command')}.{name}"
+        declared = _DECLARED[special if special in _DECLARED else name]
+        kind = Annotated[each.annotation, declared]  # type: ignore[name-defined]
+        parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
 
     @wraps(function)
     def command(**given: Any) -> None:
         made = {
-            name: group.make(**{each: given.pop(each) for each in group.options})
-            for name, group in groups.items()
+            name: make(**{each: given.pop(each) for each in inside})
+            for name, (make, inside) in groups.items()
         }
         try:
             function(**given, **made)
@@ -469,18 +337,18 @@ def require_axis(over: str, scenario: "agewise.Scenario") -> None:
 
 
 def scenario_of(
-    source: "str | agewise.Scenario", changes: list[str] | None, rounds: int | None = None
+    source: "str | agewise.Scenario",
+    changes: list[str] | None,
+    rounds: int | None = None,
+    **varied: Any,
 ) -> "agewise.Scenario":
     """The scenario of this preset or file with the changes, which are made together."""
     base = _named_scenario(source) if isinstance(source, str) else source
-    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"))
+    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **varied)
 
 
 def compared_scenario(
-    source: str | None,
-    trace: Path | None,
-    changes: list[str] | None,
-    rounds: int | None = None,
+    source: str | None, trace: Path | None, changes: list[str] | None, rounds: int | None = None
 ) -> "agewise.Scenario":
     """The scenario to compare on; with a trace, its links and what the source says of learning."""
     if trace is None:
@@ -505,9 +373,7 @@ def swept_scenario(
     except agewise.scenario.ScenarioError:
         if not changes:
             raise
-        first = {name: values[0] for name, values in varied.items()}
-        base = _named_scenario(source) if isinstance(source, str) else source
-        return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **first)
+        return scenario_of(source, changes, rounds, **{name: x[0] for name, x in varied.items()})
 
 
 def _named_scenario(source: str) -> "agewise.Scenario":
@@ -574,7 +440,7 @@ def _varied(text: str, name: str) -> list[Any]:
     return range_values(text, f"--vary {name}={text}")
 
 
-def range_values(text: str, where: str) -> list[int] | list[float]:
+def range_values(text: str, where: str) -> list[float]:
     """The numbers of ``first:last:step``, the last included where the steps meet it.
 
     >>> range_values("50:200:50", ""), range_values("1:0:-0.5", "")
@@ -596,10 +462,8 @@ def range_values(text: str, where: str) -> list[int] | list[float]:
             f"{where}: the range has about {steps:.3g} values, and at most {_MOST_VALUES:,} are "
             "taken: make its step larger"
         )
-    values = [first + number * step for number in range(int(steps) + 1)]
-    if all(re.fullmatch(r"[-+]?\d+", part) for part in parts):
-        return [int(value) for value in values]
-    return [float(value) for value in values]
+    kind = int if all(re.fullmatch(r"[-+]?\d+", part) for part in parts) else float
+    return [kind(first + number * step) for number in range(int(steps) + 1)]
 
 
 def _assignment(text: str, option: str) -> tuple[str, str]:

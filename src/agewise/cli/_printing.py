@@ -1,6 +1,7 @@
 """Results on the terminal as tables and sentences, or as JSON."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import ChannelView, Explanation, Gap, MapReproduction, Reproduction
+    from agewise.studies import ChannelView, Gap, MapReproduction, Reproduction
     from agewise.traffic import Traffic
 
 
@@ -59,28 +60,13 @@ def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool)
         say(policy.text)
 
 
-def print_page(page: Path, *, to_stderr: bool = False) -> None:
-    """Where the page is."""
-    say(f"Page: {page}", err=to_stderr)
-
-
-def print_page_of(
-    result: "agewise.Result",
-    *,
-    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
-    to_stderr: bool = False,
-) -> None:
+def print_page_of(result: "agewise.Result", shown: ShowOptions, *, to_stderr: bool) -> None:
     """Write the page of a result, with the picture of its channel, and say where it is."""
     agewise.draw_channel_of(result)
-    print_page(agewise.write_page(result, **asdict(shown)), to_stderr=to_stderr)
+    say(f"Page: {agewise.write_page(result, **asdict(shown))}", err=to_stderr)
 
 
-def print_result(
-    result: "agewise.Result",
-    *,
-    as_json: bool,
-    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
-) -> None:
+def print_result(result: "agewise.Result", shown: ShowOptions, *, as_json: bool) -> None:
     """The tables of a result, and what is missing in it."""
     if as_json:
         print_json(_described(result, shown))
@@ -89,15 +75,10 @@ def print_result(
         _print_tables(result, shown)
     else:
         say(f"{result.path}: no run is finished yet")
-    _print_state(result)
+    _print_end(result)
 
 
-def print_reproduction(
-    study: "Reproduction",
-    *,
-    as_json: bool,
-    shown: ShowOptions = ShowOptions(),  # noqa: B008 (frozen)
-) -> None:
+def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bool) -> None:
     """The verdict: the tables, then the claims in plain words."""
     figures, claims = [str(file) for file in study.figures], study.claims
     if shown.at is not None:  # the claims are those of the table that is shown
@@ -122,17 +103,11 @@ def print_reproduction(
     if claims:
         say(agewise.report.claims_note(study.axis))
     if explanation is not None:
-        print_explanation(explanation)
+        print_table(agewise.report.explanation_table(explanation.table.to_dicts()))
+        for sentence in explanation.sentences:
+            say(sentence)
         figures += map(str, explanation.figures)
-    say(f"Figure: {', '.join(figures)}")
-    _print_state(study.result)
-
-
-def print_explanation(explanation: "Explanation") -> None:
-    """What each measure is for both policies, and what their differences say."""
-    print_table(agewise.report.explanation_table(explanation.table.to_dicts()))
-    for sentence in explanation.sentences:
-        say(sentence)
+    _print_end(study.result, figures)
 
 
 def print_map(study: "MapReproduction", *, as_json: bool) -> None:
@@ -161,8 +136,7 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     say(f"A gain is {squares.measured}.")
     say(f"{squares.summary('age-based', 'squares')} (5% level; {STARS_NOTE}).")
     say(squares.family)
-    say(f"Figure: {', '.join(figures)}")
-    _print_state(study.result)
+    _print_end(study.result, figures)
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:
@@ -175,8 +149,7 @@ def print_gap(study: "Gap", *, as_json: bool) -> None:
     print_table(study.table.table())
     if study.table.varied:
         say(f"Regimes: {', '.join(study.table.varied)}.")
-    say(f"Figure: {', '.join(figures)}")
-    _print_state(result)
+    _print_end(result, figures)
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -184,27 +157,22 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     if as_json:
         print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
         return
+    heard = traffic.deliveries > 0  # the mean of the peaks is over all deliveries
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    mean_peak = float(peaks / traffic.deliveries.sum()) if heard.any() else math.nan
     rows: list[list[Cell]] = [
         ["updates received per slot", f"{traffic.throughput:.3f}"],
         ["subchannels used, on average", f"{traffic.subchannels_used:.2f}"],
         ["slots that served nobody", f"{traffic.empty_share:.2%}"],
         ["Jain's fairness of the deliveries", traffic.fairness],
         ["mean age", f"{traffic.mean_age.mean():.2f}"],
-        ["mean peak age", _mean_peak(traffic)],
+        ["mean peak age", mean_peak],
         ["95th percentile of the ages", f"{traffic.age_quantile(0.95)}"],
         ["oldest age", f"{traffic.oldest.max()}"],
         [f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"],
     ]
     title = f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}"
     print_table(Table(title, [Column("what", kind="words"), Column("value", ".3f")], rows))
-
-
-def _mean_peak(traffic: "Traffic") -> float:
-    """The mean of the ages just before a delivery, over all deliveries."""
-    heard = traffic.deliveries > 0
-    total = traffic.deliveries[heard].sum()
-    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
-    return float(peaks / total) if total else math.nan
 
 
 #: What the numbers of a channel's summary are called in a table, and how they are written.
@@ -228,9 +196,9 @@ _CHANNEL_ROWS = {
 }
 
 
-def print_channel(view: "ChannelView", picture: Path | None, *, as_json: bool) -> None:
-    """What a channel means: a table, and where the picture is."""
-    summary = view.summary()
+def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) -> None:
+    """What a channel means: a table, and a picture where one is asked for."""
+    summary, picture = view.summary(), output and agewise.draw_channel(view, output)
     if as_json:
         each = {"mean_snr_db": view.mean_snr_db.tolist()}
         if view.served_share is not None:
@@ -282,14 +250,9 @@ def print_allocation(
     for ue in served.tolist():
         held = "  ".join(f"{n}: {allocation.power[n]:.4g}" for n in allocation.subchannels_of(ue))
         rows.append([ue, float(ages[ue]), float(rate[ue]), held])
-    columns = [
-        Column("UE"),
-        Column("age", "g"),
-        Column("rate (bit)", ".3f"),
-        Column("subchannel: power", kind="words"),
-    ]
     if rows:
-        print_table(Table("", columns, rows))
+        columns = [Column("UE"), Column("age", "g"), Column("rate (bit)", ".3f")]
+        print_table(Table("", [*columns, Column("subchannel: power", kind="words")], rows))
     say(
         f"{served.size} of {allocation.ue_count} UEs scheduled on "
         f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
@@ -310,7 +273,10 @@ def _print_tables(result: "agewise.Result", shown: ShowOptions) -> None:
         say(parameters)
 
 
-def _print_state(result: "agewise.Result") -> None:
+def _print_end(result: "agewise.Result", figures: Sequence[str] = ()) -> None:
+    """Say where the figures and the results are, and which runs are missing in these."""
+    if figures:
+        say(f"Figure: {', '.join(figures)}")
     if len(result.entries) < result.expected:
         say(f"{len(result.entries)} of {counted(result.expected, 'run')} are finished.")
     for line in agewise.report.failed_runs(result):

@@ -69,10 +69,14 @@ class LearningCurve:
 
         NaN if a run did not come to the last point.
         """
+        gaps = self.gains(baseline, x)
+        means = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else math.nan for gap in gaps]
+        return statistics.contrast(means, np.zeros(len(means)))
+
+    def gains(self, baseline: "LearningCurve", x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``[seed, point]``: the gain on each seed that both finished."""
         here, there = self._common(baseline)
-        gaps = self.over(x)[here] - baseline.over(x)[there]
-        gains = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else math.nan for gap in gaps]
-        return statistics.contrast(gains, np.zeros(len(gains)))
+        return np.asarray(self.over(x)[here] - baseline.over(x)[there])
 
     def _common(self, other: "LearningCurve") -> tuple[list[int], list[int]]:
         """The rows of the seeds that both have."""

@@ -337,7 +337,10 @@ class Learner:
     ) -> Params:
         """``[len(ues), length]``: the model of each of these UEs after its local steps."""
         step_size, params = self.steps.step_of(t), np.ascontiguousarray(params, np.float32)
-        start = LocalRound(params, ues, t, streams.sgd, step_size, corrections)
+        return self.train_from(LocalRound(params, ues, t, streams.sgd, step_size, corrections))
+
+    def train_from(self, start: LocalRound) -> Params:
+        """`train` of a round whose chance and step size are known."""
         return self.model.train(self.samples, self.steps, start)
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -4,32 +4,37 @@ from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.ticker import MaxNLocator
 
+from agewise.report import _style as style
 from agewise.report._setting import Setting
-from agewise.report._style import MOST_PIXELS, Canvas, colour, dash, ink, legend_above, on_page
 from agewise.report.pictures import Shown
 
 
-def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
+def draw_heat(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
     """Draw ``ages[round, ue]`` of each policy, near UEs at the bottom, or in their order."""
-    colours, oldest = _colours(), setting.oldest
-    axes = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    # From fresh to stale; on the page grey levels, which its style sheet gives their colours.
+    ends = (
+        ["black", "white"]
+        if style.on_page()
+        else [style.ink("fresh"), "#9f9a78", style.ink("stale")]
+    )
+    colours, oldest = LinearSegmentedColormap.from_list("ages", ends), setting.oldest
+    axes = style.axes_abreast(canvas, names)
     for axis, name in zip(axes, names, strict=True):
         ages, distance_m = setting.history(name).ages, setting.distances_m(name)
         rounds, count = ages.shape
         order = np.arange(count) if distance_m is None else np.argsort(distance_m, kind="stable")
         table = ages.T[order]
-        if on_page():
-            table = table[:: -(-count // MOST_PIXELS), :: -(-rounds // MOST_PIXELS)]
+        if style.on_page():
+            table = table[:: -(-count // style.MOST_PIXELS), :: -(-rounds // style.MOST_PIXELS)]
         axis.imshow(
             np.minimum(table / oldest, 1.0), cmap=colours, vmin=0.0, vmax=1.0, origin="lower",
             aspect="auto", interpolation="none", extent=(0.5, rounds + 0.5, 0.0, count),
         )  # fmt: skip
         axis.grid(visible=False)
-        axis.set_xlabel("communication round")
-        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        style.count_rounds(axis)
         axis.set_ylabel("UE" if distance_m is None else "UEs by distance (m)")
         if distance_m is not None:
             far_m = float(distance_m.max())
@@ -38,9 +43,7 @@ def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
             rows, first = np.unique(np.searchsorted(np.sort(distance_m), marks), return_index=True)
             axis.set_yticks(rows, [f"{marks[index]:g}" for index in first])
         axis.label_outer()
-        if not on_page():
-            axis.set_title(name, fontsize="medium")
-    if not on_page():  # the page has one scale for all
+    if not style.on_page():  # the page has one scale for all
         scale = mpl.cm.ScalarMappable(Normalize(0, oldest), colours)
         canvas.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
     name = names[0]
@@ -51,11 +54,11 @@ def draw_heat(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
         f"{setting.display_name(name)} leaves {phones} unheard for {oldest:g} rounds",
         f"Age of every phone after each round of seed {setting.seed}: a row is a phone, "
         f"{'near the access point at the bottom' if placed else 'in their order'}.",
-        2.6 if on_page() else 2.4,
+        2.6 if style.on_page() else 2.4,
     )
 
 
-def draw_distribution(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
+def draw_distribution(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
     """Draw what share of the UEs of all seeds is at most so old after the last round."""
     axis = canvas.subplots()
     ages = {name: setting.ages(name)[:, -1].ravel() for name in names}
@@ -64,15 +67,13 @@ def draw_distribution(setting: Setting, names: Sequence[str], canvas: Canvas) ->
         index = setting.indices[name]
         share = np.cumsum(np.bincount(each, minlength=oldest + 1)) / each.size
         axis.step(
-            np.arange(oldest + 1), share, where="post", color=colour(index), linestyle=dash(index),
-            label=name,
+            np.arange(oldest + 1), share, where="post", label=name,
+            color=style.colour(index), linestyle=style.dash(index),
         )  # fmt: skip
-    axis.set_xlabel("age after the last round (rounds)")
-    axis.set_ylabel("share of UEs at most as old")
-    axis.set_ylim(0.0, 1.02)
-    axis.set_xlim(0, 1.02 * oldest)  # so that a step at the end can be seen
+    axis.set(xlabel="age after the last round (rounds)", ylabel="share of UEs at most as old")
+    axis.set(xlim=(0, 1.02 * oldest), ylim=(0.0, 1.02))  # so that a step at the end can be seen
     axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    legend_above(axis)
+    style.legend_above(axis)
     most = setting.listed({name: f"{np.percentile(x, 95):.0f}" for name, x in ages.items()})
     return Shown(
         f"The age that 19 of 20 phones stay within: {most} rounds",
@@ -80,45 +81,38 @@ def draw_distribution(setting: Setting, names: Sequence[str], canvas: Canvas) ->
     )
 
 
-def draw_cell(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_cell(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the UEs of the last round where they are, by age; those that upload are ringed."""
     if any(setting.last_positions_m(name) is None for name in names):
         return None
-    axes = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    for axis, name in zip(axes, names, strict=True):
+    for axis, name in zip(style.axes_abreast(canvas, names), names, strict=True):
         positions_m = np.asarray(setting.last_positions_m(name))
         ages, uploads = setting.choice(name, setting.rounds - 1)
         reach_m = float(np.hypot(*positions_m.T).max())
         size = float(np.clip(3000 / len(ages), 9, 60))
         on = np.isin(np.arange(len(ages)), uploads)
-        axis.scatter(0.0, 0.0, marker="^", s=50, color=ink("ink"), zorder=4)
+        axis.scatter(0.0, 0.0, marker="^", s=50, color=style.ink("ink"), zorder=4)
         for at in positions_m[on]:
-            axis.plot(*np.stack([np.zeros(2), at]).T, color=ink("lose"), linewidth=0.8, zorder=2)
+            axis.plot(
+                *np.stack([np.zeros(2), at]).T, color=style.ink("lose"), linewidth=0.8, zorder=2
+            )
         level = np.round(8 * np.minimum(ages / setting.oldest, 1.0)) / 8
-        for chosen, edge, width, order in ((~on, ink("soft"), 0.4, 1), (on, ink("lose"), 1.6, 3)):
+        for chosen, edge, width, order in (
+            (~on, style.ink("soft"), 0.4, 1),
+            (on, style.ink("lose"), 1.6, 3),
+        ):
             ranked = np.flatnonzero(chosen)[np.argsort(level[chosen], kind="stable")]
             x, y = positions_m[ranked].T
             axis.scatter(
-                x, y, s=size, c=ink("fresh"), edgecolors=edge, linewidths=width, zorder=order
+                x, y, s=size, c=style.ink("fresh"), edgecolors=edge, linewidths=width, zorder=order
             )
-            cover = [to_rgba(ink("stale"), share) for share in level[ranked]]
+            cover = [to_rgba(style.ink("stale"), share) for share in level[ranked]]
             axis.scatter(x, y, s=size, facecolors=cover, linewidths=0, zorder=order)
-        axis.set_aspect("equal")
-        axis.set_xlim(-1.06 * reach_m, 1.06 * reach_m)
-        axis.set_ylim(-1.06 * reach_m, 1.06 * reach_m)
-        axis.set_xlabel("metres from the AP")
+        ends = (-1.06 * reach_m, 1.06 * reach_m)
+        axis.set(aspect="equal", xlim=ends, ylim=ends, xlabel="metres from the AP")
         axis.grid(visible=False)
-        if not on_page():
-            axis.set_title(name, fontsize="medium")
     return Shown(
         f"{names[0]} in round {setting.rounds}",
         "Phones around the access point (the triangle); those that upload are ringed.",
-        4.4 if on_page() else 3.2,
+        4.4 if style.on_page() else 3.2,
     )
-
-
-def _colours() -> Colormap:
-    """From fresh to stale; in the page grey levels, which its style sheet gives their colours."""
-    if on_page():
-        return LinearSegmentedColormap.from_list("ages", ["black", "white"])
-    return LinearSegmentedColormap.from_list("ages", [ink("fresh"), "#9f9a78", ink("stale")])

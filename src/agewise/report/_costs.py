@@ -10,23 +10,7 @@ from agewise.experiment._summary import cost_points
 from agewise.report._setting import Setting
 from agewise.statistics import AXES, Axis, Contrast, TimeToTarget, correct
 from agewise.tables import Cell, Column, Line, PolicyTable, Table
-from agewise.tables._words import (
-    NOTHING,
-    amount_text,
-    family_text,
-    median_text,
-    percent_text,
-    sentence_case,
-)
-
-LEAD = (
-    "Rounds of different policies cost differently: one that is ahead after as many rounds may be "
-    "behind in the same time, with the same energy, with as many uses of the channel or with as "
-    "many bits. Below, the same question is asked of each of them."
-)
-NO_SECONDS = (
-    " Seconds and joules are not known with the timing of this scenario; the kind seconds has them."
-)
+from agewise.tables import _words as words
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +30,7 @@ class AxisView:
     @property
     def head(self) -> str:
         """The axis and where it ends, in two lines."""
-        return f"per {self.axis.one}\n(to {amount_text(self.end, self.axis)})"
+        return f"per {self.axis.one}\n(to {words.amount_text(self.end, self.axis)})"
 
 
 def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
@@ -54,17 +38,6 @@ def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
     views = [_view(setting.along(axis), target) for axis in AXES.values() if knows(setting, axis)]
     corrected = iter(correct([gain for view in views for gain in view.gains.values()]))
     return [replace(view, gains={name: next(corrected) for name in view.gains}) for view in views]
-
-
-def title(views: Sequence[AxisView]) -> str:
-    """The question, as far as the runs know what they spent."""
-    *most, last = [view.axis.one for view in views]
-    return f"Per {', '.join(most)} or {last}?"
-
-
-def lead(views: Sequence[AxisView]) -> str:
-    """What the section is about, and what is not known."""
-    return LEAD if any(view.axis.needs_seconds for view in views) else LEAD + NO_SECONDS
 
 
 def usual_target(setting: Setting) -> float | None:
@@ -85,16 +58,16 @@ def cost_table(setting: Setting, views: Sequence[AxisView], target: float | None
     cells = {name: [_cell(view, name, setting.baseline) for view in views] for name in rows}
     parts = [] if setting.baseline is None else [f"Mean gain over {setting.baseline} at equal cost"]
     tests = sum(not math.isnan(gain.p) for view in views for gain in view.gains.values())
-    note = family_text(tests, setting.baseline or "", "policies and costs")
+    note = words.family_text(tests, setting.baseline or "", "policies and costs")
     if target is not None:
-        share = percent_text(target)
+        share = words.percent_text(target)
         columns.append(Column(f"runs that\nreached {share}%"))
         for name, line in cells.items():
             taken = views[0].to_target.get(name)
             line.append(None if taken is None else f"{taken.reached} of {taken.runs}")
         parts.append(f"median of what it took to {share}% accuracy with its 95% limits")
         note += " A run that did not get there counts as slow, not as absent (Kaplan-Meier)."
-    title = sentence_case("; below it the ".join(parts))
+    title = words.sentence_case("; below it the ".join(parts))
     shown = [(row.policy, row.variation, cells[name]) for name, row in rows.items()]
     return shared.lay_out(title, columns, shown, note.strip())
 
@@ -112,34 +85,22 @@ def _view(setting: Setting, target: float | None) -> AxisView:
     axis = setting.axis
     runs = [run for each in setting.runs.values() for run in each.values()]
     end = float(setting.rounds) if axis.column is None else cost_points(runs, axis)[-1]
-    evaluated = {
-        name: curve
-        for name, curve in setting.learning_curves.items()
-        if not np.isnan(curve.accuracy).all(axis=1).any()
-    }
-    return AxisView(
-        axis,
-        end,
-        setting.mean_gains,
-        {} if target is None else {n: one.to_target(target) for n, one in evaluated.items()},
-    )
+    to_target = {}
+    for name, curve in setting.learning_curves.items():
+        if target is not None and not np.isnan(curve.accuracy).all(axis=1).any():
+            to_target[name] = curve.to_target(target)
+    return AxisView(axis, end, setting.mean_gains, to_target)
 
 
 def _cell(view: AxisView, name: str, baseline: str | None) -> Cell:
     gain, taken = view.gains.get(name), view.to_target.get(name)
-    lines = [] if baseline is None else [Line(NOTHING)]
+    lines = [] if baseline is None else [Line(words.NOTHING)]
     if gain is not None:
         lines = Column("").lines(gain)
     if taken is not None:
-        median, limits = median_text(taken, view.axis)
-        other = view.to_target.get(baseline or "")
-        if (
-            other is not None
-            and name != baseline
-            and taken.by_half
-            and other.by_half
-            and other.median
-        ):
+        median, limits = words.median_text(taken, view.axis)
+        other = None if name == baseline else view.to_target.get(baseline or "")
+        if other is not None and taken.by_half and other.by_half and other.median:
             median += f", {taken.median / other.median:.2f} ×"
         lines += [Line(text, "interval") for text in (median, limits) if text]
     return lines or None

@@ -4,33 +4,35 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
 from agewise import statistics
+from agewise.report import _style as style
 from agewise.report._claims import EARLY
 from agewise.report._setting import RINGS, Numbers, Setting
-from agewise.report._style import Canvas, colour, dash, ink, legend_above, marker, on_page
 from agewise.report.pictures import Shown
 from agewise.statistics import FEWEST_SEEDS
 from agewise.tables._words import at_text, counted, percent_text, points_text, sentence_case
 
+#: Points ``(x, y)`` by policy.
+_Lines = Mapping[str, tuple[Numbers, Numbers]]
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
 
 
-def draw_gain(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_gain(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the gain of the compared policy over the baseline, a thin line for each seed."""
     del names
     if setting.gains is None:
         return None
     axis, gains = canvas.subplots(), 100 * setting.gains
-    axis.axhline(0.0, color=ink("ink"), linewidth=0.8)
+    axis.axhline(0.0, color=style.ink("ink"), linewidth=0.8)
     dotted = ""
     if setting.over_rounds and setting.rounds > EARLY:
-        axis.axvline(EARLY, color=ink("soft"), linewidth=0.8, linestyle=":")
+        axis.axvline(EARLY, color=style.ink("soft"), linewidth=0.8, linestyle=":")
         dotted = f" The dotted line is the paper's round {EARLY}."
-    mean = _line_with_band(axis, setting.points, gains, 0, "mean", thin=ink("others"))
+    mean = _line_with_band(axis, setting.points, gains, 0, "mean", thin=style.ink("others"))
     _name_points(axis, setting)
     # The limits hold the interval and nineteen of twenty points of the runs, but not the ends of
     # intervals that are far beyond these.
@@ -41,8 +43,7 @@ def draw_gain(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown |
     pad = 0.5 + 0.05 * float(np.ptp(settled))
     axis.set_ylim(float(settled.min()) - pad, float(settled.max()) + pad)
     axis.set_ylabel("gain (percentage points)")
-    if not on_page():
-        axis.set_title(f"{setting.rival} minus {setting.baseline}", fontsize="medium")
+    style.title_in_paper(axis, f"{setting.rival} minus {setting.baseline}")
     return Shown(
         _gain_finding(setting),
         f"Test accuracy of {setting.rival} minus that of {setting.baseline} on the same seed"
@@ -57,22 +58,20 @@ def _gain_finding(setting: Setting) -> str:
     if found is None:
         return f"{rival} against {baseline}"
     by = f"{points_text(found.mean)} points {at_text(setting.end, setting.axis)}"
-    match found.verdict:
-        case "too few seeds":
-            return f"{rival} minus {baseline}: {by}, with too few seeds for a verdict"
-        case "not shown":
-            return f"{rival} minus {baseline}: {by}, no difference shown"
-        case "better":
-            return f"{rival} is ahead of {baseline}: {by}"
-        case "worse":
-            return f"{rival} is behind {baseline}: {by}"
+    if found.shown:
+        return (
+            f"{rival} is {'ahead of' if found.verdict == 'better' else 'behind'} {baseline}: {by}"
+        )
+    few = found.verdict == "too few seeds"
+    doubt = "with too few seeds for a verdict" if few else "no difference shown"
+    return f"{rival} minus {baseline}: {by}, {doubt}"
 
 
-def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_accuracy(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the accuracies with their intervals; on the page only the pair in colour."""
     if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
         return None  # nothing was evaluated, as in a federation whose clients keep their samples
-    axis, bright = canvas.subplots(), setting.pair if on_page() else names
+    axis, bright = canvas.subplots(), setting.pair if style.on_page() else names
     for name in names:
         runs, index = setting.accuracies[name], setting.indices[name]
         if name in bright:
@@ -81,8 +80,8 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
             mean = np.asarray(setting.means[name].mean)
             known = ~np.isnan(mean)
             axis.plot(
-                setting.points[known], mean[known], color=ink("others"), linewidth=0.9,
-                linestyle=dash(index), label=name, zorder=1.5,
+                setting.points[known], mean[known], color=style.ink("others"), linewidth=0.9,
+                linestyle=style.dash(index), label=name, zorder=1.5,
             )  # fmt: skip
     axis.set_ylabel("test accuracy")
     _name_points(axis, setting)
@@ -90,7 +89,7 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
     axis.set_ylim(max(0.0, low), min(1.0, high))
     for text in axis.legend(loc="lower right").get_texts():
         if text.get_text() not in bright:
-            text.set_color(ink("soft"))
+            text.set_color(style.ink("soft"))
     reached = {n: setting.learning_curves[n].at(setting.end).mean() for n in setting.pair}
     said = setting.listed(
         {n: "unknown" if np.isnan(x) else f"{percent_text(x)}%" for n, x in reached.items()}
@@ -100,11 +99,11 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
         f"{sentence_case(at_text(setting.end, setting.axis))}: {said}",
         f"Test accuracy{_along(setting)}, the mean over the seeds{_with_interval(fewest)}"
         f"{'; the other policies in grey' if len(setting.runs) > len(setting.pair) else ''}.",
-        3.2 if on_page() else None,
+        3.2 if style.on_page() else None,
     )
 
 
-def draw_ages(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
+def draw_ages(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
     """Draw the mean, the 95th percentile and the largest age, one below the other."""
     axes = canvas.subplots(3, 1, sharex=True)
     measures: dict[str, Callable[[NDArray[np.int64]], Numbers]] = {
@@ -121,7 +120,7 @@ def draw_ages(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
     return Shown("Ages over the rounds", "Means over the seeds.", 4.6)
 
 
-def draw_unheard(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown:
+def draw_unheard(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
     """Draw how many UEs had sent no update by the end of each round."""
     values = {name: setting.ues - setting.mean_of(name, "reached") for name in names}
     _draw_rounds(canvas.subplots(), setting, values, "UEs never heard from")
@@ -129,11 +128,11 @@ def draw_unheard(setting: Setting, names: Sequence[str], canvas: Canvas) -> Show
     return Shown(
         f"Phones never heard from in {setting.rounds} rounds: {said}",
         f"How many of {setting.ues} phones had sent no update by then, mean over the seeds.",
-        4.8 if on_page() else None,
+        4.8 if style.on_page() else None,
     )
 
 
-def draw_diversity(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_diversity(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the gradient diversity of the updates of each round."""
     values = {name: setting.mean_of(name, "gradient_diversity") for name in names}
     if all(np.isnan(each).all() for each in values.values()):
@@ -147,7 +146,7 @@ def draw_diversity(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sh
     )
 
 
-def draw_distance(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_distance(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the share of rounds in which UEs are heard, in rings around the access point."""
     edge_m, lines = setting.scenario.channel.reach_m, {}
     for name in names:
@@ -165,14 +164,13 @@ def draw_distance(setting: Setting, names: Sequence[str], canvas: Canvas) -> Sho
     )
 
 
-def draw_reached(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_reached(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the accuracy over the number of distinct UEs that were heard from."""
     accuracy = setting.along(statistics.AXES["rounds"]).means
     lines = {n: (setting.mean_of(n, "reached"), np.asarray(accuracy[n].mean)) for n in names}
     if all(np.isnan(y).all() for _, y in lines.values()):
         return None
-    labels = "distinct UEs heard from", "test accuracy"
-    _draw_lines(canvas.subplots(), setting, lines, *labels)
+    _draw_lines(canvas.subplots(), setting, lines, "distinct UEs heard from", "test accuracy")
     heard = setting.listed({name: f"{x[-1]:.0f}" for name, (x, _) in lines.items()})
     return Shown(
         f"Distinct phones heard from at the end: {heard}",
@@ -181,7 +179,7 @@ def draw_reached(setting: Setting, names: Sequence[str], canvas: Canvas) -> Show
     )
 
 
-def draw_labels(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
+def draw_labels(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw a bar for each UE: its samples, by class."""
     del names
     if setting.labels is None:
@@ -195,9 +193,7 @@ def draw_labels(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown
             color=f"C{label % 10}", alpha=1.0 if label < 10 else 0.6, linewidth=0,
         )  # fmt: skip
         floor += count
-    axis.set_xlim(-0.5, len(floor) - 0.5)
-    axis.set_xlabel("UE")
-    axis.set_ylabel("samples")
+    axis.set(xlim=(-0.5, len(floor) - 0.5), xlabel="UE", ylabel="samples")
     axis.legend(
         title="class", ncols=2 if len(class_names) > 5 else 1, loc="center left",
         frameon=False, bbox_to_anchor=(1.0, 0.5), fontsize="small", title_fontsize="small",
@@ -221,12 +217,14 @@ def _line_with_band(
     x, few = points[known], len(runs) < FEWEST_SEEDS
     if few or thin:
         for run in runs:
-            axis.plot(x, run[known], color=thin or colour(index), linewidth=0.4, alpha=0.6)
+            axis.plot(x, run[known], color=thin or style.colour(index), linewidth=0.4, alpha=0.6)
     if not few:
-        axis.fill_between(x, low[known], high[known], color=colour(index), alpha=0.2, linewidth=0)
+        axis.fill_between(
+            x, low[known], high[known], color=style.colour(index), alpha=0.2, linewidth=0
+        )
     axis.plot(
-        x, mean[known], color=colour(index), linestyle=dash(index), label=label,
-        linewidth=1.8 if on_page() else 1.2,
+        x, mean[known], color=style.colour(index), linestyle=style.dash(index), label=label,
+        linewidth=1.8 if style.on_page() else 1.2,
     )  # fmt: skip
     return curve
 
@@ -234,7 +232,7 @@ def _line_with_band(
 def _draw_lines(
     axis: Axes,
     setting: Setting,
-    lines: Mapping[str, tuple[Numbers, Numbers]],
+    lines: _Lines,
     x_label: str,
     y_label: str,
     *,
@@ -244,36 +242,29 @@ def _draw_lines(
     for name, (x, y) in lines.items():
         index, known = setting.indices[name], ~(np.isnan(x) | np.isnan(y))
         axis.plot(
-            x[known], y[known], color=colour(index), label=name, linestyle=dash(index),
-            marker=marker(index) if markers else "", markersize=3,
+            x[known], y[known], color=style.colour(index), label=name, linestyle=style.dash(index),
+            marker=style.marker(index) if markers else "", markersize=3,
         )  # fmt: skip
-    axis.set_xlabel(x_label)
-    axis.set_ylabel(y_label)
-    legend_above(axis)
+    axis.set(xlabel=x_label, ylabel=y_label)
+    style.legend_above(axis)
 
 
 def _draw_rounds(axis: Axes, setting: Setting, values: Mapping[str, Numbers], y_label: str) -> None:
     """Draw ``values[policy][round]``."""
     lines = {name: (np.arange(1.0, each.size + 1), each) for name, each in values.items()}
     _draw_lines(axis, setting, lines, "", y_label)
-    _name_rounds(axis, setting.rounds)
-
-
-def _name_rounds(axis: Axes, rounds: int) -> None:
-    """Put ticks at whole rounds, from the first to the last."""
-    axis.set_xlim(1, max(2, rounds))
-    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axis.set_xlabel("communication round")
+    axis.set_xlim(1, max(2, setting.rounds))
+    style.count_rounds(axis)
 
 
 def _name_points(axis: Axes, setting: Setting) -> None:
     """Name the points of the setting: rounds, or costs with their unit."""
     if setting.over_rounds:
-        _name_rounds(axis, setting.points.size)
+        axis.set_xlim(1, max(2, setting.points.size))
+        style.count_rounds(axis)
         return
     last = float(setting.points.max())
-    axis.set_xlabel(setting.axis.label)
-    axis.set_xlim(0.0, last)
+    axis.set(xlabel=setting.axis.label, xlim=(0.0, last))
     if last >= _MANY:
         axis.xaxis.set_major_formatter(EngFormatter())
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agewise.records import History
-from agewise.report._setting import Numbers, Setting
+from agewise.report._setting import Numbers, Setting, places_m
 
 #: A cell with more UEs cannot be drawn so that one could tell them apart.
 _MOST_UES = 2_000
@@ -31,7 +31,12 @@ def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None
     if setting.ues > _MOST_UES or owners > _MOST_OWNERS:
         return None
     seeds = sorted({seed for runs in setting.runs.values() for seed in runs} - {setting.seed})
-    rest = _others(setting, seeds if all_seeds else [])
+    rest: list[str] = []
+    for seed in seeds if all_seeds else []:
+        packed = _packed(_seed(setting, seed))
+        if sum(map(len, rest)) + len(packed) > _MOST_BYTES:
+            break
+        rest.append(packed)
     return {
         "seed": setting.seed,
         "seeds": seeds[: len(rest)],
@@ -44,18 +49,7 @@ def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None
     }
 
 
-def _others(setting: Setting, seeds: list[int]) -> list[str]:
-    """These seeds packed, as many of them as are not too much."""
-    packed, size = [], 0
-    for seed in seeds:
-        packed.append(_packed(_seed(setting, seed)))
-        size += len(packed[-1])
-        if size > _MOST_BYTES:
-            return packed[:-1]
-    return packed
-
-
-def _seed(setting: Setting, seed: int) -> dict[str, Any]:
+def _seed(setting: Setting, seed: int) -> dict[str, object]:
     """The runs of one seed, with what says where its UEs are drawn.
 
     The first places are in decimetres, and ``steps[round]`` how far each UE went since the round
@@ -71,23 +65,22 @@ def _seed(setting: Setting, seed: int) -> dict[str, Any]:
     )
 
 
-def _places(history: History, radius_m: float | None) -> dict[str, Any] | None:
+def _places(history: History, radius_m: float | None) -> dict[str, object] | None:
     """The places of the UEs in all rounds, and the radius of a cell that holds them."""
-    moved, stay = history.positions_m, history.info.positions_m
-    if stay is None:
+    every = places_m(history)
+    if every is None:
         return None
-    every = stay[np.newaxis] if moved is None else moved
     farthest_m = float(np.hypot(every[:, :, 0], every[:, :, 1]).max(initial=1.0))
     at = np.round(10 * every.astype(np.float64)).astype(np.int64)
-    steps = None if moved is None else np.diff(at, axis=0).reshape(len(at) - 1, -1).tolist()
+    steps = np.diff(at, axis=0).reshape(len(at) - 1, 2 * at.shape[1]).tolist()
     return {
         "radius": math.ceil(10 * max(radius_m or 0.0, farthest_m)),
         "positions": at[0].tolist(),
-        "steps": steps,
+        "steps": None if history.positions_m is None else steps,
     }
 
 
-def _ranks(history: History) -> dict[str, Any]:
+def _ranks(history: History) -> dict[str, object]:
     """The order of the UEs by their channel, where one round of it is recorded."""
     eligible = history.eligible
     means = None if eligible is None or eligible.gain is None else eligible.gain.mean(axis=1)
@@ -97,7 +90,7 @@ def _ranks(history: History) -> dict[str, Any]:
     return {"positions": None, "rank": np.argsort(order).tolist(), "ranked": eligible.t + 1}
 
 
-def _run(history: History) -> dict[str, Any]:
+def _run(history: History) -> dict[str, object]:
     """``owner[round][subchannel]`` (-1 is nobody), ``power`` in percent of what its owner spends.
 
     Ages follow from these by Eq. 2: ``lost`` has the round and the UE of every upload that did not
@@ -126,6 +119,6 @@ def _power_shares(history: History) -> Numbers:
     return np.divide(power, total, out=np.zeros_like(power), where=(owner >= 0) & (total > 0))
 
 
-def _packed(seed: dict[str, Any]) -> str:
+def _packed(seed: dict[str, object]) -> str:
     text = json.dumps(seed, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode("ascii")

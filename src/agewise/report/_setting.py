@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,27 +60,28 @@ class Setting:
     @functools.cached_property
     def runs(self) -> dict[str, dict[int, History]]:
         """The finished runs of each policy by its short name, then by seed."""
-        names = short_names(self.result.policies)
         wanted = self.result.policies if self.policies is None else self.policies
         found = {
-            names[key]: self.result.histories(key, self.variation)
-            for key in self.result.policies
+            name: self.result.histories(key, self.variation)
+            for key, name in self._names.items()
             if key in wanted
         }
         return {name: runs for name, runs in found.items() if runs}
 
     @functools.cached_property
+    def _names(self) -> Mapping[PolicyKey, str]:
+        """The short name of each policy of the result."""
+        return short_names(self.result.policies)
+
+    @functools.cached_property
     def indices(self) -> dict[str, int]:
         """The index of each policy among all of the result, which decides its colour."""
-        return {
-            name: index for index, name in enumerate(short_names(self.result.policies).values())
-        }
+        return {name: index for index, name in enumerate(self._names.values())}
 
     @functools.cached_property
     def pair(self) -> list[str]:
         """The policies that are compared, a rival and the baseline, as far as they have runs."""
-        names = short_names(self.result.policies)
-        pair = [names[key] for key in compared(self.result) if names[key] in self.runs]
+        pair = [self._names[key] for key in compared(self.result) if self._names[key] in self.runs]
         return pair or list(self.runs)[:1]
 
     @property
@@ -96,12 +96,9 @@ class Setting:
 
     def display_name(self, name: str) -> str:
         """A policy's name in a title: the bare one if the pair has no other policy of it."""
-        keys = dict(
-            zip(short_names(self.result.policies).values(), self.result.policies, strict=True)
-        )
-        others = [keys[other].name for other in self.pair if other != name]
-        alike = keys[name].name in others or name not in self.pair
-        return name if alike else keys[name].name
+        bare = {short: key.name for key, short in self._names.items()}
+        others = [bare[other] for other in self.pair if other != name]
+        return name if bare[name] in others or name not in self.pair else bare[name]
 
     def listed(self, words: Mapping[str, str]) -> str:
         """Words on policies in a title, each behind the policy's name."""
@@ -183,12 +180,10 @@ class Setting:
         """``[seed, point]``: the rival's accuracy minus the baseline's on common seeds."""
         if self.baseline is None:
             return None
-        seeds = self.common_seeds(*self.pair)
-        first, second = (
-            self.accuracies[name][[list(self.runs[name]).index(seed) for seed in seeds]]
-            for name in self.pair
+        gains = self.learning_curves[self.rival].gains(
+            self.learning_curves[self.baseline], self.points
         )
-        return None if np.isnan(first - second).all() else first - second
+        return None if np.isnan(gains).all() else gains
 
     @functools.cached_property
     def mean_gains(self) -> dict[str, statistics.Contrast]:
@@ -229,9 +224,8 @@ class Setting:
 
     def last_positions_m(self, name: str) -> Numbers | None:
         """``[ue, (x, y)]`` in the last round of that run, if known."""
-        history = self.history(name)
-        moved = history.positions_m
-        return history.info.positions_m if moved is None else moved[-1].astype(np.float64)
+        places = places_m(self.history(name))
+        return None if places is None else places[-1].astype(np.float64)
 
     @functools.cached_property
     def oldest(self) -> float:
@@ -319,14 +313,19 @@ def distances_m(history: History) -> Numbers | None:
 
 def round_distances_m(history: History) -> Numbers | None:
     """``[round, ue]`` where UEs move, ``[1, ue]`` where they stay; ``None`` if nobody knows."""
-    positions = history.positions_m
-    if positions is None:
-        stay = history.info.positions_m
-        return None if stay is None else np.hypot(stay[:, 0], stay[:, 1])[np.newaxis]
-    return np.hypot(positions[:, :, 0], positions[:, :, 1]).astype(np.float64)
+    places = places_m(history)
+    return None if places is None else np.hypot(places[..., 0], places[..., 1]).astype(np.float64)
 
 
-def _ratio(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
+def places_m(history: History) -> NDArray[np.floating] | None:
+    """``[round, ue, (x, y)]``; one round stands for all where UEs stay."""
+    if history.positions_m is not None:
+        return history.positions_m
+    stay = history.info.positions_m
+    return None if stay is None else stay[np.newaxis]
+
+
+def _ratio(total: Numbers, count: Numbers | NDArray[np.int64]) -> Numbers:
     """Total by count; NaN where there is nothing to average."""
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)

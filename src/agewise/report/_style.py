@@ -1,20 +1,23 @@
 """How pictures look: colours, dashes and sizes, for the page and for papers."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib import style as mpl_style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.style import context as style_context
+from matplotlib.ticker import MaxNLocator
 
 from agewise.files import atomic_write
 
 #: What a picture is drawn on: a figure, or a part of one.
 Canvas = Figure | SubFigure
+#: The dash of a line by its name, or an offset with the lengths of strokes and gaps.
+Dash = str | tuple[float, tuple[float, ...]]
 #: Widths of one and of both columns of an IEEE paper.
 COLUMN_IN = 3.5
 PAGE_IN = 7.16
@@ -37,7 +40,7 @@ INKS: Mapping[str, tuple[str, str]] = {
     "win": ("#2166ac", "#5fa8e6"),
     "lose": ("#b2182b", "#f0766d"),
 }
-_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _MARKERS = "osd^vP*"
 
 _BOTH: dict[Any, Any] = {
@@ -75,7 +78,7 @@ _PAGE = _BOTH | {
     "ytick.color": INKS["soft"][0],
 }
 #: Styles by name.
-_STYLES: Mapping[str, dict[Any, Any]] = {"paper": _PAPER, "slides": _SLIDES}
+_STYLES = {"paper": _PAPER, "slides": _SLIDES}
 
 
 @contextlib.contextmanager
@@ -85,27 +88,18 @@ def paper_style(style: str = "paper") -> Iterator[None]:
     Fonts are embedded in PDF. ``style`` may also be a style that Matplotlib knows, or a file
     that ends in .mplstyle.
     """
-    with contextlib.ExitStack() as stack:
-        if style in _STYLES:
-            stack.enter_context(mpl.rc_context(_STYLES[style]))
-        else:
-            stack.enter_context(mpl.rc_context(_BOTH))
-            stack.enter_context(_known_style(style))
-        yield
-
-
-def _known_style(style: str) -> Any:
-    if style not in mpl.style.available and not Path(style).is_file():
-        names = ", ".join([*_STYLES, *(n for n in mpl.style.available if not n.startswith("_"))])
+    if style not in (*_STYLES, *mpl_style.available) and not Path(style).is_file():
+        names = ", ".join([*_STYLES, *(n for n in mpl_style.available if not n.startswith("_"))])
         raise ValueError(f"there is no style {style!r} and no file of that name; there are {names}")
-    return style_context(style)
-
-
-@contextlib.contextmanager
-def page_style() -> Iterator[None]:
-    """For a picture inside the page, whose colours and fonts the page decides."""
-    with mpl.rc_context(_PAGE):
+    with mpl.rc_context(_STYLES.get(style, _BOTH)):
+        if style not in _STYLES:
+            mpl_style.use(style)
         yield
+
+
+def page_style() -> contextlib.AbstractContextManager[None]:
+    """For a picture inside the page, whose colours and fonts the page decides."""
+    return mpl.rc_context(_PAGE)
 
 
 def on_page() -> bool:
@@ -132,7 +126,7 @@ def colour(index: int) -> str:
     return LIGHT[index % len(LIGHT)]
 
 
-def dash(index: int) -> Any:
+def dash(index: int) -> Dash:
     """The dash of the policy with this index: once the colours repeat, another one."""
     return _DASHES[dash_index(index)]
 
@@ -151,6 +145,26 @@ def legend_above(axis: Axes, columns: int | None = None) -> None:
     """Put the legend above the axis, in one column on the page and in two in a paper."""
     columns = columns or (1 if on_page() else 2)
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+
+
+def axes_abreast(canvas: Canvas, titles: Sequence[str]) -> Sequence[Axes]:
+    """Axes side by side with one vertical scale, each under its title in a paper."""
+    axes: Sequence[Axes] = canvas.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for axis, title in zip(axes, titles, strict=True):
+        title_in_paper(axis, title)
+    return axes
+
+
+def title_in_paper(axis: Axes, title: str) -> None:
+    """Name the axis in a paper; on the page the words above the picture do."""
+    if not on_page():
+        axis.set_title(title, fontsize="medium")
+
+
+def count_rounds(axis: Axes) -> None:
+    """Put few ticks at whole rounds on the horizontal axis, and name it."""
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_xlabel("communication round")
 
 
 def draw_on_page(stem: Path, height_in: float, draw: Callable[[Figure], None]) -> list[Path]:

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from itertools import pairwise
-from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -22,6 +21,7 @@ _VARIABLES = {hexa: f"var(--p{index})" for index, hexa in enumerate(LIGHT)} | {
 #: Points between what stands around axes and the edge of the picture.
 _PAD = 3.0
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_UNSEEN = re.compile(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", re.DOTALL)
 _ALIKE = re.compile(r'(<use [^>]*? style="([^"]*)"/>)(?:<use [^>]*? style="\2"/>)+')
 _IMAGE = re.compile(r'<image [^>]*?href="data:image/png;base64,\s*([^"]+)"[^>]*?/>', re.DOTALL)
 
@@ -42,10 +42,7 @@ def inline_svg(figure: Figure, name: str, label: str, *, rounds: bool = False) -
     renderer.finalize()  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = _IMAGE.sub(_masked, text)
+    text = _IMAGE.sub(_masked, _UNSEEN.sub("", text))
     text = _own_names(text, name, {each for names in series for each in names})
     text = _paint(text)
     text = re.sub(r"<defs>\s*</defs>", "", text)
@@ -96,7 +93,7 @@ def _name_series(figure: Figure) -> list[dict[str, str]]:
     return named
 
 
-def _frame(axis: Axes, series: dict[str, str], size: tuple[float, float]) -> dict[str, Any]:
+def _frame(axis: Axes, series: dict[str, str], size: tuple[float, float]) -> dict[str, object]:
     """Where the axis is in the picture, and which values its edges stand for."""
     box = axis.get_position()
     width, height = size

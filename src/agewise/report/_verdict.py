@@ -119,8 +119,9 @@ def _points_list(points: list[float], axis: Axis) -> str:
 
 def _percent(row: Row, at: float) -> str:
     reached = row.at.get(at)
-    known = reached is not None and reached.known
-    return f"{percent_text(reached.mean)}%" if reached and known else "an unknown accuracy"
+    if reached is None or not reached.known:
+        return "an unknown accuracy"
+    return f"{percent_text(reached.mean)}%"
 
 
 def _alone(row: Row, name: str, ues: int, axis: Axis) -> str:

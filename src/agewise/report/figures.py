@@ -5,7 +5,6 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -130,7 +129,7 @@ def _find_variation(result: Result, at: Variation) -> Variation:
     return found[0]
 
 
-def _has(variation: Variation, name: str, value: Any) -> bool:
+def _has(variation: Variation, name: str, value: object) -> bool:
     return any(
         held == value or value_text(held) == value
         for known, held in variation.items()
@@ -150,8 +149,8 @@ def figure_csv(figure: Figure) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("part", "what", "series", "x", "y", "value"))
-    for place, axis in enumerate(figure.axes):
-        name = axis.get_title() or axis.get_ylabel() or str(place + 1)
+    for place, axis in enumerate(figure.axes, start=1):
+        name = axis.get_title() or axis.get_ylabel() or str(place)
         writer.writerows((name, *row) for row in _rows(axis))
     return text.getvalue()
 
@@ -173,10 +172,14 @@ def _rows(axis: Axes) -> Iterator[_Row]:
         if isinstance(band, PolyCollection) and not isinstance(band, PathCollection):
             yield from _band(band, number)
     for image in axis.images:
-        table = np.asarray(image.get_array())
-        for (row, column), value in np.ndenumerate(table):
+        for (row, column), value in np.ndenumerate(np.asarray(image.get_array())):
             yield "square", "", column + 1, row + 1, _short(float(value))
-    yield from _texts(axis)
+    if any(str(patch.get_gid()).startswith("square-") for patch in axis.patches):
+        for text in axis.texts:  # the numbers written into the squares of a map
+            column, row = (round(float(at)) for at in text.get_position())
+            across, down = axis.get_xticklabels()[column], axis.get_yticklabels()[row]
+            place = across.get_text(), down.get_text().replace("\n", ", ")
+            yield "square", "", *place, text.get_text()
     for bars in axis.containers:
         for bar in bars.get_children():
             if isinstance(bar, Rectangle):
@@ -191,18 +194,6 @@ def _band(band: PolyCollection, number: int) -> Iterator[_Row]:
     for which, edge in (("low", corners[1 : count + 1]), ("high", corners[count + 2 : -1][::-1])):
         for x, y in edge:
             yield "band", f"{which} {number}", _short(x), _short(y), ""
-
-
-def _texts(axis: Axes) -> Iterator[_Row]:
-    """The numbers written into the squares of a map."""
-    for text in axis.texts:
-        if any(str(patch.get_gid()).startswith("square-") for patch in axis.patches):
-            column, row = (round(float(at)) for at in text.get_position())
-            names = (
-                axis.get_xticklabels()[column].get_text(),
-                axis.get_yticklabels()[row].get_text(),
-            )
-            yield "square", "", names[0], names[1].replace("\n", ", "), text.get_text()
 
 
 def _short(value: float) -> str:

@@ -10,7 +10,6 @@ from html import escape as html_escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from jinja2.utils import htmlsafe_json_dumps
@@ -21,16 +20,7 @@ from agewise.experiment import Folder, Result
 from agewise.files import atomic_write, read_verified_json
 from agewise.policies import AgeBased, MaxPack, Policy
 from agewise.records import PolicyKey
-from agewise.report import _costs
-from agewise.report._claims import (
-    EXPLANATION,
-    HOLDS,
-    IN_PART,
-    REFUTED,
-    claims_note,
-    claims_of,
-    explanation_table,
-)
+from agewise.report import _claims, _costs
 from agewise.report._replay import replay
 from agewise.report._setting import Setting, finished_variations, open_result
 from agewise.report._style import DARK, INKS, LIGHT, dash_index, new_figure, page_style
@@ -38,15 +28,7 @@ from agewise.report._svg import inline_svg
 from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
 from agewise.tables import Table
-from agewise.tables._words import (
-    STARS_NOTE,
-    command_text,
-    limits_text,
-    p_text,
-    points_text,
-    short_names,
-    variation_text,
-)
+from agewise.tables import _words as words
 from agewise.version import __version__
 
 #: The picture of the channel in a results folder.
@@ -59,7 +41,11 @@ _WHY_OF_MANY = 2
 _WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
 #: Class and mark of verdicts; one that leaves a claim open has another.
-_BADGES = {HOLDS: ("yes", "✓"), IN_PART: ("part", "±"), REFUTED: ("no", "✗")}
+_BADGES = {
+    _claims.HOLDS: ("yes", "✓"),
+    _claims.IN_PART: ("part", "±"),
+    _claims.REFUTED: ("no", "✗"),
+}
 #: SVG dashes of a swatch, as `agewise.report._style` has them for lines.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
 
@@ -114,7 +100,7 @@ def make_page(
     versions = {"agewise": described.version, "Python": described.python, **described.packages}
     shorten = _path_shortener(result)
     data = {
-        "policies": [shorten(name) for name in short_names(result.policies).values()],
+        "policies": [shorten(name) for name in words.short_names(result.policies).values()],
         "replays": [each and {k: x for k, x in each.items() if k != "rest"} for each in replays],
     }
     environment = jinja2.Environment(
@@ -134,8 +120,8 @@ def make_page(
             for (row, column), variation in (first.map.variations if first.map else {}).items()
             if variation in shown[:_MOST_VARIATIONS]
         },
-        stars=STARS_NOTE,
-        choices=[variation_text(v) for v in shown[:_MOST_VARIATIONS]],
+        stars=words.STARS_NOTE,
+        choices=[words.variation_text(v) for v in shown[:_MOST_VARIATIONS]],
         unshown=len(shown) - _MOST_VARIATIONS,
         settings=[_parts(setting, index, target, alone) for index, setting in enumerate(settings)],
         idea=_cards(first, "idea", "idea"),
@@ -144,19 +130,18 @@ def make_page(
         both={AgeBased.name, MaxPack.name} <= {policy.name for policy in result.policies},
         claims=[
             (each, *_BADGES.get(each.verdict, ("open", "?")))
-            for each in claims_of(result, axis, at)
+            for each in _claims.claims_of(result, axis, at)
         ],
-        claims_note=claims_note(axis),
+        claims_note=_claims.claims_note(axis),
         cost_views=_costs.axis_views(first),
-        costs=_costs,
-        explained=read_verified_json(result.path / EXPLANATION),
+        explained=read_verified_json(result.path / _claims.EXPLANATION),
         explanation=_cards(first, "explained", "s0") if alone else [],
-        explanation_table=lambda rows: _table(explanation_table(rows)),
+        explanation_table=lambda rows: _table(_claims.explanation_table(rows)),
         channel=_Verbatim(_channel(result.path)),
         tables=_table(table.accuracy()) + _table(table.service()),
         csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
         origin={
-            "Command": command_text(described.command or "(from Python)"),
+            "Command": words.command_text(described.command or "(from Python)"),
             "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
             "Seeds": ", ".join(map(str, result.seeds)),
             "Policies": "; ".join(map(str, result.policies)),
@@ -188,7 +173,7 @@ class _Card:
     problem: str
 
 
-def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> dict[str, Any]:
+def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> dict[str, object]:
     """What the page shows of each setting of a sweep, or of the only one."""
     prefix = f"s{index}"
     wanted = _costs.usual_target(setting) if target is None else target
@@ -202,7 +187,7 @@ def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> d
                 PICTURES["accuracy"], along, list(along.runs), f"{prefix}-over-{name}"
             )
     return {
-        "label": variation_text(setting.variation),
+        "label": words.variation_text(setting.variation),
         "oldest": setting.oldest,
         "hero": _cards(setting, "hero", prefix),
         "others": _cards(setting, "hero", prefix, others),
@@ -259,9 +244,9 @@ def _effect(setting: Setting) -> str:
     gain = setting.against_baseline.get(setting.rival)
     if gain is None:
         return ""
-    text = f"{points_text(gain.mean)} percentage points"
+    text = f"{words.points_text(gain.mean)} percentage points"
     if gain.verdict != "too few seeds":
-        text += f" (95% interval {limits_text(gain)}; corrected {p_text(gain.p)})"
+        text += f" (95% interval {words.limits_text(gain)}; corrected {words.p_text(gain.p)})"
     return f"{text}: {setting.rival} minus {setting.baseline}"
 
 
@@ -287,7 +272,7 @@ def _channel(folder: Path) -> str:
     return base64.b64encode(picture).decode() if picture.startswith(b"\x89PNG\r\n") else ""
 
 
-def _path_shortener(result: Result) -> Callable[[Any], Any]:
+def _path_shortener(result: Result) -> Callable[[object], object]:
     """Make what says names in the place of whole paths, which are nobody's business.
 
     Files that the scenario and the policies name keep their names, a home folder is a tilde.
@@ -308,7 +293,7 @@ def _path_shortener(result: Result) -> Callable[[Any], Any]:
             forms = dict.fromkeys(str(each(form)) for form in (path, quoted) for each in escapes)
             marked += [(form, html_escape(short[path])) for form in forms]
 
-    def shorten(value: Any) -> Any:
+    def shorten(value: object) -> object:
         if type(value) is str:
             return _replaced(value, plain)
         if type(value) is not Markup:

@@ -3,12 +3,11 @@
 import difflib
 import reprlib
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import ValidationError
 
 from agewise.checks import nearest
-from agewise.part import Options, Part, kind_of, parts_of
+from agewise.part import Options, Part, Values, kind_of, parts_of
 
 #: Characters of a name in an error; no field has as many.
 _LONGEST = 100
@@ -68,7 +67,7 @@ def explain(error: ValidationError, scenario: type[Part]) -> str:
     return "; ".join(_one(dict(mistake), scenario) for mistake in error.errors(include_url=False))
 
 
-def _one(mistake: dict[str, Any], scenario: type[Part]) -> str:
+def _one(mistake: Values, scenario: type[Part]) -> str:
     steps, sections = _named([str(step) for step in mistake["loc"]], scenario)
     name = ".".join(steps)
     if mistake["type"] == "extra_forbidden":

@@ -16,7 +16,7 @@ from agewise.checks import nearest
 from agewise.cost import CostModel, Threshold, Timing, Workload
 from agewise.data import Data
 from agewise.learn import Learn
-from agewise.part import Kinds, Part, Unloaded, is_code, kind_of, own_parts, values_of
+from agewise.part import Kinds, Part, Unloaded, Values, is_code, kind_of, own_parts, values_of
 from agewise.radio import Cell, Channel, ChannelModel
 from agewise.random import Streams
 from agewise.scenario import toml
@@ -63,7 +63,7 @@ class Scenario(Part):
     @classmethod
     def read(
         cls,
-        values: Mapping[str, Any],
+        values: Mapping[str, object],
         source: str = "",
         folder: Path | None = None,
         *,
@@ -152,7 +152,7 @@ class Scenario(Part):
             self.timing.clock(work, power_budget),
         )
 
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> Values:
         """Every value that is set, as plain data."""
         return self.model_dump(mode="json", exclude_none=True)
 
@@ -211,7 +211,7 @@ def _located(section: _SomePart, folder: Path | None, name: str = "") -> _SomePa
     ``folder`` is that of the file, ``None`` if the scenario is from none, and ``name`` the dotted
     name of the section.
     """
-    changed: dict[str, Any] = {}
+    changed: Values = {}
     for key in type(section).model_fields:
         inner = getattr(section, key)
         if isinstance(inner, Part):
@@ -246,13 +246,14 @@ def _below(folder: Path, section: Part) -> dict[str, str]:
     return {} if given is None else {key: str(folder / given)}
 
 
-def _is_in_own(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+def _is_in_own(name: str, values: Mapping[str, object], changes: Mapping[str, object]) -> bool:
     """Whether a dotted name is of a field in a part of the user's own, before or by the changes."""
     *path, key = name.split(".")
-    above, inner = "", values
+    above = ""
+    inner: object = values
     for step in path:
         above = f"{above}.{step}".lstrip(".")
-        inner = inner.get(step, {}) if isinstance(inner, Mapping) else {}
+        inner = inner.get(step) if isinstance(inner, Mapping) else None
         given = changes.get(f"{above}.kind", changes.get(above, inner))
         kind = given.get("kind") if isinstance(given, Mapping) else given
         if key != "kind" and isinstance(kind, str) and is_code(kind):
@@ -260,7 +261,7 @@ def _is_in_own(name: str, values: Mapping[str, Any], changes: Mapping[str, Any])
     return False
 
 
-def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+def _parent(values: Values, name: str) -> tuple[Values, str]:
     """The table in which a dotted name's last step stands, and that step."""
     *path, key = name.split(".")
     for step in path:
@@ -273,7 +274,7 @@ def _parent(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
     return values, key
 
 
-def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type[Part]]) -> None:
+def _set_section(values: Values, name: str, value: object, kinds: list[type[Part]]) -> None:
     """Put a section, or switch to the kind of this name."""
     table, key = _parent(values, name)
     value = "none" if value is None else value
@@ -288,7 +289,7 @@ def _set_section(values: dict[str, Any], name: str, value: Any, kinds: list[type
     table[key] = {k: v for k, v in kept.items() if k in chosen[0].model_fields} | {"kind": value}
 
 
-def _set_value(values: dict[str, Any], name: str, value: Any) -> None:
+def _set_value(values: Values, name: str, value: object) -> None:
     table, key = _parent(values, name)
     if value is None or value == "none":
         table.pop(key, None)

@@ -7,13 +7,13 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from agewise.part import Options, Part, kind_of, parts_of
+from agewise.part import Options, Part, Values, kind_of, parts_of
 from agewise.scenario.errors import ScenarioError
 
 _WIDTH = 88
 
 
-def parse(text: str, source: str) -> dict[str, Any]:
+def parse(text: str, source: str) -> Values:
     """The tables of a TOML text."""
     try:
         return tomllib.loads(text)
@@ -90,7 +90,7 @@ def _inline(options: Options) -> str:
     return "{" + ", ".join(pairs) + "}"
 
 
-def _literal(current: Any) -> str:
+def _literal(current: object) -> str:
     if isinstance(current, tuple | list):
         return "[" + ", ".join(_literal(item) for item in current) + "]"
     if isinstance(current, float):

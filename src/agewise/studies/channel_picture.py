@@ -1,7 +1,6 @@
 """Picture of a channel: where UEs are, how good their channels are, and how these vary."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -77,9 +76,7 @@ def _draw_cell(axis: Axes, view: ChannelView, positions_m: NDArray[np.float64]) 
     """Draw the cell from above: mean SNR as the ground, line of sight outlined, UEs as dots."""
     if view.area is not None:
         reach_m, los = view.area.reach_m, view.area.line_of_sight
-        extent = (-reach_m, reach_m, -reach_m, reach_m)
-        _draw_squares(axis, view.area.snr_db, "mean SNR (dB)", (1, 99), origin="lower",
-                      extent=extent)  # fmt: skip
+        _draw_squares(axis, view.area.snr_db, "mean SNR (dB)", reach_m)
         if los is not None and los.any():
             middles = reach_m * ((np.arange(len(los)) + 0.5) * (2 / len(los)) - 1)
             axis.contour(middles, middles, los, levels=[0.5], colors="white", linewidths=0.5)
@@ -107,18 +104,19 @@ def _draw_cell(axis: Axes, view: ChannelView, positions_m: NDArray[np.float64]) 
 
 
 def _draw_squares(
-    axis: Axes,
-    values: NDArray[np.float64],
-    label: str,
-    percentiles: tuple[float, float] = (2, 99.5),
-    **options: Any,
+    axis: Axes, values: NDArray[np.float64], label: str, reach_m: float | None = None
 ) -> None:
-    """Draw values as shades, whose limits a few deep fades do not stretch."""
-    known = values[np.isfinite(values)]
+    """Draw values as shades, whose limits a few deep fades do not stretch.
+
+    They are a table, or an area that reaches this far from the access point to each side.
+    """
+    known, table = values[np.isfinite(values)], reach_m is None
+    percentiles = (2.0, 99.5) if table else (1.0, 99.0)
     low, high = np.percentile(known, percentiles) if known.size else (0.0, 1.0)
     image = axis.imshow(
         values, cmap="cividis", vmin=low, vmax=max(high, low + 1.0), interpolation="nearest",
-        **{"aspect": "auto"} | options,
+        aspect="auto", origin="upper" if table else "lower",
+        extent=None if reach_m is None else (-reach_m, reach_m, -reach_m, reach_m),
     )  # fmt: skip
     axis.grid(visible=False)
     scale = axis.inset_axes((1.03, 0.0, 0.05, 1.0))
@@ -130,8 +128,7 @@ def _draw_distribution(axis: Axes, view: ChannelView) -> None:
     snr = np.sort(view.mean_snr_db[np.isfinite(view.mean_snr_db)])
     share = np.arange(1, snr.size + 1) / view.ue_count + (1 - snr.size / view.ue_count)
     axis.step(snr, share, where="post", color=colour(0))
-    axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below")
-    axis.set_ylim(0, 1.02)
+    axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below", ylim=(0, 1.02))
     if view.rate_threshold:
         needed_db = 10 * np.log10(2.0 ** (2 * view.rate_threshold) - 1)
         axis.axvline(needed_db, color=colour(1), linestyle="--", linewidth=0.9)
@@ -153,8 +150,8 @@ def _draw_correlation(axis: Axes, values: NDArray[np.float64], label: str) -> No
             np.arange(values.size), values, color=colour(0), marker="o",
             markersize=2.5 if values.size <= 30 else 0,
         )  # fmt: skip
-    axis.set_xlim(-0.3, max(1.0, values.size - 0.7))
-    axis.set_ylim(min(-0.25, 1.1 * float(np.nanmin(values, initial=0.0))), 1.05)
+    lowest = min(-0.25, 1.1 * float(np.nanmin(values, initial=0.0)))
+    axis.set(xlim=(-0.3, max(1.0, values.size - 0.7)), ylim=(lowest, 1.05))
     axis.set(xlabel=label, ylabel="correlation of gains")
 
 

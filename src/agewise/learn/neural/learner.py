@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from agewise.core.samples import draw_rows, seed_of
 from agewise.data import Dataset, Partition, Samples
-from agewise.learn.model import Learner, LocalSteps, UeSamples
+from agewise.learn.model import Learner, LocalRound, LocalSteps, UeSamples
 from agewise.learn.neural.randomness import Watched, seeded
 from agewise.learn.neural.training import (
     Batch,
@@ -105,37 +105,31 @@ class TorchLearner(Learner):
         with seeded(int(streams.model().integers(2**63))):
             return Replica(make_module(self._torch, self.samples.dataset)).numbers()
 
-    def train(
-        self,
-        params: Params,
-        ues: NDArray[np.int64],
-        t: int,
-        streams: Streams,
-        corrections: Params | None = None,
-    ) -> Params:
+    def train_from(self, start: LocalRound) -> Params:
         """Local learning of Algorithm 3 with the scenario's optimiser."""
-        params = np.ascontiguousarray(params, np.float32)
+        ues, corrections = start.ues, start.corrections
         if self._batched is not None and ues.size:
             try:
-                return self._train_together(self._batched, params, ues, t, streams, corrections)
+                return self._train_together(self._batched, start)
             except RuntimeError:  # random numbers, or an operation that vmap does not know
                 self._batched = None
-        trained = np.empty((ues.size, params.size), np.float32)
-        step_size = self.steps.step_of(t)
+        trained = np.empty((ues.size, start.params.size), np.float32)
 
         def work(part: slice) -> None:
             with self._replica() as replica:
                 replica.module.train()
                 for i in range(part.start, part.stop):
-                    replica.load(params)
+                    replica.load(start.params)
                     correction = None if corrections is None else corrections[i]
-                    batches = self._batches(int(ues[i]), t, streams)
-                    self._descent.go(replica, batches, self.loss, step_size, correction)
+                    batches = self._batches(int(ues[i]), start.t, start.key)
+                    self._descent.go(replica, batches, self.loss, start.step_size, correction)
                     trained[i] = replica.numbers()
 
-        key = streams.sgd
+        def seed(i: int) -> int:
+            return int(seed_of(start.key, start.t, ues[i]))
+
         with _one_thread():
-            self._watched_training.run(work, ues.size, lambda i: int(seed_of(key, t, ues[i])))
+            self._watched_training.run(work, ues.size, seed)
         return trained
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -158,33 +152,25 @@ class TorchLearner(Learner):
         weights = learned[self._penalised].astype(np.float64)
         return float(losses.sum()) / self._order.size + self.steps.penalty.value(weights)
 
-    def _train_together(
-        self,
-        batched: "Batched",
-        params: Params,
-        ues: NDArray[np.int64],
-        t: int,
-        streams: Streams,
-        corrections: Params | None,
-    ) -> Params:
-        """`train` for all UEs at once."""
-        each = [self._batches(int(ue), t, streams) for ue in ues]
+    def _train_together(self, batched: "Batched", start: LocalRound) -> Params:
+        """`train_from` for all UEs at once."""
+        each = [self._batches(int(ue), start.t, start.key) for ue in start.ues]
         steps = (
             (torch.stack(inputs), torch.stack(labels))
             for inputs, labels in (zip(*step, strict=True) for step in zip(*each, strict=True))
         )
-        flat = torch.from_numpy(params).to(self.device).expand(ues.size, -1)
+        flat = torch.from_numpy(start.params).to(self.device).expand(start.ues.size, -1)
         added = None
-        if corrections is not None:
-            added = torch.from_numpy(corrections[:, : batched.trainable]).to(self.device)
-        trained = batched.train(flat, steps, self._descent, self.steps.step_of(t), added)
+        if start.corrections is not None:
+            added = torch.from_numpy(start.corrections[:, : batched.trainable]).to(self.device)
+        trained = batched.train(flat, steps, self._descent, start.step_size, added)
         models: Params = trained.cpu().numpy()
         return models
 
-    def _batches(self, ue: int, t: int, streams: Streams) -> Iterator[Batch]:
+    def _batches(self, ue: int, t: int, key: np.uint64) -> Iterator[Batch]:
         """The batch of each local step of a UE."""
         steps, batch = self.steps.local_steps, self.steps.batch_size
-        drawn = draw_rows(streams.sgd, t, ue, self.samples.offsets, steps * batch)
+        drawn = draw_rows(key, t, ue, self.samples.offsets, steps * batch)
         chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)
         for step in range(steps):
             yield self._train.batch(chosen[step])
