@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
-from agewise.core.proof import ROUNDING
+from agewise.core.proof import ROUNDING, uploads_of
 from agewise.dependencies import pl
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
