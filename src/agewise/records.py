@@ -19,10 +19,10 @@ from agewise.files import (
     NO_CHECKSUM,
     NotRegularFile,
     add_checksum,
-    atomic_write,
     parse_json,
     read_regular_file,
     verify_checksum,
+    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -403,8 +403,7 @@ class History:
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
-        with atomic_write(Path(path)) as temporary:
-            temporary.write_bytes(self.to_bytes())
+        write_whole(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes; the same for the same run, to the bit.
