@@ -148,7 +148,7 @@ def _read(
         return value
     if isinstance(value, str):
         value = {"kind": value}
-    if not isinstance(value, Mapping) or not is_code(kind := str(value.get("kind"))):
+    if not isinstance(value, Mapping) or not is_code(kind := str(value.get("kind", ""))):
         return known(value)
     found = _IN_FILE.match(kind)
     if found is None or not (info.context or {}).get("load_code"):
