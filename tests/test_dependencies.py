@@ -23,11 +23,11 @@ def test_a_package_that_is_there():
         (
             "flwr.app",
             "flower",
-            "scheduling a live federation needs flwr: pip install 'agewise[flower]'",
+            "this needs flwr: pip install 'agewise[flower]'",
         ),
-        ("ray", "ray", "the engine ray needs ray: pip install 'agewise[ray]'"),
-        ("pandas", "pandas", "pandas data frames need pandas: pip install 'agewise[pandas]'"),
-        ("torch", "torch", f"models of kind torch need torch: {INSTALL_TORCH}"),
+        ("ray", "ray", "this needs ray: pip install 'agewise[ray]'"),
+        ("pandas", "pandas", "this needs pandas: pip install 'agewise[pandas]'"),
+        ("torch", "torch", f"this needs torch: {INSTALL_TORCH}"),
     ],
 )
 def test_one_that_is_not_is_one_sentence(module, extra, message, monkeypatch):

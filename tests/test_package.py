@@ -48,7 +48,7 @@ def test_linear_models_learn_without_torch(tmp_path, monkeypatch):
 def test_a_torch_model_without_torch_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     model = {"kind": "torch", "name": "mlp", "loss": "cross-entropy", "optimiser": "SGD"}
-    with pytest.raises(ModuleNotFoundError, match=r"need torch: pip install 'agewise\[torch\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs torch: pip install 'agewise\[torch\]'"):
         simulate(tiny(**{"learn.model": model}), "age-based", 0)
 
 

@@ -8,7 +8,6 @@ import resource
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 #: Where a container keeps its limit, by either version of control groups.
 _CONTAINER_LIMITS = (
@@ -68,12 +67,12 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
 
 
-def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, float | str]:
     """Read ``alpha=0.5,ties=random``, parameters of the ``owner``; numbers become numbers.
 
     ``ValueError`` names what is not known, given twice or has no value.
     """
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, float | str] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
@@ -115,9 +114,7 @@ def available_bytes() -> int:
     of_process, _ = resource.getrlimit(resource.RLIMIT_AS)
     if of_process != resource.RLIM_INFINITY:
         limits.append(of_process)
-    texts = [
-        file.read_text(encoding="ascii").strip() for file in _CONTAINER_LIMITS if file.exists()
-    ]
+    texts = [file.read_text("ascii").strip() for file in _CONTAINER_LIMITS if file.exists()]
     return min([*limits, *(int(text) for text in texts if text.isdigit())])  # "max" is no limit
 
 

@@ -4,7 +4,6 @@ A slot is the time of an upload at exactly the rate threshold, so an upload at t
 takes half a slot. docs/accounting.md has the formulas and an example by hand.
 """
 
-import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.core.delivery import uploads_of
 from agewise.core.elementary import exp_each
-from agewise.core.proof import ROUNDING
+from agewise.core.proof import ROUNDING, uploads_of
 from agewise.dependencies import pl
 from agewise.part import LARGE, Kinds, Part, RelativeTo
 from agewise.random import Streams, normal
@@ -25,6 +23,12 @@ from agewise.records import Delivery, RoundCost
 from agewise.spectrum import Allocation
 
 _Numbers = NDArray[np.float64]
+_Duration = Annotated[float, Field(ge=0, le=LARGE)]
+_Given = Annotated[float | None, Field(ge=1e-12, le=LARGE)]
+#: How much UEs differ: log-normal.
+_Sigma = Annotated[
+    float, Field(ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs alike")
+]
 
 #: Bits of what a UE answers to a probe: a loss and a norm.
 _PROBE_BITS: Final = 64.0
@@ -144,19 +148,13 @@ class Computing(Part):
         """Work out what local learning takes each UE in a round."""
         raise self.lacks("devices")
 
-    def files(self) -> dict[str, Path]:
-        """Name the files that it reads."""
-        return {}
-
 
 class LogNormalComputing(Computing):
     """Local learning takes seconds that are log-normal across the UEs."""
 
     kind: Literal["log-normal"] = "log-normal"
-    median_s: float = Field(ge=0, le=LARGE, description="median over the UEs, in seconds a round")
-    sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
-    )
+    median_s: _Duration = Field(description="median over the UEs, in seconds a round")
+    sigma: _Sigma
     power_w: float = Field(ge=0, le=LARGE, description="watts that a UE takes while it computes")
 
     def devices(self, work: Workload) -> Devices:
@@ -175,9 +173,7 @@ class CycleComputing(Computing):
     frequency_hz: float = Field(
         ge=1.0, le=1e15, description="f, median over the UEs in Hz; 1e9 to 2e9 is usual"
     )
-    frequency_sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 makes all UEs equally fast"
-    )
+    frequency_sigma: _Sigma
     kappa: float = Field(
         ge=0, le=1.0, description="effective switched capacitance, in J s^2; 1e-28 is usual"
     )
@@ -240,9 +236,7 @@ class EnergyBudget(Battery):
 
     kind: Literal["budget"] = "budget"
     energy_j: float = Field(ge=1e-12, le=1e15, description="median over the UEs in joules")
-    sigma: float = Field(
-        ge=0, le=20, description="deviation of its logarithm; 0 gives all UEs the same"
-    )
+    sigma: _Sigma
 
     def charge(self, ues: int, streams: Streams) -> "Batteries | None":
         """Draw the energy of each UE."""
@@ -279,11 +273,6 @@ class Timing(Part):
         """Whether policies may also schedule UEs that would be late."""
         return False
 
-    @property
-    def in_seconds(self) -> bool:
-        """Whether times are known in seconds, and energy in joules."""
-        return False
-
     def slot_seconds(self, upload_s: float | None) -> float:
         """Seconds of an upload at the rate threshold; NaN where there are no seconds."""
         return math.nan
@@ -306,10 +295,6 @@ class Timing(Part):
 
     def require_fitting(self, upload_s: float | None, *, link_budget: bool) -> None:
         """Raise ``ValueError`` where a time or a power is missing, or said in two places."""
-
-    def files(self) -> dict[str, Path]:
-        """Name the files that it reads."""
-        return {}
 
 
 class NoTiming(Timing):
@@ -338,14 +323,8 @@ class SlotTiming(_Hurried):
     """
 
     kind: Literal["slots"] = "slots"
-    compute_slots: float = Field(
-        ge=0, le=LARGE, description="median time of local learning, in slots"
-    )
-    compute_sigma: float = Field(
-        ge=0,
-        le=20,
-        description="deviation of that time's logarithm across UEs; 0 makes them equally fast",
-    )
+    compute_slots: _Duration = Field(description="median time of local learning, in slots")
+    compute_sigma: _Sigma
     deadline_slots: float = Field(gt=0, le=1e12, description="an update that takes longer is lost")
 
     def deadline_after(self, upload_s: float | None) -> float:
@@ -365,26 +344,18 @@ class SecondsTiming(_Hurried):
     """
 
     kind: Literal["seconds"] = "seconds"
-    slot_s: float | None = Field(
+    slot_s: _Given = Field(
         default=None,
-        ge=1e-12,
-        le=LARGE,
         description="seconds of an upload at the rate threshold; with a threshold of kind payload "
         "or model it is the threshold's deadline_s, and left out here",
     )
-    downlink_s: float = Field(
-        ge=0, le=LARGE, description="seconds until every UE has the model of the round"
-    )
-    deadline_s: float | None = Field(
+    downlink_s: _Duration = Field(description="seconds until every UE has the model of the round")
+    deadline_s: _Given = Field(
         default=None,
-        gt=0,
-        le=LARGE,
         description="an update that takes longer, downlink included, is lost; left out, none is",
     )
-    transmit_power_w: float | None = Field(
+    transmit_power_w: _Given = Field(
         default=None,
-        gt=0,
-        le=LARGE,
         description="watts of the whole power budget P_TX; with a channel.link of kind budget it "
         "is that of the link, and left out here",
     )
@@ -394,11 +365,6 @@ class SecondsTiming(_Hurried):
     battery: Annotated[Battery, Kinds] = Field(
         default=NoBattery(), description="how much energy a UE has"
     )
-
-    @property
-    def in_seconds(self) -> bool:
-        """Whether times are known in seconds, and energy in joules."""
-        return True
 
     def slot_seconds(self, upload_s: float | None) -> float:
         """Give what the threshold says, or else the field."""
@@ -446,10 +412,6 @@ class SecondsTiming(_Hurried):
                 f"{self.downlink_s:g}"
             )
 
-    def files(self) -> dict[str, Path]:
-        """Name the file of devices, if there is one."""
-        return self.computing.files()
-
 
 # ---------------------------------------------------------------------------------- costs of rounds
 @dataclass(frozen=True, eq=False)
@@ -481,9 +443,8 @@ class CostModel:
         )  # fmt: skip
         rates, sent, power = numbers
         cost = self._cost(scheduled, sent, power, channel_uses)
-        received, outcome = scheduled, _all_received(scheduled.size)
+        received, outcome = scheduled, np.full(scheduled.size, "received")
         if batteries is not None or short or self.deadline_slots < math.inf:
-            outcome = outcome.copy()
             if self.deadline_slots < math.inf:
                 taken = self.compute_slots[scheduled] + upload_slots(sent, self.threshold)
                 outcome[taken > self.deadline_slots] = "late"
@@ -560,14 +521,6 @@ class Batteries:
         left_j = self.left_j.copy()
         left_j[ues] = before - energy_j
         return Batteries(left_j), energy_j
-
-
-@functools.lru_cache(maxsize=64)
-def _all_received(count: int) -> NDArray[np.str_]:
-    """The outcome of a round in which nothing went wrong; shared by all of them, so read-only."""
-    outcome = np.full(count, "received")
-    outcome.flags.writeable = False
-    return outcome
 
 
 def upload_slots(rates: _Numbers, threshold: float) -> _Numbers:

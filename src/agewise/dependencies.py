@@ -14,20 +14,6 @@ else:
 
 __all__ = ["pl", "refuse_after_fork", "require"]
 
-_NEEDED_BY = {
-    "flower": "scheduling a live federation needs",
-    "hdf5": "HDF5 files need",
-    "pandas": "pandas data frames need",
-    "ray": "the engine ray needs",
-    "tensorboard": "the logger tensorboard needs",
-    "torch": "models of kind torch need",
-    "trackio": "the logger trackio needs",
-    "wandb": "the logger wandb needs",
-}
-_BESIDES = {
-    "torch": " (pytorch.org says how to get the build for CPUs, which is far smaller)",
-}
-
 _used = _lost = False
 
 
@@ -66,8 +52,9 @@ def require(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise  # the package is there, and something that it needs itself is not
-        needed = _NEEDED_BY.get(extra, "this needs")
+        beside = ""
+        if extra == "torch":
+            beside = " (pytorch.org says how to get the build for CPUs, which is far smaller)"
         raise ModuleNotFoundError(
-            f"{needed} {package}: pip install 'agewise[{extra}]'{_BESIDES.get(extra, '')}",
-            name=error.name,
+            f"this needs {package}: pip install 'agewise[{extra}]'{beside}", name=error.name
         ) from error

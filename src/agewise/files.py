@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,12 @@ def atomic_write(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by `atomic_write`."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def clear_leftovers(folder: Path) -> None:
     """Delete the temporary files of `atomic_write` in this very folder whose process is gone."""
     for file in folder.iterdir():
@@ -80,11 +86,10 @@ def clear_leftovers(folder: Path) -> None:
 
 def _is_alive(process: int) -> bool:
     try:
-        os.kill(process, 0)
+        with contextlib.suppress(PermissionError):
+            os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        return True
     return True
 
 
@@ -124,12 +129,9 @@ def _require_plain(path: Path, state: os.stat_result) -> None:
 def read_regular_file(path: Path, limit: int) -> bytes:
     """The content of a regular file of at most ``limit`` bytes that is no link."""
     with os.fdopen(open_regular_file(path, os.O_RDONLY), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit:
-            raise NotRegularFile(path, f"{size:,} bytes, more than the {limit:,} that it may have")
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NotRegularFile(path, f"more than the {limit:,} bytes that it may have")
+        raise NotRegularFile(path, f"a file of more bytes than the {limit:,} that it may have")
     return content
 
 
@@ -137,24 +139,15 @@ def parse_json(text: str) -> object:
     """JSON as plain data; ``ValueError`` if it is none, or nested beyond all need."""
     try:
         value: object = json.loads(text)
-    except RecursionError:
-        value = None
-        depth = _DEEPEST + 1
-    else:
-        depth = 0
         level = [value]
-        while level and depth <= _DEEPEST:
-            level = [inner for outer in level for inner in _inside(outer)]
-            depth += 1
-    if depth > _DEEPEST:
+        for _ in range(_DEEPEST):
+            holding = [list(x.values()) if isinstance(x, dict) else x for x in level]
+            level = [inner for outer in holding if isinstance(outer, list) for inner in outer]
+    except RecursionError:
+        level = [None]
+    if level:
         raise ValueError(f"nested more than {_DEEPEST} levels deep")
     return value
-
-
-def _inside(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def fingerprint(path: Path | str) -> str | None:
@@ -171,17 +164,14 @@ def fingerprint(path: Path | str) -> str | None:
             return hashlib.sha256("\n".join(parts).encode()).hexdigest() if parts else None
         if not stat.S_ISREG(state.st_mode):
             return None
-        return _fingerprint(file, _stamp(state))
+        return _fingerprint(file, stamp(file))
     except OSError:
         return None
 
 
 def stamp(path: Path | str) -> tuple[int, ...]:
     """Numbers that change when the file does: times, size and inode."""
-    return _stamp(Path(path).stat())
-
-
-def _stamp(state: os.stat_result) -> tuple[int, ...]:
+    state = Path(path).stat()
     return (state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino, state.st_dev)
 
 
@@ -210,6 +200,12 @@ def add_checksum(content: bytes) -> bytes:
     if content[start:end].decode() != NO_CHECKSUM:
         raise ValueError("the content has no empty checksum")
     return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[end:]
+
+
+def json_with_checksum(values: Mapping[str, object]) -> bytes:
+    """A JSON object with its checksum, as `read_verified_json` reads it."""
+    text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=2)
+    return add_checksum(f"{text}\n".encode())
 
 
 def verify_checksum(content: bytes) -> bool | None:

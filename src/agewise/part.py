@@ -43,8 +43,8 @@ from pydantic_core import CoreSchema, core_schema
 
 #: The largest whole number of a field: indices in the kernels have 32 bits.
 MOST = 2**31 - 1
-#: The largest decibels: more is no radio, and products of ratios must stay finite numbers.
-MOST_DB = 300.0
+#: A field in decibels: more is no radio, and products of ratios must stay finite numbers.
+Decibels = Annotated[float, Field(ge=-300.0, le=300.0)]
 #: The largest of other numbers, whose products with each other stay finite.
 LARGE = 1e9
 #: Steps of a search, some thirty years of them.
@@ -95,6 +95,10 @@ class Part(BaseModel):
         if field is None or field.annotation is not str or not isinstance(values, Mapping):
             return values
         return {"kind": cls.__name__, **values}
+
+    def files(self) -> dict[str, Path]:
+        """Name the files that it reads, by the names of their sources (`agewise.provenance`)."""
+        return {}
 
     def lacks(self, method: str) -> CodeError:
         """Say that this kind does not have a method that its family requires."""
@@ -148,7 +152,10 @@ def _read(
         return value
     if isinstance(value, str):
         value = {"kind": value}
-    if not isinstance(value, Mapping) or not is_code(kind := str(value.get("kind", ""))):
+    if not isinstance(value, Mapping):
+        return known(value)
+    kind = value.get("kind")
+    if not isinstance(kind, str) or not is_code(kind):
         return known(value)
     found = _IN_FILE.match(kind)
     if found is None or not (info.context or {}).get("load_code"):

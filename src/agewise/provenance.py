@@ -12,14 +12,12 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from agewise.files import fingerprint
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
-from agewise.radio import TraceChannel
-from agewise.radio.mobility import MobilityFile
-from agewise.radio.placement import PlacementFile
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
@@ -33,31 +31,30 @@ def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
     found = {name: fingerprint(file) for name, file in source_files(scenario).items()}
     found[policy_source(policy.name)] = _code_digest_of(type(policy))
     found |= {f"part:{kind}": _code_digest_of(code) for kind, code in own_parts(scenario).items()}
-    found |= _added_model(scenario)
+    model = scenario.learn.model
+    if (maker := model.made_by()) is not None:  # known to the running program (`add_module`)
+        found[f"model:{next(iter(model.source_names()))}"] = _code_digest(maker)
     return {name: digest for name, digest in found.items() if digest is not None}
 
 
 def source_files(scenario: Scenario) -> dict[str, Path]:
     """The files that a scenario names, by the names of their sources."""
     files = {f"data:{name}": file for name, file in scenario.data.dataset.files().items()}
-    files |= {f"{kind}:{path}": Path(path) for kind, path in _channel_files(scenario)}
     model = {f"model:{name}": file for name, file in scenario.learn.model.source_files().items()}
-    return files | scenario.timing.files() | model
+    return files | _radio_and_timing(scenario) | model
 
 
 def source_names(scenario: Scenario) -> set[str]:
     """The names of the files that a scenario names, without a look at any of them."""
     names = {f"data:{name}" for name in scenario.data.dataset.file_names()}
-    names |= {f"{kind}:{path}" for kind, path in _channel_files(scenario)}
     names |= {f"model:{name}" for name in scenario.learn.model.source_names()}
-    return names | {*scenario.timing.files()} | {f"part:{kind}" for kind in own_parts(scenario)}
+    names |= {f"part:{kind}" for kind in own_parts(scenario)}
+    return names | _radio_and_timing(scenario).keys()
 
 
-def _channel_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """What each file of the channel is, and its path."""
-    for _, part in parts_inside(scenario.channel):
-        if isinstance(part, PlacementFile | MobilityFile | TraceChannel):
-            yield part.source, part.path
+def _radio_and_timing(scenario: Scenario) -> dict[str, Path]:
+    inside = [*parts_inside(scenario.channel), *parts_inside(scenario.timing)]
+    return {name: file for _, part in inside for name, file in part.files().items()}
 
 
 def policy_source(name: str) -> str:
@@ -86,39 +83,21 @@ def require_same(expected: Mapping[str, str], scenario: Scenario) -> None:
             )
 
 
-def _added_model(scenario: Scenario) -> dict[str, str]:
-    """The digest of a module that the running program made known (`learn.add_module`)."""
-    model = scenario.learn.model
-    maker = model.made_by()
-    return (
-        {} if maker is None else {f"model:{next(iter(model.source_names()))}": _code_digest(maker)}
-    )
-
-
 def _code_digest(maker: Callable[..., object]) -> str:
     """The digest of a class or function, and of what it names in its own script or notebook."""
     names = getattr(getattr(maker, "__code__", None), "co_names", ())
     space = getattr(maker, "__globals__", {})
     beside = [space[name] for name in names if inspect.isclass(space.get(name))]
     classes = [one for kind in [maker, *beside] if isinstance(kind, type) for one in kind.__mro__]
-    texts = [_class_text(kind) for kind in classes if _is_outside(kind) and not _is_library(kind)]
-    if not isinstance(maker, type):
-        texts.append(_text_of(maker))
-    if None in texts:
+    texts = [_class_text(kind) for kind in classes if _is_outside(kind)]
+    return _digest(texts if isinstance(maker, type) else [*texts, _source(maker)])
+
+
+def _digest(texts: Iterable[str | None]) -> str:
+    known = list(texts)
+    if None in known:
         return UNKNOWN
-    return hashlib.sha256("\0".join(filter(None, texts)).encode()).hexdigest()
-
-
-def _is_library(kind: type) -> bool:
-    """Whether a class is PyTorch's own, whose version is known by its number."""
-    return kind.__module__.partition(".")[0] == "torch"
-
-
-def _text_of(function: Callable[..., object]) -> str | None:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return None
+    return hashlib.sha256("\0".join(filter(None, known)).encode()).hexdigest()
 
 
 @functools.cache
@@ -128,17 +107,13 @@ def _code_digest_of(kind: type) -> str | None:
     It is taken when the class is first used: what happens to the file later is not what runs here.
     """
     outside = [one for one in kind.__mro__ if _is_outside(one)]
-    if not outside:
-        return None
-    texts = [_class_text(one) for one in outside]
-    if None in texts:
-        return UNKNOWN
-    return hashlib.sha256("\0".join(filter(None, texts)).encode()).hexdigest()
+    return _digest(map(_class_text, outside)) if outside else None
 
 
 def _is_outside(kind: type) -> bool:
+    """Whether a class is the user's, not of a library that is known by its version."""
     top = kind.__module__.partition(".")[0]
-    ours = top in (_PACKAGE, "pydantic") or issubclass(kind, Unloaded)
+    ours = top in (_PACKAGE, "pydantic", "torch") or issubclass(kind, Unloaded)
     return top == "__main__" or not (ours or top in sys.stdlib_module_names)
 
 
@@ -146,20 +121,15 @@ def _class_text(kind: type) -> str | None:
     """The source of the module of a class; in a script or a notebook, of the class itself."""
     if (text := loaded_text(kind)) is not None:
         return text
-    module = sys.modules.get(kind.__module__)
-    try:
-        if module is not None and kind.__module__ != "__main__":
-            return inspect.getsource(module)
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return _methods_text(kind)
-
-
-def _methods_text(kind: type) -> str | None:
-    """The source of the methods, which a notebook knows where it does not know the class."""
+    own = None if kind.__module__ == "__main__" else sys.modules.get(kind.__module__)
+    # A notebook knows the source of methods where it does not know that of the class.
     methods = [each for each in vars(kind).values() if inspect.isfunction(each)]
     written = [each for each in methods if each.__code__.co_filename != "<string>"]
+    return _source(own or kind) or _source(*written)
+
+
+def _source(*objects: Callable[..., object] | ModuleType) -> str | None:
     try:
-        return "\n".join(map(inspect.getsource, written)) or None
+        return "\n".join(map(inspect.getsource, objects)) or None
     except (OSError, TypeError):
         return None

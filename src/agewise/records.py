@@ -19,10 +19,10 @@ from agewise.files import (
     NO_CHECKSUM,
     NotRegularFile,
     add_checksum,
-    atomic_write,
     parse_json,
     read_regular_file,
     verify_checksum,
+    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -75,9 +75,8 @@ class PolicyKey:
     @classmethod
     def from_json(cls, values: object) -> "PolicyKey":
         """What `to_json` gave; ``ValueError`` if it is something else."""
-        if isinstance(values, dict) and values.keys() == {"name", "parameters"}:
-            name, parameters = values["name"], values["parameters"]
-            if isinstance(name, str) and isinstance(parameters, dict):
+        match values:
+            case {"name": str(name), "parameters": dict(parameters), **more} if not more:
                 return cls(name, parameters)
         raise ValueError(f"a policy is a name and parameters, not {values!r}")
 
@@ -404,8 +403,7 @@ class History:
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
-        with atomic_write(Path(path)) as temporary:
-            temporary.write_bytes(self.to_bytes())
+        write_whole(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes; the same for the same run, to the bit.
@@ -446,20 +444,26 @@ def as_pandas(frame: "pl.DataFrame") -> "pandas.DataFrame":
 
 def plain_value(value: object) -> object:
     """Data as JSON can keep it: NumPy's numbers as Python's, lists as tuples, the rest as text."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return tuple(map(plain_value, value))
-    if isinstance(value, Mapping):
-        return {str(name): plain_value(inner) for name, inner in value.items()}
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    match value:
+        case np.generic():
+            return value.item()
+        case list() | tuple():
+            return tuple(map(plain_value, value))
+        case Mapping():
+            return {str(name): plain_value(inner) for name, inner in value.items()}
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)
 
 
 def _hashable(value: object) -> Value:
     """A plain value with mappings as text."""
-    if isinstance(value, tuple):
-        return tuple(map(_hashable, value))
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    match value:
+        case tuple():
+            return tuple(map(_hashable, value))
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)
 
 
 def _read(file: Path, path: Path | str) -> bytes:
@@ -501,18 +505,16 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
         found = None if text is None else parse_json(text)
     if text is None:
         raise ValueError(f"{path}: a Parquet file, but not of an Agewise run")
-    described = found if isinstance(found, dict) else {}
-    number = described.get("format")
-    if isinstance(number, int) and number < _FORMAT:
-        raise ValueError(f"{path}: written by an older version (format {number}); run it again")
-    if isinstance(number, int) and number > _FORMAT:
-        raise ValueError(
-            f"{path}: written by a newer version (format {number}); this one reads up to {_FORMAT}"
-        )
+    match found:
+        case {"format": int(number)} if number < _FORMAT:
+            raise ValueError(f"{path}: written by an older version (format {number}); run it again")
+        case {"format": int(number)} if number > _FORMAT:
+            newer = f"written by a newer version (format {number})"
+            raise ValueError(f"{path}: {newer}; this one reads up to {_FORMAT}")
     if whole is None:
         raise ValueError(f"{path}: damaged: there is no checksum in it")
     with _trouble_named(f"{path}: does not describe a run"):
-        info = _info_from_json(described)
+        info = _info_from_json(found if isinstance(found, dict) else {})
         rounds, lazy = info.scenario["run"]["rounds"], pl.scan_parquet(io.BytesIO(content))
         if dict(lazy.collect_schema()) != _schema():
             raise ValueError("its columns are not those of a run")

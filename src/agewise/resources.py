@@ -38,7 +38,7 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         require_memory(memory.bytes, memory.what)
 
 
-class KeptMemory(NamedTuple):
+class _KeptMemory(NamedTuple):
     """What a part of learning keeps that has a model's length of numbers for every UE."""
 
     part: str
@@ -62,7 +62,7 @@ class KeptMemory(NamedTuple):
         return f"{who} {numbers}: {bytes_text(self.bytes)}"
 
 
-def kept_memories(scenario: Scenario) -> list[KeptMemory]:
+def kept_memories(scenario: Scenario) -> list[_KeptMemory]:
     """What aggregation, compression and the local objective will keep for every UE."""
     settings, ues = scenario.learn, scenario.cell.ues
     kept = []
@@ -71,7 +71,7 @@ def kept_memories(scenario: Scenario) -> list[KeptMemory]:
             length = scenario.model_length
             arrays = settings.state_specs(ues, length)[part].values()
             size = sum(each.nbytes for each in arrays)
-            kept.append(KeptMemory(part, getattr(settings, part).kind, ues, length, size))
+            kept.append(_KeptMemory(part, getattr(settings, part).kind, ues, length, size))
     return kept
 
 

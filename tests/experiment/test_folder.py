@@ -321,7 +321,7 @@ def test_a_read_only_disk_is_one_sentence_and_can_be_read():
 def test_a_disk_that_fails_while_writing(monkeypatch, tmp_path):
     """The same as a full disk, where none can be mounted; the error of a run is not hidden."""
     out = tmp_path / "out"
-    left = 5  # the description and four runs
+    left = 6  # the scenario, the description and four runs
     write_bytes = Path.write_bytes
 
     def full(path, content):

@@ -9,7 +9,7 @@ import pytest
 
 import agewise
 from agewise.experiment import _progress as module
-from agewise.experiment._progress import Progress, RoundCounts, counter, progress
+from agewise.experiment._progress import Progress, counter, progress, round_counts
 from agewise.policies import Policy
 from tests.scenarios import tiny
 
@@ -94,16 +94,12 @@ def test_rounds_are_told_before_a_run_is_done(engine, capsys, tmp_path):
 
 
 def test_rounds_are_counted_in_a_file_that_goes(tmp_path):
-    with RoundCounts.shared(tmp_path, 3) as counts:
-        with counter(counts.file, 1) as count:
-            for _ in range(5):
-                count(None)
-            assert counts.total() == 5
-        with counter(counts.file, 2) as count:
+    with round_counts(tmp_path, 3) as counts:
+        count = counter(counts.filename, 1)
+        for _ in range(5):
             count(None)
-        assert counts.total() == 6
-        counts.forget(1)
-        assert counts.total() == 1
+        assert counts.tolist() == [0, 5, 0]
+        counter(counts.filename, 2)(None)
+        assert counts.tolist() == [0, 5, 1]
     assert list(tmp_path.iterdir()) == []
-    with counter(counts.file, 0) as count:
-        assert count is None, "a run does without"
+    assert counter(counts.filename, 0) is None, "a run does without"

@@ -134,7 +134,7 @@ ODD = {
     "a link": lambda path: path.symlink_to("/etc/hostname"),
     "a socket": make_socket,
     "a folder": lambda path: path.mkdir(),
-    "bytes, more than the": make_sparse,
+    "more bytes than the": make_sparse,
 }
 
 

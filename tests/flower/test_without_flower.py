@@ -24,5 +24,5 @@ def test_the_server_of_the_guide_needs_no_flower():
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "['anna', 'ben', 'cleo'] [0 0 0]",
-        "scheduling a live federation needs flwr: pip install 'agewise[flower]'",
+        "this needs flwr: pip install 'agewise[flower]'",
     ]

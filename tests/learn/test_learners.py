@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from agewise import Streams
-from agewise.core.losses import Scores, find_loss, find_slopes, signs_of, stride_of
+from agewise.core.linear import Scores, find_loss, find_slopes, signs_of, stride_of
 from agewise.data import Dataset, Mnist, Partition, Samples
 from agewise.learn import is_finite
 from agewise.learn.linear import LOSSES

@@ -9,7 +9,7 @@ import pytest
 from agewise import Streams, simulate
 from agewise import checks as machine
 from agewise.core import mlp as kernels
-from agewise.core.panels import empty_net, put, take
+from agewise.core.mlp import empty_net, put, take
 from agewise.learn import Diverged
 from agewise.scenario import ScenarioError
 from tests.learn import twin

@@ -347,6 +347,8 @@ def test_the_replay_knows_where_moving_phones_are_in_every_round(moving):
     np.testing.assert_allclose(at.reshape(recorded.shape), 10 * recorded, atol=0.5)
     assert seed["radius"] >= 10 * np.hypot(*recorded.T).max() - 1
     assert np.ptp(recorded, axis=0).min() > 0, "they do move"
+    once = agewise.compare(moving.scenario.with_(**{"run.rounds": 1}), ["max-pack"], 1, quiet=True)
+    assert unpacked(_replay.replay(Setting(once, {}))["first"])["steps"] == []
 
 
 def test_distances_of_moving_phones_are_those_of_the_rounds(moving):

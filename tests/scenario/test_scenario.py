@@ -124,7 +124,7 @@ def test_files_at_fault_are_named(tmp_path):
     assert "cell.ues = 0" in wrong
     assert "no channel.placement.radius with kind = disc; did you mean radius_m?" in wrong
     assert "channel.placement.radius_m is missing" in wrong
-    assert "data is missing" in message(whole.split("# What is learned from")[0])
+    assert "data is missing" in message(whole.split("[data]")[0])
     path.unlink()
     with pytest.raises(ScenarioError, match=r"mine.toml: cannot be read"):
         Scenario.load(path)

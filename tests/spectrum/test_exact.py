@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 
-from agewise.core.subchannel_sets import Quota, sets_within
-from agewise.core.waterfill import RATE_ROUNDING, Link, least_snrs, target_nats
+from agewise.core.exact import Quota, sets_within
+from agewise.core.waterfill import make_link
 from agewise.spectrum import Greedy, Uplink, solve
 from agewise.spectrum._columns import Columns
 from agewise.spectrum._search import ExactSearch
@@ -128,10 +128,6 @@ def test_exact_search_finds_the_best_packing_or_says_that_it_gave_up():
     assert again.best is None
 
 
-def link_with(target, subchannels):
-    return Link(1.0, target, least_snrs(target, subchannels))
-
-
 @pytest.mark.parametrize("every", [True, False])
 def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
     rng = np.random.default_rng(5)
@@ -143,12 +139,11 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
             [1.0, rng.random()]
         )
         limits = rng.random(ues) * 3
-        target = target_nats([0.0, 0.5, 1.0, 2.0, 3.0][trial % 5])
+        threshold = [0.0, 0.5, 1.0, 2.0, 3.0][trial % 5]
         least, rounding, of, cost, start, members, nodes, enough = sets_within(
-            gains, link_with(target, subchannels), np.arange(ues), prices, limits,
+            gains, make_link(1.0, threshold, subchannels), np.arange(ues), prices, limits,
             Quota(not every, 10**6, 10**9),
         )  # fmt: skip
-        threshold = target / (2 * math.log(2) * (1 - RATE_ROUNDING))
         for ue in range(ues):
             expected = {
                 chosen: sum(prices[list(chosen)])
@@ -319,7 +314,13 @@ def test_bad_arguments():
 
 def test_running_out_of_sets_does_not_use_up_the_work():
     gains = np.random.default_rng(0).exponential(1.0, (1, 12))
-    given = gains, link_with(1.0, 12), np.arange(1), np.zeros(12), np.ones(1)
+    given = (
+        gains,
+        make_link(1.0, 1.0 / (2 * math.log(2)), 12),
+        np.arange(1),
+        np.zeros(12),
+        np.ones(1),
+    )
     *_, all_nodes, enough = sets_within(*given, Quota(False, 10**6, 10**9))
     assert enough
     _, _, of, *_, nodes, enough = sets_within(*given, Quota(False, 3, 10**9))

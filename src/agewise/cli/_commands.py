@@ -175,10 +175,7 @@ def sweep_command(
 
 @command("show")
 def show_command(
-    shown: "ShowOptions",
-    folder: Path,
-    baseline: str | None = None,
-    as_json: bool = False,
+    shown: "ShowOptions", folder: Path, baseline: str | None = None, as_json: bool = False
 ) -> None:
     """Print the tables of a results folder.
 

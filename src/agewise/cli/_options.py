@@ -130,7 +130,7 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     ),
     "gap.vary": typer.Option(
         help="The regimes: threshold.rate=1,2,4; may be repeated. By default edge SNRs of -10, "
-        "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit.",
+        "0, 10 and 20 dB with thresholds of 1, 2, 4 and 6 bit."
     ),
     "folder": typer.Argument(help="A results folder, finished or still running."),
     "out": typer.Option(
@@ -348,10 +348,7 @@ def scenario_of(
 
 
 def compared_scenario(
-    source: str | None,
-    trace: Path | None,
-    changes: list[str] | None,
-    rounds: int | None = None,
+    source: str | None, trace: Path | None, changes: list[str] | None, rounds: int | None = None
 ) -> "agewise.Scenario":
     """The scenario to compare on; with a trace, its links and what the source says of learning."""
     if trace is None:
@@ -443,7 +440,7 @@ def _varied(text: str, name: str) -> list[Any]:
     return range_values(text, f"--vary {name}={text}")
 
 
-def range_values(text: str, where: str) -> list[int] | list[float]:
+def range_values(text: str, where: str) -> list[float]:
     """The numbers of ``first:last:step``, the last included where the steps meet it.
 
     >>> range_values("50:200:50", ""), range_values("1:0:-0.5", "")
@@ -465,10 +462,8 @@ def range_values(text: str, where: str) -> list[int] | list[float]:
             f"{where}: the range has about {steps:.3g} values, and at most {_MOST_VALUES:,} are "
             "taken: make its step larger"
         )
-    values = [first + number * step for number in range(int(steps) + 1)]
-    if all(re.fullmatch(r"[-+]?\d+", part) for part in parts):
-        return [int(value) for value in values]
-    return [float(value) for value in values]
+    kind = int if all(re.fullmatch(r"[-+]?\d+", part) for part in parts) else float
+    return [kind(first + number * step) for number in range(int(steps) + 1)]
 
 
 def _assignment(text: str, option: str) -> tuple[str, str]:

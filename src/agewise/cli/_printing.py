@@ -80,7 +80,7 @@ def print_result(result: "agewise.Result", shown: ShowOptions, *, as_json: bool)
 
 def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bool) -> None:
     """The verdict: the tables, then the claims in plain words."""
-    figures, claims = [str(file) for file in study.figures], study.claims
+    figures, claims = [*study.figures], study.claims
     if shown.at is not None:  # the claims are those of the table that is shown
         claims = agewise.report.claims_of(study.result, study.axis, shown.at)
     explanation = study.explanation
@@ -91,7 +91,7 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
             described["explanation"] = {
                 "sentences": explanation.sentences,
                 "rows": explanation.table.to_dicts(),
-                "figures": [str(file) for file in explanation.figures],
+                "figures": explanation.figures,
             }
         print_json(described)
         return
@@ -106,13 +106,13 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
         print_table(agewise.report.explanation_table(explanation.table.to_dicts()))
         for sentence in explanation.sentences:
             say(sentence)
-        figures += map(str, explanation.figures)
+        figures += explanation.figures
     _print_end(study.result, figures)
 
 
 def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
-    squares, figures = study.map, [str(file) for file in study.figures]
+    squares = study.map
     wins, not_shown, losses = squares.counts()
     if as_json:
         print_json(
@@ -127,7 +127,7 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
                 "losses": losses,
                 "family": squares.family,
                 "over": squares.axis.name,
-                "figures": figures,
+                "figures": study.figures,
             }
         )
         return
@@ -136,20 +136,19 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     say(f"A gain is {squares.measured}.")
     say(f"{squares.summary('age-based', 'squares')} (5% level; {STARS_NOTE}).")
     say(squares.family)
-    _print_end(study.result, figures)
+    _print_end(study.result, study.figures)
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:
     """For every regime what each policy lost against the optimum."""
-    result, figures = study.result, [str(file) for file in study.figures]
     if as_json:
         rows = study.table.to_dicts()
-        print_json({"path": str(result.path), "rows": rows, "figures": figures})
+        print_json({"path": study.result.path, "rows": rows, "figures": study.figures})
         return
     print_table(study.table.table())
     if study.table.varied:
         say(f"Regimes: {', '.join(study.table.varied)}.")
-    _print_end(result, figures)
+    _print_end(study.result, study.figures)
 
 
 def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
@@ -157,27 +156,22 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
     if as_json:
         print_json(traffic.to_dict() | {"age_cost": traffic.age_cost(alpha)})
         return
+    heard = traffic.deliveries > 0  # the mean of the peaks is over all deliveries
+    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
+    mean_peak = float(peaks / traffic.deliveries.sum()) if heard.any() else math.nan
     rows: list[list[Cell]] = [
         ["updates received per slot", f"{traffic.throughput:.3f}"],
         ["subchannels used, on average", f"{traffic.subchannels_used:.2f}"],
         ["slots that served nobody", f"{traffic.empty_share:.2%}"],
         ["Jain's fairness of the deliveries", traffic.fairness],
         ["mean age", f"{traffic.mean_age.mean():.2f}"],
-        ["mean peak age", _mean_peak(traffic)],
+        ["mean peak age", mean_peak],
         ["95th percentile of the ages", f"{traffic.age_quantile(0.95)}"],
         ["oldest age", f"{traffic.oldest.max()}"],
         [f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"],
     ]
     title = f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}"
     print_table(Table(title, [Column("what", kind="words"), Column("value", ".3f")], rows))
-
-
-def _mean_peak(traffic: "Traffic") -> float:
-    """The mean of the ages just before a delivery, over all deliveries."""
-    heard = traffic.deliveries > 0
-    total = traffic.deliveries[heard].sum()
-    peaks = traffic.mean_peak_age[heard] @ traffic.deliveries[heard]
-    return float(peaks / total) if total else math.nan
 
 
 #: What the numbers of a channel's summary are called in a table, and how they are written.
@@ -212,8 +206,7 @@ def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) ->
             "time_correlation": view.time_correlation.tolist(),
             "frequency_correlation": view.frequency_correlation.tolist(),
         }
-        shown = None if picture is None else str(picture)
-        print_json({**summary, "each_ue": each, "each_lag": lags, "picture": shown})
+        print_json({**summary, "each_ue": each, "each_lag": lags, "picture": picture})
         return
     rows: list[list[Cell]] = []
     for name, (words, form) in _CHANNEL_ROWS.items():
@@ -278,10 +271,10 @@ def _print_tables(result: "agewise.Result", shown: ShowOptions) -> None:
         say(parameters)
 
 
-def _print_end(result: "agewise.Result", figures: Sequence[str] = ()) -> None:
+def _print_end(result: "agewise.Result", figures: Sequence[Path] = ()) -> None:
     """Say where the figures and the results are, and which runs are missing in these."""
     if figures:
-        say(f"Figure: {', '.join(figures)}")
+        say(f"Figure: {', '.join(map(str, figures))}")
     if len(result.entries) < result.expected:
         say(f"{len(result.entries)} of {counted(result.expected, 'run')} are finished.")
     for line in agewise.report.failed_runs(result):

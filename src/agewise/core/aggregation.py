@@ -5,11 +5,9 @@ import numpy as np
 from agewise.core.jit import kernel
 from agewise.core.lanes import (
     LANES,
-    any_nonzero,
     fused,
     load,
     load_sums,
-    no_sums,
     plus_products,
     plus_scaled,
     prefetch,
@@ -18,19 +16,6 @@ from agewise.core.lanes import (
 )
 
 _ZERO = np.float32(0.0)
-
-
-@kernel
-def is_finite(params):
-    """Whether no entry of a float32 vector is infinite or not a number."""
-    whole = params.size - params.size % LANES
-    zeros = spread(0.0)
-    for i in range(0, whole, LANES):
-        zeros = zeros + (load(params, i) - load(params, i))  # what is not finite makes a NaN
-    finite = not any_nonzero(zeros)
-    for i in range(whole, params.size):
-        finite &= np.isfinite(params[i])
-    return finite
 
 
 @kernel
@@ -149,8 +134,7 @@ def mean_update(models, starts, version, shares, step):
     flat, begun, begins = models.ravel(), starts.ravel(), version * size
     weights = shares.astype(np.float32)
     apart, together = np.zeros(LANES), np.zeros(LANES)
-    apart_sums = no_sums()
-    together_sums = no_sums()
+    apart_sums, together_sums = load_sums(apart, 0), load_sums(together, 0)
     whole = size - size % LANES
     for i in range(0, whole, LANES):
         mean = spread(0.0)
@@ -176,15 +160,6 @@ def mean_update(models, starts, version, shares, step):
         step[i] = mean
         together[0] += moved * moved
     return apart.sum(), together.sum()
-
-
-@kernel
-def is_rising(indices):
-    """Whether each index is above the one before it."""
-    rising = True
-    for i in range(1, indices.size):
-        rising &= indices[i] > indices[i - 1]
-    return rising
 
 
 @kernel

@@ -44,12 +44,9 @@ def round_at_random(models, start, ues, levels, key, t):
 @njit
 def _moves(model, start, unsent, ue):
     """The update with what is left of earlier ones."""
-    moves = np.empty(start.size, np.float32)
-    for j in range(start.size):
-        moves[j] = model[j] - start[j]
+    moves = model - start
     if unsent.shape[0] > 0:
-        for j in range(start.size):
-            moves[j] += unsent[ue, j]
+        moves += unsent[ue]
     return moves
 
 

@@ -8,15 +8,12 @@ Arguments outside the domain give NaN, and where a result overflows it is infini
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from agewise.core.jit import inlined, kernel, njit
 
-LN2 = 0.6931471805599453
+_LN2 = 0.6931471805599453
 #: Nats in a bit per real channel use: ½ log2(1 + x) is log1p(x) over this.
-NATS_PER_BIT = 2.0 * LN2
+NATS_PER_BIT = 2.0 * _LN2
 
 _INVERSE_LN2 = 1.4426950408889634
 # ln 2 in parts: the first has so few bits that a whole number of them is exact.
@@ -32,24 +29,16 @@ _BIAS, _TWO_52, _MANTISSA = np.int64(1100), 4503599627370496.0, np.int64(0xFFFFF
 _LARGEST, _SMALLEST = 709.782712893384, -745.1332191019412
 
 
-@intrinsic
-def _bits_of(typing_context, number):  # noqa: ARG001
+@inlined
+def _bits_of(number):
     """The 64 bits of a float64 as a whole number."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
+    return np.float64(number).view(np.int64)
 
 
-@intrinsic
-def _float_of(typing_context, bits):  # noqa: ARG001
+@inlined
+def _float_of(bits):
     """The float64 of 64 bits."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
+    return np.int64(bits).view(np.float64)
 
 
 # ------------------------------------------------------------------------------------ exponentials
@@ -112,7 +101,7 @@ def exp32(x):
     x = np.float64(x)
     x = x if not x < -110.0 else -110.0  # NaN stays NaN
     t = x * _INVERSE_LN2 + _MAGIC
-    r = x - (t - _MAGIC) * LN2
+    r = x - (t - _MAGIC) * _LN2
     s = r * r
     a = 1.0 + r
     b = 1.0 / 2.0 + r * (1.0 / 6.0)

@@ -17,9 +17,9 @@ from agewise.core.mobility import draw_point
 from agewise.core.random import complex_normal, exponential, fold_in, random_bits, uniform
 
 #: Waves of which a time-correlated coefficient is the sum. Their phases are independent, so the
-#: mean of its squared power is 2 - 1 / WAVES where a normal one has 2.
-WAVES = 16
-_SCALE = 1.0 / math.sqrt(WAVES)
+#: mean of its squared power is 2 - 1 / _WAVES where a normal one has 2.
+_WAVES = 16
+_SCALE = 1.0 / math.sqrt(_WAVES)
 _DIRECT = np.uint64(2**48)  # the count of a direct path's direction, beyond those of all waves
 #: UEs that are worked on together: their coefficients stay in the cache.
 _UES = 128
@@ -55,11 +55,11 @@ def _sum_waves(keys, x, y, re, im):
     for i in range(count):
         real, imaginary = re[i], im[i]
         for u in range(ues):
-            cosine, sine = cos_sin(uniform(random_bits(keys[u], i)) / WAVES)
+            cosine, sine = cos_sin(uniform(random_bits(keys[u], i)) / _WAVES)
             along[u], across[u] = x[u] * cosine + y[u] * sine, y[u] * cosine - x[u] * sine
             real[u], imaginary[u] = 0.0, 0.0
-        for wave in range(WAVES):
-            towards_x, towards_y = cos_sin(wave / WAVES)
+        for wave in range(_WAVES):
+            towards_x, towards_y = cos_sin(wave / _WAVES)
             for u in range(ues):
                 phase[u] = uniform(random_bits(keys[u], (wave + 1) * count + i))
             for u in range(ues):

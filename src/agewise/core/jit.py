@@ -30,7 +30,7 @@ def _files_behind(module: str) -> frozenset[str]:
 
 
 @functools.cache
-def stamp_of(module: str) -> str:
+def _stamp_of(module: str) -> str:
     """A hash of the content of all files that a module's kernels are compiled from."""
     content = hashlib.sha256()
     for name in sorted(_files_behind(module)):
@@ -98,7 +98,7 @@ class _RoomCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         name = f"{self._impl.filename_base}.sealed"
-        stamp = stamp_of(function.__module__.rpartition(".")[2])
+        stamp = _stamp_of(function.__module__.rpartition(".")[2])
         self._cache_file = _SealedFiles(self._cache_path, name, stamp)
 
     def load_overload(self, signature, context):

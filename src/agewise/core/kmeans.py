@@ -8,12 +8,12 @@ kernels.
 import numpy as np
 
 from agewise.core.jit import kernel, njit
-from agewise.core.linear import L1, L2, draw_rows
-from agewise.core.random import fold_in
+from agewise.core.linear import L1, L2
+from agewise.core.samples import draw_rows
 
 
 @njit
-def nearest(rows, row, centres, lengths):
+def _nearest(rows, row, centres, lengths):
     """The nearest centre of a row, and half the squared distance to it."""
     features, values, starts, _, unit = rows
     own = 0.0
@@ -42,7 +42,7 @@ def _squared_lengths(centres):
 
 
 @njit
-def train_one(rows, drawn, descent, step_size, centres):
+def _train_one(rows, drawn, descent, step_size, centres):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place."""
     features, values, starts, _, unit = rows
     penalty, batch = descent.penalty, descent.batch
@@ -53,7 +53,7 @@ def train_one(rows, drawn, descent, step_size, centres):
         lengths = _squared_lengths(centres)
         counts = np.zeros(centres.shape[0], np.float32)
         for j in range(batch):  # all at the same centres, before any of them moves
-            chosen[j], _ = nearest(rows, drawn[s + j], centres, lengths)
+            chosen[j], _ = _nearest(rows, drawn[s + j], centres, lengths)
             counts[chosen[j]] += np.float32(1.0)
         for cluster in range(centres.shape[0]):
             kept = np.float32(1.0) - step * counts[cluster]
@@ -74,13 +74,10 @@ def train_one(rows, drawn, descent, step_size, centres):
 @kernel(nogil=True)
 def train(rows, offsets, descent, now, ues, model, trained):
     """``trained[i]``: the centres of ``ues[i]`` after its local steps from ``model``."""
-    round_key = fold_in(now.key, now.t)
     for i in range(ues.size):
-        ue = ues[i]
-        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
-        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        drawn = draw_rows(now.key, now.t, ues[i], offsets, descent.steps * descent.batch)
         trained[i] = model
-        train_one(rows, drawn, descent, now.step_size, trained[i])
+        _train_one(rows, drawn, descent, now.step_size, trained[i])
 
 
 @kernel(nogil=True)
@@ -88,4 +85,4 @@ def assign(rows, first, centres, chosen, losses):
     """The nearest centre of each row from ``first`` on, and half the squared distance to it."""
     lengths = _squared_lengths(centres)
     for i in range(chosen.size):
-        chosen[i], losses[i] = nearest(rows, first + i, centres, lengths)
+        chosen[i], losses[i] = _nearest(rows, first + i, centres, lengths)

@@ -54,19 +54,14 @@ def _vector_at(context, builder, vector, signature, arguments):
     return builder.bitcast(pointer, vector.ir.as_pointer())
 
 
-def _in_every_lane(builder, value, width):
-    """A vector of this width, all lanes equal to ``value``."""
-    undefined = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
-    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(first, undefined, _order([0] * width))
-
-
 def _as_vector(context, builder, vector, type_, value):
     """``value`` if it is such a vector already, else this number in every lane."""
     if type_ == vector:
         return value
     number = context.cast(builder, value, type_, vector.number)
-    return _in_every_lane(builder, number, vector.width)
+    undefined = ir.Constant(vector.ir, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
+    return builder.shuffle_vector(first, undefined, _order([0] * vector.width))
 
 
 def _call_on_lanes(builder, name, vectors):
@@ -225,16 +220,6 @@ def any_nonzero(typing_context, lanes):  # noqa: ARG001
 
 
 @intrinsic
-def no_sums(typing_context):  # noqa: ARG001
-    """Sixteen sums in double, all 0."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return ir.Constant(_sums.ir, [0.0] * LANES)
-
-    return _sums(), generate
-
-
-@intrinsic
 def plus_products(typing_context, sums, left, right):  # noqa: ARG001
     """``sums + left * right`` of lanes, in double: the products are exact."""
 
@@ -249,8 +234,8 @@ def plus_products(typing_context, sums, left, right):  # noqa: ARG001
 def plus_scaled(typing_context, sums, factor, lanes):  # noqa: ARG001
     """``sums + factor * lanes`` for one factor, in double and rounded once."""
 
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        factors = _in_every_lane(builder, arguments[1], LANES)
+    def generate(context, builder, signature, arguments):
+        factors = _as_vector(context, builder, _sums, signature.args[1], arguments[1])
         values = builder.fpext(arguments[2], _sums.ir)
         return _call_on_lanes(builder, "fma", [factors, values, arguments[0]])
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agewise.core.elementary import exp32, log, log1p32
 from agewise.core.jit import inlined, kernel
 from agewise.core.lanes import (
     LANES,
@@ -29,18 +30,24 @@ from agewise.core.lanes import (
     store,
     where_positive,
 )
-from agewise.core.losses import find_loss, find_slopes, predict, signs_of, stride_of
-from agewise.core.random import fold_in, randint
-from agewise.core.samples import ask_for_row
+from agewise.core.samples import ask_for_row, draw_rows
 
-NO_PENALTY, L2, L1 = range(3)
+_NO_PENALTY, L2, L1 = range(3)
+_HINGE, _SQUARED_HINGE, _LOGISTIC, _SQUARED_ERROR, MULTINOMIAL = range(5)
 #: Scale below which the stored weights are brought back to size, far from underflow.
 LEAST_SCALE = np.float32(1e-3)
 #: Rows are drawn at random, so the processor cannot guess them; they are asked for so early.
 AHEAD = 3
 
 _CACHE_LINE = 64
-_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_ZERO, _HALF, _ONE, _TWO = (np.float32(x) for x in (0.0, 0.5, 1.0, 2.0))
+
+
+class Scores(NamedTuple):
+    """What a linear model gives: the number of its scores, and the code of their loss."""
+
+    outputs: int
+    loss: int
 
 
 class Descent(NamedTuple):
@@ -73,19 +80,21 @@ class Round(NamedTuple):
 
 # ------------------------------------------------------------------------ a model in padded form
 @inlined
-def padded(size, outputs):
-    """Memory for the padded form of a model of this size.
+def stride_of(outputs):
+    """The number of scores with the padding."""
+    return (outputs + LANES - 1) // LANES * LANES
 
-    It begins at a cache line, so that no lanes straddle two.
-    """
-    length = size // outputs * stride_of(outputs)
-    memory = np.empty(length + _CACHE_LINE // 4, np.float32)
+
+@inlined
+def aligned(length):
+    """``float32[length]`` of zeros from the start of a cache line on: no lanes straddle two."""
+    memory = np.zeros(length + _CACHE_LINE // 4, np.float32)
     first = (-memory.ctypes.data % _CACHE_LINE) // 4
     return memory[first : first + length]
 
 
 @inlined
-def pad(model, outputs, stored):
+def _pad(model, outputs, stored):
     """Spread a flat model ``[feature][output]`` over whole lanes; the padding becomes 0."""
     stride = stride_of(outputs)
     mask = np.zeros(stride, np.float32)
@@ -103,7 +112,7 @@ def pad(model, outputs, stored):
 
 @inlined
 def _trim(stored, outputs, scale, model):
-    """The flat model of ``scale * stored``: the reverse of `pad`."""
+    """The flat model of ``scale * stored``: the reverse of `_pad`."""
     stride = stride_of(outputs)
     for row in range(model.size // outputs):
         if row * outputs + stride <= model.size:
@@ -116,9 +125,118 @@ def _trim(stored, outputs, scale, model):
                 model[row * outputs + i] = scale * stored[row * stride + i]
 
 
+# ----------------------------------------------------------------------------- losses of one sample
+@inlined
+def signs_of(outputs, classes):
+    """``[class * stride + output]``: +1 for a class's own output, -1 for others, 0 for padding.
+
+    One output tells class 1 (score > 0) from class 0; several are one against the rest.
+    """
+    stride = stride_of(outputs)
+    signs = np.zeros(classes * stride, np.float32)
+    for label in range(classes):
+        own = label if outputs > 1 else label - 1
+        for i in range(outputs):
+            signs[label * stride + i] = _ONE if i == own else -_ONE
+    return signs
+
+
+@inlined
+def find_slopes(scores, given, label, signs, slopes, at):
+    """The derivatives of a sample's loss by its scores ``given`` go to ``slopes[at:]``.
+
+    Those of the padding are 0, as they were before.
+    """
+    own = label * given.size
+    if scores.loss == MULTINOMIAL:
+        whole = _exponentials(given, scores.outputs, slopes, at)
+        for i in range(at, at + scores.outputs):
+            slopes[i] /= whole
+        slopes[at + label] -= _ONE
+    elif scores.loss == _LOGISTIC:
+        for i in range(given.size):  # whole lanes: the signs of the padding are 0
+            y = signs[own + i]
+            margin = y * given[i]
+            smaller = exp32(-abs(margin))  # never overflows
+            share = smaller / (_ONE + smaller)
+            slopes[at + i] = -y * (share if margin > _ZERO else _ONE - share)
+    else:
+        for block in range(0, given.size, LANES):
+            y = load(signs, own + block)
+            short = _ONE - y * load(given, block)
+            if scores.loss == _HINGE:
+                slope = where_positive(short, -_ONE * y)
+            elif scores.loss == _SQUARED_HINGE:
+                slope = -_TWO * y * where_positive(short, short)
+            else:
+                slope = -_ONE * y * short
+            store(slopes, at + block, slope)
+
+
+@inlined
+def find_loss(scores, given, label, signs, terms):
+    """The loss of a sample with the scores ``given``; ``terms`` is memory for as many floats."""
+    own = label * given.size
+    if scores.loss == MULTINOMIAL:
+        whole = _exponentials(given, scores.outputs, terms, 0)
+        top = _largest(given, scores.outputs)
+        return np.float64(np.float32(log(np.float64(whole))) + (top - given[label]))
+    if scores.loss == _LOGISTIC:
+        for i in range(given.size):
+            margin = signs[own + i] * given[i]
+            terms[i] = log1p32(exp32(-abs(margin))) + max(_ZERO, -margin)
+    else:
+        for block in range(0, given.size, LANES):
+            short = _ONE - load(signs, own + block) * load(given, block)
+            if scores.loss == _HINGE:
+                term = where_positive(short, short)
+            elif scores.loss == _SQUARED_HINGE:
+                term = where_positive(short, short * short)
+            else:
+                term = _HALF * short * short
+            store(terms, block, term)
+    loss = 0.0
+    for i in range(scores.outputs):
+        loss += terms[i]
+    return loss
+
+
+@inlined
+def _largest(given, outputs):
+    top = given[0]
+    for i in range(1, outputs):
+        top = max(top, given[i])
+    return top
+
+
+@inlined
+def _exponentials(given, outputs, powers, at):
+    """``exp(given[i] - top)`` into ``powers[at:]``; returns their sum."""
+    top, whole = _largest(given, outputs), _ZERO
+    for i in range(given.size):  # whole lanes, and then nothing in the padding
+        powers[at + i] = exp32(given[i] - top)
+    for i in range(outputs):
+        whole += powers[at + i]
+    for i in range(outputs, given.size):
+        powers[at + i] = _ZERO
+    return whole
+
+
+@inlined
+def predict(given, outputs):
+    """The class of these scores; the first one among equals."""
+    if outputs == 1:
+        return np.int64(given[0] > _ZERO)
+    best, top = 0, given[0]
+    for i in range(1, outputs):
+        if given[i] > top:
+            best, top = i, given[i]
+    return best
+
+
 # ------------------------------------------------------------------------- a sample and a model
 @inlined
-def place(features, at, stride, block):
+def _place(features, at, stride, block):
     """Where the weights of the feature of entry ``at`` are, from output ``block`` on."""
     return np.int64(entry(features, at)) * stride + block
 
@@ -134,13 +252,13 @@ def score(stored, block, stride, features, values, start, stop):
     at = start
     while at + 4 <= stop:
         four = load_four(values, at)  # converted together, at a fraction of the cost
-        a = fused(spread_one(four, 0), load(stored, place(features, at, stride, block)), a)
-        b = fused(spread_one(four, 1), load(stored, place(features, at + 1, stride, block)), b)
-        c = fused(spread_one(four, 2), load(stored, place(features, at + 2, stride, block)), c)
-        d = fused(spread_one(four, 3), load(stored, place(features, at + 3, stride, block)), d)
+        a = fused(spread_one(four, 0), load(stored, _place(features, at, stride, block)), a)
+        b = fused(spread_one(four, 1), load(stored, _place(features, at + 1, stride, block)), b)
+        c = fused(spread_one(four, 2), load(stored, _place(features, at + 2, stride, block)), c)
+        d = fused(spread_one(four, 3), load(stored, _place(features, at + 3, stride, block)), d)
         at += 4
     while at < stop:
-        a = fused(entry(values, at), load(stored, place(features, at, stride, block)), a)
+        a = fused(entry(values, at), load(stored, _place(features, at, stride, block)), a)
         at += 1
     return (a + b) + (c + d)
 
@@ -151,10 +269,10 @@ def add(stored, block, stride, features, values, start, stop, change):
     at = start
     while at + 4 <= stop:  # the features of a sample differ: four loads may go before four stores
         four = load_four(values, at)
-        p = place(features, at, stride, block)
-        q = place(features, at + 1, stride, block)
-        r = place(features, at + 2, stride, block)
-        s = place(features, at + 3, stride, block)
+        p = _place(features, at, stride, block)
+        q = _place(features, at + 1, stride, block)
+        r = _place(features, at + 2, stride, block)
+        s = _place(features, at + 3, stride, block)
         a = fused(spread_one(four, 0), change, load(stored, p))
         b = fused(spread_one(four, 1), change, load(stored, q))
         c = fused(spread_one(four, 2), change, load(stored, r))
@@ -165,7 +283,7 @@ def add(stored, block, stride, features, values, start, stop, change):
         store(stored, s, d)
         at += 4
     while at < stop:
-        p = place(features, at, stride, block)
+        p = _place(features, at, stride, block)
         store(stored, p, fused(entry(values, at), change, load(stored, p)))
         at += 1
 
@@ -186,23 +304,16 @@ def pull_to_zero(stored, stop, amount):
 
 
 @inlined
-def find_pulls(model, outputs, cohort, i, descent, step_size, pulls):
-    """What a step adds to the weights besides gradient and penalty, in padded form.
+def find_pulls(model, cohort, i, descent, step_size):
+    """What a step adds to the weights of UE number ``i`` besides gradient and penalty.
 
-    A step against the proximal term mu (w - model) and the correction of UE number ``i`` is
-    ``w - step * mu * w`` plus these, which are the same in all steps. They are empty, and nothing
-    is added, where there is neither.
+    A step against the proximal term mu (w - model) and the correction is ``w - step * mu * w``
+    plus these, which are the same in all steps.
     """
-    if pulls.size == 0:
-        return
-    flat = np.zeros(model.size, np.float32)
-    nearer = np.float32(step_size * descent.proximal_weight)
-    step = np.float32(step_size)
-    for j in range(model.size):
-        flat[j] = nearer * model[j]
-        if cohort.corrections.size > 0:
-            flat[j] -= step * cohort.corrections[i, j]
-    pad(flat, outputs, pulls)
+    pulls = np.float32(step_size * descent.proximal_weight) * model
+    if cohort.corrections.size > 0:
+        pulls -= np.float32(step_size) * cohort.corrections[i]
+    return pulls
 
 
 @inlined
@@ -217,20 +328,12 @@ def pull(stored, pulls, start, stop, kept, amount):
 
 
 @inlined
-def draw_rows(key, first, size, count):
-    """The rows that a UE draws from its own, ``first`` and the ``size - 1`` that follow."""
-    drawn = np.empty(count, np.int64)
-    for i in range(count):
-        drawn[i] = first + randint(key, i, size)
-    return drawn
-
-
-@inlined
-def train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
+def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
     The bias is not penalised, but scaled like the weights, so it is raised when they shrink.
-    With ``pulls`` (`find_pulls`) every step touches all weights, and nothing is scaled.
+    With ``pulls`` (`find_pulls`, padded; else empty) every step touches all weights, and nothing
+    is scaled.
     """
     # No views of arrays in these loops: counting references to them costs as much as a step.
     features, values, starts, labels, unit = rows
@@ -289,19 +392,17 @@ def train(rows, offsets, scores, descent, now, cohort, model, trained):
     """
     outputs, ues = scores.outputs, cohort.ues
     pulled = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
-    pulls = padded(model.size if pulled else 0, outputs)
+    size = model.size // outputs * stride_of(outputs)
+    stored, pulls = aligned(size), aligned(size if pulled else 0)
     signs = signs_of(outputs, max(2, outputs))
-    stored = padded(model.size, outputs)
-    round_key = fold_in(now.key, now.t)
     for i in range(ues.size):
-        ue = ues[i]
-        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
-        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        drawn = draw_rows(now.key, now.t, ues[i], offsets, descent.steps * descent.batch)
         for row in drawn[:AHEAD]:
             ask_for_row(rows, row)
-        pad(model, outputs, stored)
-        find_pulls(model, outputs, cohort, i, descent, now.step_size, pulls)
-        scale = train_one(rows, drawn, scores, descent, now.step_size, signs, pulls, stored)
+        _pad(model, outputs, stored)
+        if pulled:
+            _pad(find_pulls(model, cohort, i, descent, now.step_size), outputs, pulls)
+        scale = _train_one(rows, drawn, scores, descent, now.step_size, signs, pulls, stored)
         _trim(stored, outputs, scale, trained[i])
 
 
@@ -314,8 +415,8 @@ def measure(rows, scores, model, parts, losses, right):
     features, values, starts, labels, unit = rows
     outputs, stride = scores.outputs, stride_of(scores.outputs)
     signs = signs_of(outputs, max(2, outputs))
-    stored = padded(model.size, outputs)
-    pad(model, outputs, stored)
+    stored = aligned(model.size // outputs * stride)
+    _pad(model, outputs, stored)
     bias = stored.size - stride
     given, terms = np.zeros(stride, np.float32), np.zeros(stride, np.float32)
     for part in range(losses.size):

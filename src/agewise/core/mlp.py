@@ -1,7 +1,12 @@
 """Kernels of multilayer perceptrons: minibatch SGD (Algorithm 3) and evaluation.
 
-Hidden layers have ReLU, the loss is softmax cross-entropy. Weights are in panels of 16 outputs
-(`agewise.core.panels`), units of a batch are ``[sample][unit]``.
+Hidden layers have ReLU, the loss is softmax cross-entropy. Units of a batch are ``[sample][unit]``.
+
+A flat model is ``[input + 1][output]`` for each layer, one after another, the bias last, as in
+linear models. Here the weights of a layer are in panels of 16 outputs, ``[panel][input][16]``, so
+that what one panel of outputs needs is next to each other and stays in the nearest cache while all
+samples of a batch go through it. Outputs are padded to whole panels, and with them the inputs of
+the next layer; the padding is 0 and stays so.
 
 The first layer reads samples as (feature, value) pairs, so that zeros (four fifths of MNIST) cost
 nothing; it goes through a batch panel by panel, because the rows of a panel that a batch touches
@@ -29,11 +34,26 @@ from agewise.core.lanes import (
     sums_across,
     where_positive,
 )
-from agewise.core.linear import AHEAD, L1, L2, LEAST_SCALE, draw_rows, pull_to_zero, shrink
-from agewise.core.losses import MULTINOMIAL, Scores, find_loss, find_slopes, predict, stride_of
-from agewise.core.panels import aligned, empty_net, inputs_of, pull_all, put, take
-from agewise.core.random import fold_in
-from agewise.core.samples import ask_for_row
+from agewise.core.linear import (
+    AHEAD,
+    L1,
+    L2,
+    LEAST_SCALE,
+    MULTINOMIAL,
+    Scores,
+    add,
+    aligned,
+    find_loss,
+    find_pulls,
+    find_slopes,
+    predict,
+    pull,
+    pull_to_zero,
+    score,
+    shrink,
+    stride_of,
+)
+from agewise.core.samples import ask_for_row, draw_rows
 
 #: Samples whose sums a dense layer keeps in registers together.
 TILE = 5
@@ -41,6 +61,20 @@ TILE = 5
 _TOGETHER = 40
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+
+
+class _Net(NamedTuple):
+    """Layer l leads from ``widths[l]`` to ``widths[l + 1]`` units.
+
+    Its weights begin at ``starts[l]``, its biases at ``bias_starts[l]``; the last entries of
+    these say how many numbers there are.
+    """
+
+    widths: np.ndarray
+    starts: np.ndarray
+    bias_starts: np.ndarray
+    weights: np.ndarray
+    biases: np.ndarray
 
 
 class _Batch(NamedTuple):
@@ -59,6 +93,79 @@ class _Batch(NamedTuple):
     slopes: np.ndarray
 
 
+# -------------------------------------------------------------------------------- a model in panels
+@inlined
+def _inputs_of(widths, layer):
+    """The inputs of a layer with the padding; those of the first layer have none."""
+    return widths[0] if layer == 0 else stride_of(widths[layer])
+
+
+@njit
+def empty_net(widths):
+    """Memory for a model with these widths."""
+    layers = widths.size - 1
+    starts, bias_starts = np.zeros(layers + 1, np.int64), np.zeros(layers + 1, np.int64)
+    for layer in range(layers):
+        stride = stride_of(widths[layer + 1])
+        starts[layer + 1] = starts[layer] + _inputs_of(widths, layer) * stride
+        bias_starts[layer + 1] = bias_starts[layer] + stride
+    weights, biases = aligned(starts[layers]), aligned(bias_starts[layers])
+    return _Net(widths, starts, bias_starts, weights, biases)
+
+
+@njit
+def put(model, net):
+    """Spread a flat model over the panels, and 0 over the padding."""
+    at = 0
+    for layer in range(net.widths.size - 1):
+        inputs, outputs = net.widths[layer], net.widths[layer + 1]
+        rows, first = _inputs_of(net.widths, layer), net.starts[layer]
+        for i in range(inputs):  # row by row, as the model lies in memory
+            _put_row(model[at : at + outputs], net.weights, first + i * LANES, rows * LANES)
+            at += outputs
+        for panel in range(0, outputs, LANES):
+            net.weights[first + panel * rows + inputs * LANES : first + (panel + LANES) * rows] = 0
+        _put_row(model[at : at + outputs], net.biases, net.bias_starts[layer], LANES)
+        at += outputs
+
+
+@inlined
+def _put_row(row, target, to, step):
+    """Numbers of all outputs, 16 to a panel; panels are ``step`` numbers apart."""
+    whole = row.size // LANES * LANES
+    for k in range(0, whole, LANES):
+        store(target, to, load(row, k))
+        to += step
+    if whole < row.size:
+        store(target, to, spread(0.0))
+        for k in range(whole, row.size):
+            target[to + k - whole] = row[k]
+
+
+@njit
+def take(net, scale, model):
+    """The flat model of a net whose first layer has ``scale`` times the weights kept there."""
+    at = 0
+    for layer in range(net.widths.size - 1):
+        inputs, outputs = net.widths[layer], net.widths[layer + 1]
+        rows, factor = _inputs_of(net.widths, layer), scale if layer == 0 else _ONE
+        for i in range(inputs):
+            for panel in range(0, outputs, LANES):
+                source = net.starts[layer] + panel * rows + i * LANES
+                to = at + i * outputs + panel
+                if to + LANES <= model.size:
+                    # What this writes beyond the row's own outputs is written again by the next.
+                    store(model, to, factor * load(net.weights, source))
+                else:
+                    for k in range(min(LANES, outputs - panel)):
+                        model[to + k] = factor * net.weights[source + k]
+        at += inputs * outputs
+        for i in range(outputs):
+            model[at + i] = net.biases[net.bias_starts[layer] + i]
+        at += outputs
+
+
+# ------------------------------------------------------------------------------- samples of a batch
 @njit
 def _empty_batch(widths, size, longest):
     """Memory for ``size`` samples of at most ``longest`` entries."""
@@ -102,30 +209,9 @@ def _gather(rows, row, j, batch):
 
 # --------------------------------------------------------------------------------------- forwards
 @inlined
-def dot(weights, base, places, values, start, stop):
-    """16 sums of value * weights over the entries of one sample."""
-    # Four sums at a time, because each has to wait for its own last addition.
-    a = spread(0.0)
-    b = spread(0.0)
-    c = spread(0.0)
-    d = spread(0.0)
-    at = start
-    while at + 4 <= stop:
-        a = fused(entry(values, at), load(weights, base + entry(places, at)), a)
-        b = fused(entry(values, at + 1), load(weights, base + entry(places, at + 1)), b)
-        c = fused(entry(values, at + 2), load(weights, base + entry(places, at + 2)), c)
-        d = fused(entry(values, at + 3), load(weights, base + entry(places, at + 3)), d)
-        at += 4
-    while at < stop:
-        a = fused(entry(values, at), load(weights, base + entry(places, at)), a)
-        at += 1
-    return (a + b) + (c + d)
-
-
-@inlined
 def _dot_two(weights, base, behind, places, values, start, stop):
-    """`dot` of a panel and of the one that is ``behind`` numbers further on."""
-    # Values are read once for both; the sums are those of `dot`, in the same order.
+    """`score` of a panel and of the one that is ``behind`` numbers further on."""
+    # Values are read once for both; the sums are those of `score`, in the same order.
     a = b = c = d = e = f = g = h = spread(0.0)
     at = start
     while at + 4 <= stop:
@@ -173,7 +259,7 @@ def _first_layer(net, batch, count, scale):
         panel += 2 * LANES
     if panel < stride:
         for j in range(count):
-            sums = dot(weights, panel * inputs, places, values, ends[j], ends[j + 1])
+            sums = score(weights, panel * inputs, 1, places, values, ends[j], ends[j + 1])
             _activate(net, batch, sums, scale, j * stride, panel)
 
 
@@ -181,7 +267,7 @@ def _first_layer(net, batch, count, scale):
 def _dense_layer(net, batch, count, layer, hidden):
     """The units of a later layer; a hidden one has ReLU."""
     weights, units = net.weights, batch.units
-    width, inputs = net.widths[layer], inputs_of(net.widths, layer)
+    width, inputs = net.widths[layer], _inputs_of(net.widths, layer)
     stride = stride_of(net.widths[layer + 1])
     for panel in range(0, stride, LANES):
         base = net.starts[layer] + panel * inputs
@@ -215,7 +301,7 @@ def _dense_layer(net, batch, count, layer, hidden):
 
 
 @inlined
-def forwards(net, batch, count, scale):
+def _forwards(net, batch, count, scale):
     """All layers for ``count`` samples."""
     last = net.widths.size - 2
     _first_layer(net, batch, count, scale)
@@ -225,10 +311,10 @@ def forwards(net, batch, count, scale):
 
 # -------------------------------------------------------------------------------------- backwards
 @njit
-def backwards(net, batch, count, layer):
+def _backwards(net, batch, count, layer):
     """The slopes of the units before a layer, from those behind it."""
     weights, slopes = net.weights, batch.slopes
-    inputs, stride = inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
+    inputs, stride = _inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
     first, size = net.starts[layer], inputs * LANES
     for i in range(0, inputs, LANES):  # the weights of 16 inputs stay in the nearest cache
         for j in range(count):
@@ -264,7 +350,7 @@ def backwards(net, batch, count, layer):
 def _change_dense(net, batch, count, layer, kept):
     """``kept`` times the weights of a later layer, plus what the slopes say."""
     weights, units, slopes = net.weights, batch.units, batch.slopes
-    inputs, stride = inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
+    inputs, stride = _inputs_of(net.widths, layer), stride_of(net.widths[layer + 1])
     for panel in range(0, stride, LANES):
         for i in range(0, inputs, 8):
             at = net.starts[layer] + panel * inputs + i * LANES
@@ -309,25 +395,7 @@ def _change_first(net, batch, count, scale):
             change = load(slopes, j * stride + panel) / scale
             if not any_nonzero(change):
                 continue
-            at, stop = ends[j], ends[j + 1]
-            while at + 4 <= stop:  # features differ: four loads may go before four stores
-                p = base + entry(places, at)
-                q = base + entry(places, at + 1)
-                r = base + entry(places, at + 2)
-                s = base + entry(places, at + 3)
-                a = fused(entry(values, at), change, load(weights, p))
-                b = fused(entry(values, at + 1), change, load(weights, q))
-                c = fused(entry(values, at + 2), change, load(weights, r))
-                d = fused(entry(values, at + 3), change, load(weights, s))
-                store(weights, p, a)
-                store(weights, q, b)
-                store(weights, r, c)
-                store(weights, s, d)
-                at += 4
-            while at < stop:
-                p = base + entry(places, at)
-                store(weights, p, fused(entry(values, at), change, load(weights, p)))
-                at += 1
+            add(weights, base, 1, places, values, ends[j], ends[j + 1], change)
 
 
 @njit
@@ -353,7 +421,7 @@ def _read_scores(batch, layer, j, given):
 
 # ---------------------------------------------------------------------------------------- one UE
 @njit
-def train_one(rows, drawn, descent, step_size, pulls, net, batch):
+def _train_one(rows, drawn, descent, step_size, pulls, net, batch):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
     ``pulls`` is a net of what every step adds besides; with it nothing is scaled.
@@ -373,7 +441,7 @@ def train_one(rows, drawn, descent, step_size, pulls, net, batch):
             if first + j + AHEAD < drawn.size:
                 ask_for_row(rows, drawn[first + j + AHEAD])
             _gather(rows, drawn[first + j], j, batch)
-        forwards(net, batch, count, scale)
+        _forwards(net, batch, count, scale)
         for j in range(count):
             _read_scores(batch, last, j, given)
             at = batch.starts[last] + j * given.size
@@ -381,10 +449,11 @@ def train_one(rows, drawn, descent, step_size, pulls, net, batch):
             for i in range(at, at + given.size, LANES):
                 store(batch.slopes, i, step * load(batch.slopes, i))
         for layer in range(last, 0, -1):
-            backwards(net, batch, count, layer)
+            _backwards(net, batch, count, layer)
         if pulled:
-            pull_all(net.weights, pulls.weights, rest, amount)
-            pull_all(net.biases, pulls.biases, np.float32(1.0 - proximal), _ZERO)
+            pull(net.weights, pulls.weights, 0, net.weights.size, rest, amount)
+            kept_bias = np.float32(1.0 - proximal)
+            pull(net.biases, pulls.biases, 0, net.biases.size, kept_bias, _ZERO)
         elif penalty == L1:
             pull_to_zero(net.weights, net.weights.size, amount)
         elif penalty == L2:
@@ -397,15 +466,6 @@ def train_one(rows, drawn, descent, step_size, pulls, net, batch):
             _change_dense(net, batch, count, layer, kept)
         _change_biases(net, batch, count)
     return scale
-
-
-@njit
-def find_pulls(model, cohort, i, descent, step_size, pulls):
-    """What a step against the proximal term and the correction adds to ``(1 - step mu) w``."""
-    flat = np.float32(step_size * descent.proximal_weight) * model
-    if cohort.corrections.size > 0:
-        flat = flat - np.float32(step_size) * cohort.corrections[i]
-    put(flat, pulls)
 
 
 # ----------------------------------------------------------------------------- what Python calls
@@ -422,15 +482,12 @@ def train(rows, offsets, widths, descent, now, cohort, model, trained):
     for ue in cohort.ues:
         longest = max(longest, _longest_row(rows, offsets[ue], offsets[ue + 1]))
     batch = _empty_batch(widths, descent.batch, longest)
-    round_key = fold_in(now.key, now.t)
     for i in range(cohort.ues.size):
-        ue = cohort.ues[i]
-        key, first, size = fold_in(round_key, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
-        drawn = draw_rows(key, first, size, descent.steps * descent.batch)
+        drawn = draw_rows(now.key, now.t, cohort.ues[i], offsets, descent.steps * descent.batch)
         if pulled:
-            find_pulls(model, cohort, i, descent, now.step_size, pulls)
+            put(find_pulls(model, cohort, i, descent, now.step_size), pulls)
         put(model, net)
-        scale = train_one(rows, drawn, descent, now.step_size, pulls, net, batch)
+        scale = _train_one(rows, drawn, descent, now.step_size, pulls, net, batch)
         take(net, scale, trained[i])
 
 
@@ -456,7 +513,7 @@ def measure(rows, widths, model, parts, losses, right):
             count = min(_TOGETHER, parts[part, 1] - first)
             for j in range(count):
                 _gather(rows, first + j, j, batch)
-            forwards(net, batch, count, _ONE)
+            _forwards(net, batch, count, _ONE)
             for j in range(count):
                 label = rows.labels[first + j]
                 _read_scores(batch, last, j, given)

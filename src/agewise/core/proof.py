@@ -1,4 +1,4 @@
-"""Checks of what comes in, and the proof of what goes out: each one pass over its arrays."""
+"""Checks of what comes in, the proof of what goes out, and what the uploads amount to."""
 
 import numpy as np
 
@@ -106,15 +106,6 @@ def owners_gains(gains, owner):
 
 
 @kernel
-def are_gains_of(gains, owner, gain):
-    """Whether ``gain`` has the owners' gains of ``gains[ue, subchannel]``, and 0 elsewhere."""
-    same = True
-    for n in range(owner.size):
-        same &= gain[n] == (gains[owner[n], n] if owner[n] >= 0 else 0.0)
-    return same
-
-
-@kernel
 def scheduled_mask(owner, ues):
     """``bool[ue]``: whether the UE owns a subchannel."""
     mask = np.zeros(ues, np.bool_)
@@ -132,3 +123,32 @@ def rates_of(owner, power, gain, ues):
         if owner[n] >= 0:
             rate[owner[n]] += log1p(gain[n] * power[n]) / NATS_PER_BIT
     return rate
+
+
+@kernel
+def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
+    """Who uploads, in rising order, how many fall short, all channel uses, and numbers of each.
+
+    The rows of the numbers are the rate, the rate at which it is sent (the threshold's where the
+    rate falls short, so that an upload in vain takes the whole slot) and the power. Each subchannel
+    of a UE is used as often as it takes to carry the payload at its rate.
+    """
+    rate = rates_of(owner, power, gain, ues)
+    held, spent = np.zeros(ues, np.int64), np.zeros(ues)
+    for n in range(owner.size):
+        if owner[n] >= 0:
+            held[owner[n]] += 1
+            spent[owner[n]] += power[n]
+    scheduled = np.flatnonzero(held)
+    numbers = np.empty((3, scheduled.size))
+    short, uses = 0, 0.0
+    for i in range(scheduled.size):
+        ue = scheduled[i]
+        sent = rate[ue]
+        if not sent >= rate_threshold * (1.0 - ROUNDING):
+            sent = rate_threshold
+            short += 1
+        numbers[0, i], numbers[1, i], numbers[2, i] = rate[ue], sent, spent[ue]
+        if sent > 0.0:
+            uses += held[ue] * (payload_bits / sent)
+    return scheduled, short, uses, numbers

@@ -16,7 +16,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit
-def mix(x):
+def _mix(x):
     """A bijection of 64 bits in which every bit of the result depends on all.
 
     The finaliser of splitmix64 (Steele, Lea, Flood 2014).
@@ -29,13 +29,13 @@ def mix(x):
 @njit
 def fold_in(key, index):
     """The key of one round, or of one UE in a round, under ``key``."""
-    return mix(key ^ mix(np.uint64(index) + _GOLDEN))
+    return _mix(key ^ _mix(np.uint64(index) + _GOLDEN))
 
 
 @njit
 def random_bits(key, count):
     """The 64 random bits number ``count`` of this key."""
-    return mix(key + np.uint64(count) * _GOLDEN)
+    return _mix(key + np.uint64(count) * _GOLDEN)
 
 
 @njit

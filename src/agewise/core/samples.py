@@ -25,24 +25,13 @@ class Rows(NamedTuple):
 def rows_of(table: np.ndarray, labels: np.ndarray, unit: float, order: np.ndarray) -> Rows:
     """The rows ``order`` of a table ``[sample, feature]``, in this order."""
     table = np.ascontiguousarray(table)
-    starts = np.empty(order.size + 1, np.int64)
-    _count_entries(table, order, starts)
+    starts = np.zeros(order.size + 1, np.int64)
+    np.cumsum(np.count_nonzero(table, axis=1)[order], out=starts[1:])
     small = table.shape[1] <= np.iinfo(np.uint16).max
     features = np.empty(starts[-1], np.uint16 if small else np.uint32)
     values = np.empty(starts[-1], table.dtype)
     _fill_entries(table, order, starts, features, values)
     return Rows(features, values, starts, labels[order], np.float32(unit))
-
-
-@kernel
-def _count_entries(table, order, starts):
-    """Where the entries of each row begin: row i holds the non-zeros of ``table[order[i]]``."""
-    starts[0] = 0
-    for row in range(order.size):
-        count = 0
-        for feature in range(table.shape[1]):
-            count += table[order[row], feature] != 0
-        starts[row + 1] = starts[row] + count
 
 
 @kernel
@@ -69,20 +58,20 @@ def ask_for_row(rows, row):
         prefetch(rows.values, at)
 
 
-@kernel(nogil=True)
-def draw_rows(key, t, ue, first, size, count):
-    """``int64[count]``: rows that a UE draws in round ``t`` from its ``size`` ones after ``first``.
+@kernel
+def seed_of(key, t, ue):
+    """A key, or a seed for other generators, that follows from the key, the round and the UE."""
+    return fold_in(fold_in(key, t), ue)
 
-    They are those of all learners, for the same key.
+
+@kernel(nogil=True)
+def draw_rows(key, t, ue, offsets, count):
+    """``int64[count]``: the rows that a UE draws from its own in round ``t``.
+
+    Its own are those from ``offsets[ue]`` to ``offsets[ue + 1]``. All learners draw the same ones.
     """
-    own = fold_in(fold_in(key, t), ue)
+    own, first, size = seed_of(key, t, ue), offsets[ue], offsets[ue + 1] - offsets[ue]
     drawn = np.empty(count, np.int64)
     for n in range(count):
         drawn[n] = first + randint(own, n, size)
     return drawn
-
-
-@kernel
-def seed_of(key, t, ue):
-    """A seed for other generators that follows from the key, the round and the UE."""
-    return fold_in(fold_in(key, t), ue)

@@ -24,7 +24,7 @@ from agewise.core.jit import inlined, kernel, njit
 
 #: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
 #: without it a set that meets the threshold exactly would be taken or refused by the last bit.
-RATE_ROUNDING = 1e-12
+_RATE_ROUNDING = 1e-12
 #: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
 _BOUND_SLACK = 1e-9
 #: A subchannel whose SNR is below every normal number has too few digits left to be used.
@@ -32,7 +32,10 @@ _LEAST_SNR = np.finfo(np.float64).tiny
 
 
 class Link(NamedTuple):
-    """What a UE may spend, the nats it must carry, and `least_snrs` of these."""
+    """What a UE may spend, the nats it must carry, and bounds that follow from these.
+
+    With a best SNR below ``least_snrs[n - 1]``, n subchannels cannot carry them.
+    """
 
     power_budget: float
     target: float
@@ -53,7 +56,7 @@ class Filling(NamedTuple):
 _NOTHING = Filling(0, 0.0, 0.0, 0.0, 0.0)
 
 
-class FillScratch(NamedTuple):
+class _FillScratch(NamedTuple):
     """Working arrays of `fewest_best`, one entry per subchannel.
 
     ``gain`` and ``channel`` list what can be used. ``chosen`` are the subchannels of the filling,
@@ -69,7 +72,7 @@ class FillScratch(NamedTuple):
 @njit
 def fill_scratch(subchannels):
     """Working arrays for this many subchannels."""
-    return FillScratch(
+    return _FillScratch(
         np.empty(subchannels),
         np.empty(subchannels, np.int64),
         np.empty(subchannels, np.int64),
@@ -154,7 +157,7 @@ def _grow(count, at, link, bound, found, channels, chosen, excesses):
 
     ``at`` is where the best one stands, and fewer than ``bound`` are known not to suffice.
     Returns the filling and whether it reaches the target; if not, it carries the most possible.
-    The arrays are those of a `FillScratch`, one by one: taking them out of it counts references,
+    The arrays are those of a `_FillScratch`, one by one: taking them out of it counts references,
     which would cost more here than the arithmetic.
     """
     target = link.target
@@ -183,27 +186,19 @@ def _grow(count, at, link, bound, found, channels, chosen, excesses):
 def target_nats(rate_threshold):
     """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
     if rate_threshold < 1e-300:
-        return 0.0  # out of the range in which `least_snrs` is rounded safely
-    return NATS_PER_BIT * rate_threshold * (1.0 - RATE_ROUNDING)
-
-
-@kernel
-def least_snrs(target, counts):
-    """For n = 1..counts, a best SNR below which n subchannels cannot reach ``target``.
-
-    n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
-    """
-    least = np.empty(counts)
-    for n in range(1, counts + 1):
-        least[n - 1] = n * expm1(target / n) * (1.0 - _BOUND_SLACK)
-    return least
+        return 0.0  # out of the range in which the bounds of a `Link` are rounded safely
+    return NATS_PER_BIT * rate_threshold * (1.0 - _RATE_ROUNDING)
 
 
 @kernel
 def make_link(power_budget, rate_threshold, subchannels):
     """The `Link` of a UE that must reach ``rate_threshold`` bits."""
     target = target_nats(rate_threshold)
-    return Link(power_budget, target, least_snrs(target, subchannels))
+    least = np.empty(subchannels)
+    for n in range(1, subchannels + 1):
+        # n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
+        least[n - 1] = n * expm1(target / n) * (1.0 - _BOUND_SLACK)
+    return Link(power_budget, target, least)
 
 
 @inlined
@@ -283,8 +278,7 @@ def waterfill_owners(gains, power_budget, owner):
             done[ue] = True
             held = np.flatnonzero(owner == ue)
             filling = _fill_all(gains[ue], power_budget, held, scratch)
-            if filling.size > 0:
-                write_powers(filling, scratch.chosen, scratch.excess, power)
+            write_powers(filling, scratch.chosen, scratch.excess, power)
     return power
 
 
@@ -314,17 +308,3 @@ def reaches_alone(gain, link):
     return is_usable(gain, link.power_budget) and (
         nats_of(start(gain, link.power_budget)) >= link.target
     )
-
-
-@kernel
-def in_reach(gains, best_gains, link, ues):
-    """Whether each of ``ues`` reaches the target with all subchannels to itself."""
-    scratch, every = fill_scratch(gains.shape[1]), np.arange(gains.shape[1])
-    reached = np.zeros(ues.size, np.bool_)
-    for at in range(ues.size):
-        ue = ues[at]
-        reached[at] = (
-            reaches_alone(best_gains[ue], link)
-            or fewest_best(gains[ue], link, every, scratch).size > 0
-        )
-    return reached

@@ -21,7 +21,6 @@ class Engine(Protocol):
         self, work: Callable[[_Item], _Result], items: Sequence[_Item]
     ) -> Iterator[tuple[_Item, _Result]]:
         """Yield each item with its result. Leaving the iteration early stops what still runs."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from ._folder import Folder, replay_scenario
 from ._progress import progress
 from ._summary import LearningCurve, RunMetrics, checkpoints
 from .execute import AllFailed, DryRun, Forecast, RunOptions, compare, execute, forecast, run, sweep
-from .loggers import CsvLogger, LoggedRun, Logger, TensorBoardLogger
+from .loggers import LoggedRun, Logger
 from .plan import Plan, Run, default_baseline, find_policy, product
 from .result import Entry, FailedRun, Result
 
 __all__ = [
     "AllFailed",
-    "CsvLogger",
     "Description",
     "DryRun",
     "Entry",
@@ -26,7 +25,6 @@ __all__ = [
     "Run",
     "RunMetrics",
     "RunOptions",
-    "TensorBoardLogger",
     "checkpoints",
     "compare",
     "default_baseline",

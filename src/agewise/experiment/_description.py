@@ -1,7 +1,6 @@
 """What a results folder says of itself: the content of experiment.json, with a checksum."""
 
 import hashlib
-import json
 import platform
 import shlex
 import sys
@@ -13,21 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     PlainSerializer,
     PlainValidator,
     ValidationError,
 )
 
 from agewise.experiment.plan import Plan, find_policy, variation_key
-from agewise.files import NO_CHECKSUM, add_checksum, parse_json, verify_checksum
+from agewise.files import NO_CHECKSUM, json_with_checksum, parse_json, verify_checksum
 from agewise.provenance import policy_source, source_names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
 from agewise.version import __version__
 
-#: The format that is written, and the oldest one that is still read.
+#: The format that is written and read.
 _FORMAT = 2
-_OLDEST = 2
 _PACKAGES = ("numpy", "numba", "polars", "scipy")
 _REMEDY = "put back the file as it was written, or give another folder"
 
@@ -36,20 +35,11 @@ class FolderError(ValueError):
     """A folder that cannot take these results; the message says why and what to do."""
 
 
-def _scenario_of(values: Any) -> Scenario:
-    return values if isinstance(values, Scenario) else Scenario.read(values)
-
-
-def _key_of(values: object) -> PolicyKey:
-    return values if isinstance(values, PolicyKey) else PolicyKey.from_json(values)
-
-
+_Scenario = Annotated[Scenario, PlainValidator(Scenario.read), PlainSerializer(Scenario.resolved)]
 if TYPE_CHECKING:
-    _Scenario: TypeAlias = Scenario
     _Key: TypeAlias = PolicyKey
-else:  # of which pydantic should know no more than how they are read and written
-    _Scenario = Annotated[Any, PlainValidator(_scenario_of), PlainSerializer(Scenario.resolved)]
-    _Key = Annotated[Any, PlainValidator(_key_of), PlainSerializer(PolicyKey.to_json)]
+else:  # whose nested values pydantic cannot follow
+    _Key = Annotated[Any, PlainValidator(PolicyKey.from_json), PlainSerializer(PolicyKey.to_json)]
 
 
 class Description(BaseModel):
@@ -63,7 +53,7 @@ class Description(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     format: int
-    agewise: str
+    version: str = Field(alias="agewise")
     scenario: _Scenario
     scenario_toml: str
     variations: list[dict[str, Any]]
@@ -77,11 +67,6 @@ class Description(BaseModel):
     checksum: str
 
     @property
-    def version(self) -> str:
-        """The version of the package that made the folder."""
-        return self.agewise
-
-    @property
     def scenarios(self) -> list[Scenario]:
         """The scenario under each variation."""
         return [self.scenario.with_(**varied) for varied in self.variations]
@@ -89,11 +74,11 @@ class Description(BaseModel):
     @classmethod
     def of(cls, plan: Plan) -> "Description":
         """What this plan, carried out here and now, is described by."""
-        return cls(
+        return cls.model_construct(
             format=_FORMAT,
             agewise=__version__,
             scenario=plan.scenario,
-            scenario_toml=digest(plan.scenario.to_toml()),
+            scenario_toml=digest(plan.scenario.to_toml().encode()),
             variations=[dict(varied) for varied in plan.variations],
             policies=plan.keys,
             seeds=plan.seeds,
@@ -119,16 +104,13 @@ class Description(BaseModel):
             )
         try:
             described = cls.model_validate(values)
-            _ = (
-                described.scenarios,
-                described.baseline and find_policy(described.baseline, described.policies),
-            )
+            _ = described.scenarios
+            if described.baseline is not None:
+                find_policy(described.baseline, described.policies)
         except ValidationError as error:
             first = error.errors()[0]
-            where, why = (
-                ".".join(map(str, first["loc"])),
-                first["msg"].removeprefix("Value error, "),
-            )
+            where, why = ".".join(map(str, first["loc"])), first["msg"]
+            why = why.removeprefix("Value error, ")
             raise FolderError(f"{file}: damaged: {where}: {why}: {_REMEDY}") from error
         except (ValueError, TypeError) as error:
             reason = str(error).replace("\n", "; ")
@@ -137,23 +119,18 @@ class Description(BaseModel):
 
     def to_bytes(self) -> bytes:
         """The content of experiment.json, with its checksum."""
-        values = self.model_dump() | {"checksum": NO_CHECKSUM}
-        return add_checksum((json.dumps(values, indent=2) + "\n").encode())
+        return json_with_checksum(self.model_dump(by_alias=True))
 
     def extended(self, new: "Description", path: Path) -> "Description":
         """With the policies, seeds and variations of both; nothing else may differ."""
+        old_values, new_values, differs = self.scenario.resolved(), new.scenario.resolved(), ""
         if self.version != new.version:
-            raise FolderError(
-                f"{path}: made with agewise {self.version}, this is {new.version}: give another "
-                "folder, or begin this one anew with --force"
-            )
-        old_values, new_values = self.scenario.resolved(), new.scenario.resolved()
-        if old_values != new_values:
-            raise FolderError(
-                f"{path}: holds results of another scenario "
-                f"({difference(old_values, new_values)}): give another folder, or begin this "
-                "one anew with --force"
-            )
+            differs = f"made with agewise {self.version}, this is {new.version}"
+        elif old_values != new_values:
+            differs = f"holds results of another scenario ({difference(old_values, new_values)})"
+        if differs:
+            remedy = "give another folder, or begin this one anew with --force"
+            raise FolderError(f"{path}: {differs}: {remedy}")
         varied = {variation_key(each): each for each in self.variations}
         for each in new.variations:
             varied.setdefault(variation_key(each), each)
@@ -194,24 +171,20 @@ def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     return flat
 
 
-def digest(content: bytes | str) -> str:
+def digest(content: bytes) -> str:
     """The SHA-256 of a file's content."""
-    raw = content.encode() if isinstance(content, str) else content
-    return hashlib.sha256(raw).hexdigest()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _require_format(values: object, file: Path) -> None:
     number = values.get("format") if isinstance(values, dict) else None
     if not isinstance(number, int):
         raise FolderError(f"{file}: damaged: it does not describe an experiment: {_REMEDY}")
-    if number < _OLDEST:
-        raise FolderError(
-            f"{file}: written by an older version (format {number}); run it again in another folder"
-        )
-    if number > _FORMAT:
-        raise FolderError(
-            f"{file}: written by a newer version (format {number}); this one reads up to {_FORMAT}"
-        )
+    if number != _FORMAT:
+        whose, remedy = "an older", "run it again in another folder"
+        if number > _FORMAT:
+            whose, remedy = "a newer", f"this one reads up to {_FORMAT}"
+        raise FolderError(f"{file}: written by {whose} version (format {number}); {remedy}")
 
 
 def _command() -> str | None:

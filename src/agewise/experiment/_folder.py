@@ -2,9 +2,7 @@
 
 import contextlib
 import datetime
-import errno
 import fcntl
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +14,14 @@ from agewise.checks import visible
 from agewise.experiment._description import Description, FolderError, difference, digest
 from agewise.experiment.plan import Plan, Run, find_policy
 from agewise.files import (
-    NO_CHECKSUM,
     NotRegularFile,
-    add_checksum,
-    atomic_write,
     clear_leftovers,
+    json_with_checksum,
     open_regular_file,
     parse_json,
     read_regular_file,
     verify_checksum,
+    write_whole,
 )
 from agewise.provenance import source_text
 from agewise.radio import TraceChannel
@@ -117,11 +114,8 @@ class Folder:
         """
         file = self.runs / name
         info = read_info(file)
-        for what, found, wanted in (
-            ("policy", info.policy, expected.policy),
-            ("seed", info.seed, expected.seed),
-            ("version", info.version, expected.version),
-        ):
+        for what in ("policy", "seed", "version"):
+            found, wanted = getattr(info, what), getattr(expected, what)
             if found != wanted:
                 raise ValueError(
                     f"{file}: holds a run of the {what} {found}, not {wanted}, as its name says"
@@ -214,8 +208,7 @@ class Folder:
     def keep(self, run: Run, content: bytes) -> None:
         """Write the file of a finished run."""
         with self._writing():
-            with atomic_write(self.runs / run.file_name) as temporary:
-                temporary.write_bytes(content)
+            write_whole(self.runs / run.file_name, content)
             self.failed_file(run.file_name).unlink(missing_ok=True)
 
     def keep_failure(self, run: Run, reason: str, details: str) -> None:
@@ -226,11 +219,9 @@ class Folder:
             "seed": run.seed,
             "variation": dict(run.variation),
             "reason": reason,
-            "checksum": NO_CHECKSUM,
         }
-        content = add_checksum((json.dumps(values, indent=2) + "\n").encode())
-        with self._writing(), atomic_write(self.failed_file(run.file_name)) as temporary:
-            temporary.write_bytes(content)
+        with self._writing():
+            write_whole(self.failed_file(run.file_name), json_with_checksum(values))
         where = run_text(run.variation, run.policy.key, run.seed)
         self.log(f"failed: {where}: {reason}", details)
 
@@ -295,12 +286,10 @@ class Folder:
             baseline = find_policy(plan.baseline, described.policies)
             described = described.model_copy(update={"baseline": baseline})
         if not (self.scenario_file.exists() and continued):
-            text = plan.scenario.to_toml()
-            described = described.model_copy(update={"scenario_toml": digest(text)})
-            with atomic_write(self.scenario_file) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        with atomic_write(self.description_file) as temporary:
-            temporary.write_bytes(described.to_bytes())
+            toml = plan.scenario.to_toml().encode()
+            described = described.model_copy(update={"scenario_toml": digest(toml)})
+            write_whole(self.scenario_file, toml)
+        write_whole(self.description_file, described.to_bytes())
         return described
 
 
@@ -370,9 +359,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
+        except (BlockingIOError, PermissionError):
             raise FolderError(f"{path}: another process is working in this folder") from None
         yield
     finally:

@@ -1,7 +1,6 @@
 """How far a long piece of work is: a bar in a terminal, lines elsewhere."""
 
 import contextlib
-import mmap
 import sys
 import threading
 import time
@@ -21,8 +20,7 @@ _PATIENCE_S = 1.0
 _INTERVAL_S = 10.0
 #: Between two looks at how far the work is.
 _LOOK_S = 0.2
-#: Bytes of the count of one group of runs.
-_COUNT_BYTES = 8
+RoundCounts = np.memmap[tuple[int], np.dtype[np.int64]]
 
 
 def say(sentence: str, *, quiet: bool) -> None:
@@ -143,54 +141,34 @@ def progress(
         shower.join()
 
 
-class RoundCounts:
-    """Rounds of groups of runs that are underway, counted in a file that processes share.
+@contextlib.contextmanager
+def round_counts(folder: Path, groups: int) -> Iterator[RoundCounts]:
+    """Rounds of groups of runs that are underway, ``[group]``, in a file that processes share.
 
     It is a temporary file of the results folder, which the next command there clears away if this
     process is killed.
     """
-
-    def __init__(self, file: Path, groups: int) -> None:
-        self.file = file
-        with file.open("x+b") as opened:
-            opened.truncate(_COUNT_BYTES * max(groups, 1))
-            self._numbers = np.frombuffer(mmap.mmap(opened.fileno(), 0), np.int64)
-
-    @classmethod
-    @contextlib.contextmanager
-    def shared(cls, folder: Path, groups: int) -> Iterator["RoundCounts"]:
-        """Counts for the processes of this machine."""
-        file = temporary_name(folder / "rounds")
-        try:
-            yield cls(file, groups)
-        finally:
-            file.unlink(missing_ok=True)
-
-    def total(self) -> int:
-        """The rounds of all groups that are underway."""
-        return int(self._numbers.sum())
-
-    def forget(self, group: int) -> None:
-        """Count no round of this group any more: it is finished."""
-        self._numbers[group] = 0
+    file = temporary_name(folder / "rounds")
+    try:
+        yield np.memmap(file, np.int64, "w+", shape=(max(groups, 1),))
+    finally:
+        file.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def counter(file: Path, group: int) -> Iterator[Callable[[object], None] | None]:
+def counter(file: Path | str | None, group: int) -> Callable[[object], None] | None:
     """What counts one more round of a group, in the process in which its runs happen.
 
     ``None`` if the counts cannot be reached: a run does without.
     """
     try:
-        with file.open("r+b") as opened:
-            shared = mmap.mmap(opened.fileno(), 0)
+        counts = None if file is None else np.memmap(file, np.int64, "r+")
     except (OSError, ValueError):
-        yield None
-        return
-    with shared, memoryview(shared) as whole, whole.cast("q") as numbers:
-        numbers[group] = 0
+        counts = None
+    if counts is None:
+        return None
+    counts[group] = 0
 
-        def count(_: object) -> None:
-            numbers[group] += 1
+    def count(_: object) -> None:
+        counts[group] += 1
 
-        yield count
+    return count

@@ -23,6 +23,7 @@ from agewise.experiment._progress import (
     counter,
     duration_text,
     progress,
+    round_counts,
     say,
 )
 from agewise.experiment.loggers import Logged, Logger, make_loggers
@@ -35,11 +36,11 @@ from agewise.scenario import Scenario
 from agewise.simulation import simulate
 
 #: What is compared if nobody says: the paper's two policies.
-PAIR = ("age-based", "max-pack")
+_PAIR = ("age-based", "max-pack")
 #: Work that is expected to take one core less than this happens in this process: to start others
 #: would take longer.
 _QUICK_S = 5.0
-OnRound = Callable[[RoundRecord], object]
+_OnRound = Callable[[RoundRecord], object]
 
 
 class AllFailed(ValueError):
@@ -138,7 +139,7 @@ def run(
     seeds: int | Iterable[int] = 1,
     out: Path | str | None = None,
     *,
-    on_round: OnRound | None = None,
+    on_round: _OnRound | None = None,
     baseline: Policy | str | None = None,
     **options: Any,
 ) -> Result:
@@ -153,7 +154,7 @@ def run(
 
 def compare(
     scenario: Scenario,
-    policies: Sequence[Policy | str] = PAIR,
+    policies: Sequence[Policy | str] = _PAIR,
     seeds: int | Iterable[int] = 20,
     out: Path | str | None = None,
     *,
@@ -197,7 +198,7 @@ def execute(
     plan: Plan,
     out: Path | str | None,
     options: RunOptions | None = None,
-    on_round: OnRound | None = None,
+    on_round: _OnRound | None = None,
 ) -> Result:
     """Carry out the runs of the plan that are not finished yet, and return the result of all.
 
@@ -252,7 +253,7 @@ class _Execution:
     folder: Folder
     plan: Plan
     options: RunOptions
-    on_round: OnRound | None
+    on_round: _OnRound | None
     logged: Logged
 
     def result(self) -> Result:
@@ -271,7 +272,7 @@ class _Execution:
             absent = {run.file_name for run in missing}
             for run in runs:
                 if run.file_name not in absent:
-                    self.logged.log_missing(run, folder.runs / run.file_name)
+                    self.logged.log(run, folder.runs / run.file_name, is_new=False)
             failures = self._run_missing(missing, engine)
             if failures:
                 folder.log(f"{len(failures)} of {len(runs)} runs failed, the others are there")
@@ -293,17 +294,17 @@ class _Execution:
                 _compute_group,
                 on_round=self.on_round,
                 fail_fast=self.options.fail_fast,
-                counts=None if counts is None else counts.file,
+                counts=None if counts is None else counts.filename,
             )
             try:
                 for (number, runs), outcomes in engine.run(compute, groups):
                     if counts is not None:
-                        counts.forget(number)
+                        counts[number] = 0
                     for one, outcome in zip(runs, outcomes, strict=False):
                         counted.advance(one.scenario.run.rounds)
                         if isinstance(outcome, bytes):
                             self.folder.keep(one, outcome)
-                            self.logged.log(one, self.folder.runs / one.file_name)
+                            self.logged.log(one, self.folder.runs / one.file_name, is_new=True)
                             continue
                         self.folder.keep_failure(one, outcome.reason, outcome.details)
                         failures.append(outcome)
@@ -326,8 +327,8 @@ class _Execution:
             counts = None
             if missing and not quiet and isinstance(engine, Inline | Local):  # on this very machine
                 with contextlib.suppress(OSError):
-                    counts = stack.enter_context(RoundCounts.shared(self.folder.path, groups))
-            underway = None if counts is None else counts.total
+                    counts = stack.enter_context(round_counts(self.folder.path, groups))
+            underway = None if counts is None else counts.sum
             shown = progress(len(missing), rounds, quiet=quiet, underway=underway)
             yield stack.enter_context(shown), counts
 
@@ -369,51 +370,38 @@ def _announce(runs: list[Run], engine: Engine, *, quiet: bool) -> None:
 def _compute_group(
     group: tuple[int, list[Run]],
     *,
-    on_round: OnRound | None,
+    on_round: _OnRound | None,
     fail_fast: bool,
-    counts: Path | None,
+    counts: str | None,
 ) -> list[bytes | _Failure]:
     """Run a group one after the other: the content of each file, or why there is none.
 
-    Rounds are counted in the file of `RoundCounts` under the group's number. After the first
-    failure the other runs are left out if it is to be fast.
+    Rounds are counted in the file ``counts`` under the group's number (`round_counts`). After the
+    first failure the other runs are left out if it is to be fast.
     """
     number, runs = group
     outcomes: list[bytes | _Failure] = []
-    with contextlib.ExitStack() as stack:
-        count = None if counts is None else stack.enter_context(counter(counts, number))
-        calls = [call for call in (count, on_round) if call is not None]
-        for run in runs:
-            try:
-                history = simulate(
-                    run.scenario, run.policy, run.seed, _call_all(calls), run.sources
-                )
-                outcomes.append(_within_limit(history.to_bytes()))
-            except Exception as error:
-                outcomes.append(_failure(error))
-                if fail_fast:
-                    break
-    return outcomes
+    calls = [call for call in (counter(counts, number), on_round) if call is not None]
 
-
-def _call_all(calls: Sequence[OnRound]) -> OnRound | None:
-    if len(calls) < 2:
-        return calls[0] if calls else None
-
-    def both(record: RoundRecord) -> None:
+    def after_round(record: RoundRecord) -> None:
         for call in calls:
             call(record)
 
-    return both
-
-
-def _within_limit(content: bytes) -> bytes:
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} that one "
-            "may have: fewer rounds"
-        )
-    return content
+    for run in runs:
+        try:
+            history = simulate(run.scenario, run.policy, run.seed, after_round, run.sources)
+            content = history.to_bytes()
+            if len(content) > MOST_BYTES:
+                raise ValueError(
+                    f"its file would take {len(content):,} bytes, more than the {MOST_BYTES:,} "
+                    "that one may have: fewer rounds"
+                )
+            outcomes.append(content)
+        except Exception as error:
+            outcomes.append(_failure(error))
+            if fail_fast:
+                break
+    return outcomes
 
 
 def _failure(error: Exception) -> _Failure:

@@ -1,6 +1,5 @@
 """Runs handed to other tools as they finish: CSV, TensorBoard, Weights & Biases, Trackio."""
 
-import csv
 import math
 import shutil
 from collections.abc import Mapping, Sequence
@@ -8,20 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from agewise.dependencies import require
+from agewise.dependencies import pl, require
 from agewise.experiment.plan import Run
 from agewise.records import History
 
 NAMES = ("csv", "tensorboard", "wandb", "trackio")
-_COLUMNS = (
-    "accuracy",
-    "test_loss",
-    "objective",
-    "gradient_diversity",
-    "seconds",
-    "channel_uses",
-    "bits",
-)
+_LEARNED = ("accuracy", "test_loss", "objective", "gradient_diversity")
+_COSTS = ("seconds", "channel_uses", "bits")
 
 
 @dataclass(frozen=True)
@@ -41,10 +33,8 @@ class LoggedRun:
             "seed": run.seed,
             **run.variation,
         }
-        columns = {
-            name: history.numbers(name) for name in _COLUMNS if name in history.frame.columns
-        }
-        columns |= {
+        known = [name for name in (*_LEARNED, *_COSTS) if name in history.frame.columns]
+        columns = {name: history.numbers(name) for name in known} | {
             "age_mean": history.ages.mean(axis=1),
             "age_largest": history.ages.max(axis=1),
             "received": history.frame["received"].list.len().to_numpy(),
@@ -62,15 +52,13 @@ class Logger(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     def log(self, run: LoggedRun) -> None:
         """Write one run; one that was written before is replaced."""
-        ...
 
 
 @dataclass(frozen=True)
-class CsvLogger:
+class _CsvLogger:
     """One CSV a run, with a row a round, in a folder."""
 
     folder: Path
@@ -79,15 +67,13 @@ class CsvLogger:
     def log(self, run: LoggedRun) -> None:
         """Write the file of this run."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        names = list(dict.fromkeys(name for values in run.rounds for name in values))
-        with (self.folder / f"{run.name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["round", *names])
-            writer.writeheader()
-            writer.writerows({"round": t, **one} for t, one in enumerate(run.rounds, start=1))
+        rows = [{"round": t, **values} for t, values in enumerate(run.rounds, start=1)]
+        table = pl.DataFrame(rows, infer_schema_length=None)
+        table.write_csv(self.folder / f"{run.name}.csv")
 
 
 @dataclass(frozen=True)
-class TensorBoardLogger:
+class _TensorBoardLogger:
     """One folder a run, which TensorBoard shows as a curve: ``tensorboard --logdir FOLDER``."""
 
     folder: Path
@@ -113,7 +99,7 @@ class TensorBoardLogger:
 
 
 @dataclass(frozen=True)
-class TrackerLogger:
+class _TrackerLogger:
     """A module with ``init``, ``log`` and ``finish``, as wandb and trackio have them."""
 
     module: Any
@@ -143,10 +129,10 @@ def _make(name: str, folder: Path | None) -> Logger:
         raise ValueError(f"unknown logger {name!r}; there are {', '.join(NAMES)}")
     if name in ("wandb", "trackio"):
         project = "agewise" if folder is None else folder.resolve().name
-        return TrackerLogger(require(name, name), project, name)
+        return _TrackerLogger(require(name, name), project, name)
     if folder is None:
         raise ValueError(f"the logger {name} writes files: give a results folder with out=")
-    kind = CsvLogger if name == "csv" else TensorBoardLogger
+    kind = _CsvLogger if name == "csv" else _TensorBoardLogger
     return kind(folder / "logs" / name)
 
 
@@ -156,16 +142,9 @@ class Logged:
     def __init__(self, loggers: Sequence[Logger], folder: Path) -> None:
         self.loggers, self.folder = loggers, folder / "logs"
 
-    def log(self, run: Run, file: Path) -> None:
-        """Hand a run that was computed just now to every logger."""
-        self._log(run, file, self.loggers)
-
-    def log_missing(self, run: Run, file: Path) -> None:
-        """Hand a run that is in the folder to the loggers that have not had it."""
-        lacking = [one for one in self.loggers if run.file_name not in self._had(one)]
-        self._log(run, file, lacking)
-
-    def _log(self, run: Run, kept: Path, loggers: Sequence[Logger]) -> None:
+    def log(self, run: Run, kept: Path, *, is_new: bool) -> None:
+        """Hand a run to every logger, or if it is not new to those that have not had it."""
+        loggers = [one for one in self.loggers if is_new or run.file_name not in self._had(one)]
         if not loggers:
             return
         described = LoggedRun.of(run, History.load(kept))

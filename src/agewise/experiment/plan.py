@@ -18,7 +18,6 @@ from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
 from agewise.tables import Variation
 
-#: What a variation changes: dotted names of the scenario with their values.
 #: What a seed and a run take in a list of them, at least.
 _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 

@@ -239,18 +239,12 @@ class Result:
         if not self.entries:
             raise FolderError(f"{self.path}: no run is finished yet")
         names = list(dict.fromkeys(name for varied in self.variations for name in varied))
-        frames = [
-            _histories.load(entry.file).frame.select(
-                pl.lit(str(entry.policy)).alias("policy"),
-                pl.lit(entry.seed).alias("seed"),
-                *(
-                    pl.lit(value).alias(name)
-                    for name, value in column_entries(entry.variation, names).items()
-                ),
-                pl.all(),
-            )
-            for entry in self.entries
-        ]
+        frames = []
+        for entry in self.entries:
+            run = {"policy": str(entry.policy), "seed": entry.seed}
+            run |= column_entries(entry.variation, names)
+            constant = [pl.lit(value).alias(name) for name, value in run.items()]
+            frames.append(_histories.load(entry.file).frame.select(*constant, pl.all()))
         return pl.concat(frames, how="vertical_relaxed")
 
     def to_pandas(self) -> "pandas.DataFrame":

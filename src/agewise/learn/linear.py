@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.core import linear as kernels
-from agewise.core.losses import Scores
 from agewise.data import Dataset
 from agewise.learn.model import (
     LocalRound,
@@ -94,5 +93,5 @@ class Linear(Model):
         """Count one output per class, or one for two classes."""
         return 1 if classes == 2 and self.loss != "multinomial" else classes
 
-    def _scores(self, classes: int) -> Scores:
-        return Scores(self._outputs(classes), LOSSES.index(self.loss))
+    def _scores(self, classes: int) -> kernels.Scores:
+        return kernels.Scores(self._outputs(classes), LOSSES.index(self.loss))

@@ -240,11 +240,9 @@ class Model(Part):
         """
         trained = np.repeat(start.params[np.newaxis], start.ues.size, axis=0)
         for i, (ue, w) in enumerate(zip(start.ues.tolist(), trained, strict=True)):
-            drawn = draw_rows(
-                start.key, start.t, ue, samples.offsets[ue], samples.sizes[ue],
-                steps.local_steps * steps.batch_size,
-            ).reshape(steps.local_steps, steps.batch_size)  # fmt: skip
-            for rows in drawn:
+            count = steps.local_steps * steps.batch_size
+            drawn = draw_rows(start.key, start.t, ue, samples.offsets, count)
+            for rows in drawn.reshape(steps.local_steps, steps.batch_size):
                 _, gradient = self.loss_and_gradient(w, *samples.train.batch(rows))
                 slope = np.array(gradient, np.float32)
                 weights = self.penalised(slope, samples.dataset)

@@ -93,12 +93,13 @@ class Updates:
         if not len(self.starts):
             object.__setattr__(self, "starts", self.params[np.newaxis])
             object.__setattr__(self, "version", np.zeros(self.ues.size, np.int64))
-        if kernels.is_rising(self.ues):
+        if (self.ues[1:] > self.ues[:-1]).all():
             return
         order = np.argsort(self.ues)
         ues = self.ues[order]
-        if not kernels.is_rising(ues):
-            twice = int(ues[1:][ues[1:] == ues[:-1]][0])
+        repeated = ues[1:] == ues[:-1]
+        if repeated.any():
+            twice = int(ues[1:][repeated][0])
             raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
         object.__setattr__(self, "ues", ues)
         object.__setattr__(self, "models", self.models[order])
@@ -123,4 +124,4 @@ def update_reports(
 
 def is_finite(params: Params) -> bool:
     """Tell whether no weight of a model is infinite or not a number."""
-    return bool(kernels.is_finite(params))
+    return bool(np.isfinite(params).all())

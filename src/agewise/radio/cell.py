@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from agewise.part import MOST, MOST_DB, Part
+from agewise.part import MOST, Decibels, Part
 from agewise.radio.path_loss import PathLoss
 from agewise.random import Streams
 from agewise.units import db_to_linear, dbm_to_watt
@@ -57,10 +57,8 @@ class EdgeSnr(Link):
     """Gains are scaled to give a mean SNR at the edge of the cell; power is in units of P_TX."""
 
     kind: Literal["edge-snr"] = "edge-snr"
-    edge_snr_db: float = Field(
-        ge=-MOST_DB,
-        le=MOST_DB,
-        description="mean SNR in dB at the cell edge with all power on one subchannel",
+    edge_snr_db: Decibels = Field(
+        description="mean SNR in dB at the cell edge with all power on one subchannel"
     )
 
     def scale(self, path_loss: PathLoss, edge_m: float, bandwidth_hz: float) -> float:
@@ -73,15 +71,13 @@ class LinkBudget(Link):
     """Gains follow from path loss, transmit power and noise, in physical units."""
 
     kind: Literal["budget"] = "budget"
-    transmit_power_dbm: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="P_TX in dBm, each UE's power over all subchannels"
+    transmit_power_dbm: Decibels = Field(
+        description="P_TX in dBm, each UE's power over all subchannels"
     )
-    noise_density_dbm_hz: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="noise power density in dBm/Hz, -174 at 290 K"
+    noise_density_dbm_hz: Decibels = Field(
+        description="noise power density in dBm/Hz, -174 at 290 K"
     )
-    noise_figure_db: float = Field(
-        ge=0, le=MOST_DB, description="noise figure of the access point in dB"
-    )
+    noise_figure_db: Decibels = Field(ge=0, description="noise figure of the access point in dB")
 
     @property
     def power_budget(self) -> float:

@@ -10,7 +10,7 @@ from pydantic import Field
 from agewise.part import LARGE, Kinds, Part, State, Unloaded, given, parts_inside
 from agewise.radio.cell import Cell, Link, RunContext
 from agewise.radio.csi import Csi, PerfectCsi
-from agewise.radio.fading import Fading, Rounds
+from agewise.radio.fading import Fading
 from agewise.radio.interference import Interference, NoInterference
 from agewise.radio.large_scale import Environment, LargeScale, draw_o2i_loss_db
 from agewise.radio.mobility import Mobility, NoMobility
@@ -44,26 +44,21 @@ class Channel(Protocol):
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        ...
 
     @property
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
-        ...
 
     @property
     def power_budget(self) -> float:
         """P_TX, each UE's power over all subchannels, in the unit that the gains are per."""
-        ...
 
     @property
     def moves(self) -> bool:
         """Whether UEs are elsewhere in other rounds."""
-        ...
 
     def block(self, t: int) -> Block:
         """Return round ``t``, whatever was asked before."""
-        ...
 
 
 class ChannelModel(Part):
@@ -166,7 +161,7 @@ class ModelledChannel(ChannelModel):
 
     def _check_fading(self, cell: Cell, top_speed_m_s: float | None) -> None:
         knows_los = self.path_loss.los_decorrelation_m is not None
-        self.fading.check(cell, Rounds(self.round_s, top_speed_m_s), knows_los=knows_los)
+        self.fading.check(cell, (self.round_s, top_speed_m_s), knows_los=knows_los)
 
     def context(self, cell: Cell, rounds: int, streams: Streams) -> RunContext:
         """Return what one run asks of the parts."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agewise.part import MOST_DB, Part, State
+from agewise.part import Decibels, Part, State
 from agewise.radio.cell import RunContext
 from agewise.radio.fading import CARRIER, LIGHT_M_S, SPEED, CsiError, Fading, bessel_j0
 from agewise.radio.large_scale import LargeScale
@@ -81,11 +81,9 @@ class Estimated(_WithError):
     """Gains are estimated from pilots in noise."""
 
     kind: Literal["estimated"] = "estimated"
-    pilot_snr_db: float = Field(
-        ge=-MOST_DB,
-        le=MOST_DB,
+    pilot_snr_db: Decibels = Field(
         description="SNR in dB of an estimate at a mean gain; estimate and truth have the "
-        "correlation sqrt(snr / (1 + snr))",
+        "correlation sqrt(snr / (1 + snr))"
     )
 
     def prepare(self, run: RunContext) -> CsiError:
@@ -100,10 +98,7 @@ class Delayed(_WithError):
     kind: Literal["delayed"] = "delayed"
     delay_s: float = Field(ge=0, le=1e3, description="seconds from the measurement to the upload")
     carrier_hz: float | None = Field(
-        default=None,
-        ge=1e6,
-        le=1e12,
-        description=f"{CARRIER}; left out, that of fading.time",
+        default=None, ge=1e6, le=1e12, description=f"{CARRIER}; left out, that of fading.time"
     )
     speed_m_s: float | None = Field(
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, that of fading.time"
@@ -137,14 +132,10 @@ class Quantised(Csi):
 
     kind: Literal["quantised"] = "quantised"
     bits: int = Field(ge=1, le=12, description="bits of a report: 2^bits levels")
-    lowest_db: float = Field(
-        ge=-MOST_DB,
-        le=MOST_DB,
-        description="lowest level that is not zero, in dB over the UE's mean gain",
+    lowest_db: Decibels = Field(
+        description="lowest level that is not zero, in dB over the UE's mean gain"
     )
-    highest_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="highest level, in dB over the UE's mean gain"
-    )
+    highest_db: Decibels = Field(description="highest level, in dB over the UE's mean gain")
 
     def check(self, fading: Fading) -> None:
         """Raise ``ValueError`` if the levels do not rise."""

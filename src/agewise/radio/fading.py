@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agewise.core.elementary import cos_sin_each
 from agewise.core.fading import fade_nakagami, fade_paths
-from agewise.part import MOST_DB, Kinds, Part, State
+from agewise.part import Decibels, Kinds, Part, State
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.profiles import DelayProfile, Frequency, IndependentSubchannels
@@ -17,6 +17,8 @@ from agewise.random import normal
 from agewise.units import db_to_linear
 
 _Gains = NDArray[np.float64]
+#: Seconds from round to round, and the fastest speed of the mobility in m/s (`Time.check`).
+Rounds = tuple[float | None, float | None]
 _Error = tuple[np.uint64, float, _Gains]
 _NOTHING, _NO_TAPS = np.empty((0, 0)), np.empty((2, 0, 0))
 _STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
@@ -40,16 +42,6 @@ class CsiError(NamedTuple):
     delay_s: float = 0.0
 
 
-class Rounds(NamedTuple):
-    """Seconds from round to round, and the fastest speed of the mobility in m/s.
-
-    The speed is 0 without mobility, and ``None`` where it is not known yet.
-    """
-
-    round_s: float | None
-    top_speed_m_s: float | None
-
-
 # -------------------------------------------------------------------------------------- over time
 class Time(Part):
     """Correlation of fading from round to round."""
@@ -59,8 +51,11 @@ class Time(Part):
 
     kind: str = ""
 
-    def check(self, rounds: Rounds) -> None:
-        """Raise ``ValueError`` if rounds of this length cannot follow such fading."""
+    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
+        """Raise ``ValueError`` if rounds of this length cannot follow such fading.
+
+        The speed is the fastest of the mobility: 0 without any, ``None`` where not known yet.
+        """
 
     def places(self, time_s: float, large: LargeScale) -> _Gains:
         """Return where the UEs are among the waves then, ``[ue, (x, y)]`` in wavelengths.
@@ -91,20 +86,17 @@ class Jakes(Time):
         default=None, ge=0, le=1e4, description=f"{SPEED}; left out, it follows from the mobility"
     )
 
-    def check(self, rounds: Rounds) -> None:
+    def check(self, round_s: float | None, top_speed_m_s: float | None) -> None:
         """Raise ``ValueError`` unless rounds are shorter than half a period of the Doppler shift.
 
         The speed is its own or else the fastest of the mobility.
         """
-        round_s, top_speed_m_s = rounds
         if round_s is None:
             raise ValueError("channel.fading.time = jakes needs channel.round_s")
         speed_m_s = top_speed_m_s if self.speed_m_s is None else self.speed_m_s
         if self.speed_m_s is None and top_speed_m_s == 0.0:
-            raise ValueError(
-                "channel.fading.time.speed_m_s is missing: without channel.mobility it must be "
-                "given"
-            )
+            where = "channel.fading.time.speed_m_s"
+            raise ValueError(f"{where} is missing: without channel.mobility it must be given")
         shift = (speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
         if shift * round_s > 0.5:
             whose = f" of UEs that move at {speed_m_s:.4g} m/s" if self.speed_m_s is None else ""
@@ -153,9 +145,7 @@ class FixedK(KFactor):
     """The same K-factor for every UE."""
 
     kind: Literal["fixed"] = "fixed"
-    k_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="power of the direct path over the scattered ones, dB"
-    )
+    k_db: Decibels = Field(description="power of the direct path over the scattered ones, dB")
 
     def ratios_db(self, run: RunContext) -> _Gains:
         """Return the same number for all."""
@@ -232,11 +222,7 @@ class NoFading(Fading):
         return np.repeat(large.mean_gains[:, np.newaxis], state.cell.subchannels, axis=1)
 
     def seen_and_true(
-        self,
-        state: State,
-        t: int,
-        large: LargeScale,
-        error: CsiError,
+        self, state: State, t: int, large: LargeScale, error: CsiError
     ) -> tuple[_Gains, _Gains]:
         """Return the gains, which do not change."""
         gains = self.gains(state, t, large)
@@ -291,7 +277,7 @@ class _Scattered(Fading):
     def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
         """Raise ``ValueError`` if the profile lacks a bandwidth, or rounds are too long."""
         self.frequency.check(cell.subchannel_bandwidth_hz)
-        self.time.check(rounds)
+        self.time.check(*rounds)
 
     def direct_share(self, run: RunContext, profile: DelayProfile | None) -> _Gains:
         """Return the share of power on a direct path, ``[ue]``: K / (K + 1)."""

@@ -167,9 +167,7 @@ class GaussMarkov(Mobility):
         ge=0, le=1000, description="standard deviation from it along each axis in m/s"
     )
     memory_s: float = Field(
-        ge=1e-6,
-        le=LARGE,
-        description="seconds in which its correlation falls to 1/e",
+        ge=1e-6, le=LARGE, description="seconds in which its correlation falls to 1/e"
     )
 
     @property
@@ -196,14 +194,16 @@ class GaussMarkov(Mobility):
 class MobilityFile(Mobility):
     """Positions over time from a file; straight lines between its times."""
 
-    source: ClassVar[str] = "tracks"
-
     kind: Literal["file"] = "file"
     path: str = Field(
         description="an .npz with times_s[time] and positions_m[time, ue, (x, y)], or a .csv with "
         "rows time in s, UE from 0, x and y in m"
     )
     relative_to: RelativeTo = "working-folder"
+
+    def files(self) -> dict[str, Path]:
+        """Name the file."""
+        return {f"tracks:{self.path}": Path(self.path)}
 
     def start(self, run: RunContext, placement: Placement) -> State:
         """Read the tracks; ``ValueError`` unless they are of all UEs and last for the run."""

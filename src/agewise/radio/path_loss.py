@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from agewise.core.elementary import exp_each, log1p_each, power_each
 from agewise.core.propagation import decibels_each, ratios_each
-from agewise.part import MOST_DB, Part, given
+from agewise.part import Decibels, Part, given
 from agewise.units import db_to_linear
 
 _Floats = NDArray[np.float64]
@@ -113,9 +113,7 @@ class LogDistance(_Power):
     """A power law that starts from a known loss at the reference distance."""
 
     kind: Literal["log-distance"] = "log-distance"
-    reference_loss_db: float = Field(
-        ge=-MOST_DB, le=MOST_DB, description="path loss in dB at the reference distance"
-    )
+    reference_loss_db: Decibels = Field(description="path loss in dB at the reference distance")
 
     @property
     def _reference_db(self) -> float:
@@ -136,14 +134,15 @@ class FreeSpace(PathLoss):
 
 # ------------------------------------------------------------------------------ 3GPP TR 38.901
 class _Slope(NamedTuple):
-    """``constant + per_decade lg d`` in dB, d the distance in metres between the antennas."""
+    """``constant + carrier 10 lg f + per_decade lg d - ue_height (h - 1.5)`` in dB.
+
+    f is the carrier in GHz, d the distance between the antennas and h the height of a UE in metres.
+    """
 
     constant_db: float
+    carrier: float
     per_decade_db: float
-
-    def at(self, lg_distance: _Floats) -> _Floats:
-        """Return the loss at these logarithms of the distance."""
-        return self.constant_db + self.per_decade_db * lg_distance
+    ue_height: float = 0.0
 
 
 class _Tr38901(PathLoss):
@@ -156,20 +155,21 @@ class _Tr38901(PathLoss):
     links: ClassVar[tuple[str, ...]] = ("budget",)
     #: Nearer places have the loss at this distance on the ground.
     least_distance_m: ClassVar[float] = 0.0
+    los_slope: ClassVar[_Slope]
+    nlos_slopes: ClassVar[tuple[_Slope, ...]]
 
     carrier_ghz: float = Field(ge=0.5, le=100, description=_CARRIER)
     access_point_height_m: float = Field(description=_ACCESS_POINT)
     ue_height_m: float = Field(description=_UE)
 
-    def _los_slope(self) -> _Slope:
-        raise self.lacks("_los_slope")
+    def _at_1_m(self, slope: _Slope) -> float:
+        """Return the loss in dB where a slope begins."""
+        at_carrier = slope.constant_db + slope.carrier * _db(self.carrier_ghz)
+        return at_carrier - slope.ue_height * (self.ue_height_m - 1.5)
 
-    def _nlos_slopes(self) -> tuple[_Slope, ...]:
-        raise self.lacks("_nlos_slopes")
-
-    def _beyond(self) -> tuple[float, _Slope]:
-        """Return the breakpoint in metres and the slope in line of sight beyond it."""
-        return math.inf, self._los_slope()
+    def _beyond(self) -> tuple[float, float]:
+        """Return the breakpoint in metres, and where the 40 dB a decade beyond it begin."""
+        return math.inf, 0.0
 
     def loss_db(self, distance_m: _Floats, line_of_sight: _Flags) -> _Floats:
         """Return the path loss in dB at these distances on the ground."""
@@ -177,13 +177,11 @@ class _Tr38901(PathLoss):
         height = self.access_point_height_m - self.ue_height_m
         squared = np.maximum(ground * ground + height * height, 1.0)
         lg_distance = 0.05 * np.asarray(decibels_each(squared))
-        breakpoint_m, far = self._beyond()
-        los = np.where(
-            ground > breakpoint_m, far.at(lg_distance), self._los_slope().at(lg_distance)
-        )
-        nlos = los
-        for slope in self._nlos_slopes():
-            nlos = np.maximum(nlos, slope.at(lg_distance))
+        breakpoint_m, far_db = self._beyond()
+        near = self._at_1_m(self.los_slope) + self.los_slope.per_decade_db * lg_distance
+        nlos = los = np.where(ground > breakpoint_m, far_db + 40.0 * lg_distance, near)
+        for slope in self.nlos_slopes:
+            nlos = np.maximum(nlos, self._at_1_m(slope) + slope.per_decade_db * lg_distance)
         return np.where(line_of_sight, los, nlos)
 
 
@@ -203,14 +201,14 @@ class _Urban(_Tr38901):
         """The share of the UEs that are inside buildings."""
         return self.indoor_share
 
-    def _beyond(self) -> tuple[float, _Slope]:
-        """From the loss at the breakpoint on 40 dB a decade; the environment is 1 m high."""
+    def _beyond(self) -> tuple[float, float]:
+        """Go on from the loss at the breakpoint; the environment is 1 m high."""
         heights = (self.access_point_height_m - 1.0) * (self.ue_height_m - 1.0)
         breakpoint_m = 4.0 * heights * self.carrier_ghz * 1e9 / _LIGHT_M_S
-        height, near = self.access_point_height_m - self.ue_height_m, self._los_slope()
+        height, near = self.access_point_height_m - self.ue_height_m, self.los_slope
         squared_db = _db(breakpoint_m * breakpoint_m + height * height)
-        far_db = near.constant_db - (40.0 - near.per_decade_db) / 20.0 * squared_db
-        return breakpoint_m, _Slope(far_db, 40.0)
+        far_db = self._at_1_m(near) - (40.0 - near.per_decade_db) / 20.0 * squared_db
+        return breakpoint_m, far_db
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Certain to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
@@ -230,51 +228,42 @@ class _Urban(_Tr38901):
 
 
 class UrbanMacro(_Urban):
-    """3GPP TR 38.901 UMa: an access point above the roofs of a city, 10 m to 5 km."""
+    """3GPP TR 38.901 UMa: an access point above the roofs of a city (25 m), 10 m to 5 km."""
 
     los_fall_m: ClassVar[float] = 63.0
+    los_slope: ClassVar[_Slope] = _Slope(28.0, 2.0, 22.0)
+    nlos_slopes: ClassVar[tuple[_Slope, ...]] = (_Slope(13.54, 2.0, 39.08, 0.6),)
     shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 6.0, 7.0)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(37.0, 50.0, 7.0)
 
     kind: Literal["uma"] = "uma"
-    access_point_height_m: float = Field(
-        ge=10, le=50, description=f"{_ACCESS_POINT}, 25 in the report"
-    )
+    access_point_height_m: float = Field(ge=10, le=50, description=_ACCESS_POINT)
     ue_height_m: float = Field(ge=1.5, le=13, description=_UE)
-
-    def _los_slope(self) -> _Slope:
-        return _Slope(28.0 + 2.0 * _db(self.carrier_ghz), 22.0)
-
-    def _nlos_slopes(self) -> tuple[_Slope, ...]:
-        constant_db = 13.54 + 2.0 * _db(self.carrier_ghz) - 0.6 * (self.ue_height_m - 1.5)
-        return (_Slope(constant_db, 39.08),)
 
 
 class UrbanMicro(_Urban):
-    """3GPP TR 38.901 UMi street canyon: an access point below the roofs, 10 m to 5 km."""
+    """3GPP TR 38.901 UMi street canyon: an access point below the roofs (10 m), 10 m to 5 km."""
 
     los_fall_m: ClassVar[float] = 36.0
+    los_slope: ClassVar[_Slope] = _Slope(32.4, 2.0, 21.0)
+    nlos_slopes: ClassVar[tuple[_Slope, ...]] = (_Slope(22.4, 2.13, 35.3, 0.3),)
     shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(4.0, 7.82, 7.0)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 13.0, 7.0)
 
     kind: Literal["umi"] = "umi"
-    access_point_height_m: float = Field(
-        ge=3, le=20, description=f"{_ACCESS_POINT}, 10 in the report"
-    )
+    access_point_height_m: float = Field(ge=3, le=20, description=_ACCESS_POINT)
     ue_height_m: float = Field(ge=1.5, le=22.5, description=_UE)
-
-    def _los_slope(self) -> _Slope:
-        return _Slope(32.4 + 2.0 * _db(self.carrier_ghz), 21.0)
-
-    def _nlos_slopes(self) -> tuple[_Slope, ...]:
-        constant_db = 22.4 + 2.13 * _db(self.carrier_ghz) - 0.3 * (self.ue_height_m - 1.5)
-        return (_Slope(constant_db, 35.3),)
 
 
 class IndoorHotspot(_Tr38901):
-    """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m."""
+    """3GPP TR 38.901 InH: an access point at the ceiling of an office, 1 m to 150 m.
+
+    In the report it is 3 m high, and UEs 1 m.
+    """
 
     most_distance_m: ClassVar[float] = 150.0
+    los_slope: ClassVar[_Slope] = _Slope(32.4, 2.0, 17.3)
+    nlos_slopes: ClassVar[tuple[_Slope, ...]] = (_Slope(17.3, 2.49, 38.3),)
     los_decorrelation_m: ClassVar[float | None] = 10.0
     shadowing_sigma_db: ClassVar[ByCondition | None] = ByCondition(3.0, 8.03, 8.03)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 6.0, 6.0)
@@ -283,16 +272,8 @@ class IndoorHotspot(_Tr38901):
     office: Literal["open", "mixed"] = Field(
         description="desks in one large room, or rooms and corridors as well"
     )
-    access_point_height_m: float = Field(
-        ge=1, le=10, description=f"{_ACCESS_POINT}, 3 in the report"
-    )
-    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1 in the report")
-
-    def _los_slope(self) -> _Slope:
-        return _Slope(32.4 + 2.0 * _db(self.carrier_ghz), 17.3)
-
-    def _nlos_slopes(self) -> tuple[_Slope, ...]:
-        return (_Slope(17.3 + 2.49 * _db(self.carrier_ghz), 38.3),)
+    access_point_height_m: float = Field(ge=1, le=10, description=_ACCESS_POINT)
+    ue_height_m: float = Field(ge=0.5, le=10, description=_UE)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Certain nearby, then falling exponentially, from the turn on by another law."""
@@ -305,19 +286,21 @@ class IndoorHotspot(_Tr38901):
 
 
 class IndoorFactory(_Tr38901):
-    """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m."""
+    """3GPP TR 38.901 InF: an access point in a hall with machines, 1 m to 600 m.
+
+    In the report it is 1.5 m high, or 8 m above the clutter, and UEs 1.5 m.
+    """
 
     most_distance_m: ClassVar[float] = 600.0
+    los_slope: ClassVar[_Slope] = _Slope(31.84, 1.9, 21.5)
     shadowing_decorrelation_m: ClassVar[ByCondition | None] = ByCondition(10.0, 10.0, 10.0)
 
     kind: Literal["inf"] = "inf"
     hall: Literal["sl", "dl", "sh", "dh"] = Field(
         description="sparse or dense clutter, and the access point lower or higher than it"
     )
-    access_point_height_m: float = Field(
-        ge=0.5, le=25, description=f"{_ACCESS_POINT}, 1.5 if low and 8 if high in the report"
-    )
-    ue_height_m: float = Field(ge=0.5, le=10, description=f"{_UE}, 1.5 in the report")
+    access_point_height_m: float = Field(ge=0.5, le=25, description=_ACCESS_POINT)
+    ue_height_m: float = Field(ge=0.5, le=10, description=_UE)
     clutter_density: float = Field(
         gt=0, lt=1, description="share of the floor under clutter: below 0.4 sparse, else dense"
     )
@@ -334,16 +317,13 @@ class IndoorFactory(_Tr38901):
     @property
     def shadowing_sigma_db(self) -> ByCondition:  # type: ignore[override]
         """The deviation of shadowing in this hall."""
-        return ByCondition(4.3, _HALLS[self.hall][2], _HALLS[self.hall][2])
+        return ByCondition(4.3, _HALLS[self.hall][1], _HALLS[self.hall][1])
 
-    def _los_slope(self) -> _Slope:
-        return _Slope(31.84 + 0.95 * (2.0 * _db(self.carrier_ghz)), 21.5)
-
-    def _nlos_slopes(self) -> tuple[_Slope, ...]:
+    @property
+    def nlos_slopes(self) -> tuple[_Slope, ...]:  # type: ignore[override]
         """A dense hall with a low access point loses at least as much as a sparse one."""
         halls = ("sl", "dl") if self.hall == "dl" else (self.hall,)
-        carrier_db = 2.0 * _db(self.carrier_ghz)
-        return tuple(_Slope(_HALLS[hall][0] + carrier_db, _HALLS[hall][1]) for hall in halls)
+        return tuple(_HALLS[hall][0] for hall in halls)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Exponential in the distance; the further, the higher the access point over clutter."""
@@ -373,12 +353,12 @@ class IndoorFactory(_Tr38901):
         return self
 
 
-#: NLOS in a hall: constant and slope of the loss, and deviation of shadowing.
+#: NLOS in a hall: the loss, and the deviation of shadowing.
 _HALLS = {
-    "sl": (33.0, 25.5, 5.7),
-    "dl": (18.6, 35.7, 7.2),
-    "sh": (32.4, 23.0, 5.9),
-    "dh": (33.63, 21.9, 4.0),
+    "sl": (_Slope(33.0, 2.0, 25.5), 5.7),
+    "dl": (_Slope(18.6, 2.0, 35.7), 7.2),
+    "sh": (_Slope(32.4, 2.0, 23.0), 5.9),
+    "dh": (_Slope(33.63, 2.0, 21.9), 4.0),
 }
 
 

@@ -1,9 +1,8 @@
 """Placement: where the UEs are, and the area that they stay in."""
 
-import functools
 import math
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from pydantic import Field, model_validator
 from agewise.core.elementary import cos_sin_each
 from agewise.core.mobility import Area, draw_points
 from agewise.part import Part, RelativeTo
-from agewise.radio._files import read_positions, stamp_of
+from agewise.radio._files import read_positions
 from agewise.radio.cell import RunContext
 
 _Floats = NDArray[np.float64]
@@ -22,7 +21,7 @@ _FROM_ACCESS_POINT = "no UE is nearer to the access point, in metres"
 class Placement(Part):
     """Places of the UEs, with the access point at (0, 0).
 
-    A kind of your own has `reach_m` and `positions`.
+    A kind of your own has `reach_m`, and `positions` unless UEs are uniform in their `area`.
     """
 
     kind: str = ""
@@ -38,8 +37,9 @@ class Placement(Part):
         return Area(0.0, self.reach_m, math.inf)
 
     def positions(self, run: RunContext) -> _Floats:
-        """Return the positions ``[ue, (x, y)]`` of one run in metres."""
-        raise self.lacks("positions")
+        """Return the positions ``[ue, (x, y)]`` of one run in metres: uniform in the area."""
+        key = run.streams.placement().integers(2**64, dtype=np.uint64)
+        return np.asarray(draw_points(key, run.cell.ues, self.area))
 
 
 class _Round(Placement):
@@ -76,10 +76,6 @@ class Annulus(_Round):
         """The annulus."""
         return Area(self.least_distance_m, self.radius_m, math.inf)
 
-    def positions(self, run: RunContext) -> _Floats:
-        """Return uniform positions."""
-        return _in_area(self.area, run)
-
     @model_validator(mode="after")
     def _has_room(self) -> Self:
         _require_room(self.least_distance_m, self.radius_m, "radius_m")
@@ -107,10 +103,6 @@ class Hexagon(Placement):
     def area(self) -> Area:
         """The hexagon without its middle."""
         return Area(self.least_distance_m, self.reach_m, self.inter_site_distance_m / 2.0)
-
-    def positions(self, run: RunContext) -> _Floats:
-        """Return uniform positions."""
-        return _in_area(self.area, run)
 
     @model_validator(mode="after")
     def _has_room(self) -> Self:
@@ -148,15 +140,17 @@ class Clusters(_Round):
 class PlacementFile(_Round):
     """Positions from a file: a CSV with a row ``x, y`` per UE, or an NPZ with ``positions_m``."""
 
-    source: ClassVar[str] = "positions"
-
     kind: Literal["file"] = "file"
     path: str = Field(description="a .csv, or an .npz with an array positions_m[ue, (x, y)]")
     relative_to: RelativeTo = "working-folder"
 
+    def files(self) -> dict[str, Path]:
+        """Name the file."""
+        return {f"positions:{self.path}": Path(self.path)}
+
     def positions(self, run: RunContext) -> _Floats:
         """Return the positions of the file, the same for every seed."""
-        positions = _read(self.path, *stamp_of(self.path, "positions"))
+        positions = read_positions(self.path)
         if len(positions) != run.cell.ues:
             raise ValueError(
                 f"{self.path}: it has {len(positions)} positions, the scenario {run.cell.ues} UEs: "
@@ -183,22 +177,9 @@ def _in_disc(radius_m: float, count: int, rng: np.random.Generator) -> _Floats:
     return np.asarray(distance[:, np.newaxis] * cos_sin_each(rng.random(count)))
 
 
-def _in_area(area: Area, run: RunContext) -> _Floats:
-    key = run.streams.placement().integers(2**64, dtype=np.uint64)
-    return np.asarray(draw_points(key, run.cell.ues, area))
-
-
 def _require_room(least_m: float, most_m: float, name: str) -> None:
     if least_m >= most_m:
         raise ValueError(
             f"least_distance_m = {least_m:g}: must be from 0 to below {name} = {most_m:g}; "
             f"{0.5 * most_m:g} would do"
         )
-
-
-@functools.lru_cache(maxsize=2)
-def _read(path: str, *_: int) -> _Floats:
-    """Read the positions in a file, once as long as it stays what it is."""
-    positions = read_positions(Path(path))
-    positions.flags.writeable = False
-    return positions

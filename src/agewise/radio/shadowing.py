@@ -68,12 +68,7 @@ class NoShadowing(Shadowing):
 
     kind: Literal["none"] = "none"
 
-    def loss_db(
-        self,
-        state: State,
-        positions_m: _Floats,
-        condition: _Conditions,
-    ) -> _Floats:
+    def loss_db(self, state: State, positions_m: _Floats, condition: _Conditions) -> _Floats:
         """Return 0 dB for every place."""
         return np.zeros(condition.size)
 

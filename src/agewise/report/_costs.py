@@ -12,15 +12,6 @@ from agewise.statistics import AXES, Axis, Contrast, TimeToTarget, correct
 from agewise.tables import Cell, Column, Line, PolicyTable, Table
 from agewise.tables import _words as words
 
-LEAD = (
-    "Rounds of different policies cost differently: one that is ahead after as many rounds may be "
-    "behind in the same time, with the same energy, with as many uses of the channel or with as "
-    "many bits. Below, the same question is asked of each of them."
-)
-NO_SECONDS = (
-    " Seconds and joules are not known with the timing of this scenario; the kind seconds has them."
-)
-
 
 @dataclass(frozen=True, eq=False)
 class AxisView:
@@ -47,17 +38,6 @@ def axis_views(setting: Setting, target: float | None = None) -> list[AxisView]:
     views = [_view(setting.along(axis), target) for axis in AXES.values() if knows(setting, axis)]
     corrected = iter(correct([gain for view in views for gain in view.gains.values()]))
     return [replace(view, gains={name: next(corrected) for name in view.gains}) for view in views]
-
-
-def title(views: Sequence[AxisView]) -> str:
-    """The question, as far as the runs know what they spent."""
-    *most, last = [view.axis.one for view in views]
-    return f"Per {', '.join(most)} or {last}?"
-
-
-def lead(views: Sequence[AxisView]) -> str:
-    """What the section is about, and what is not known."""
-    return LEAD if any(view.axis.needs_seconds for view in views) else LEAD + NO_SECONDS
 
 
 def usual_target(setting: Setting) -> float | None:

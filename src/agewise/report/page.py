@@ -134,7 +134,6 @@ def make_page(
         ],
         claims_note=_claims.claims_note(axis),
         cost_views=_costs.axis_views(first),
-        costs=_costs,
         explained=read_verified_json(result.path / _claims.EXPLANATION),
         explanation=_cards(first, "explained", "s0") if alone else [],
         explanation_table=lambda rows: _table(_claims.explanation_table(rows)),

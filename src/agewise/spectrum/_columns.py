@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from agewise.core.subchannel_sets import Quota, sets_within
+from agewise.core.exact import Quota, sets_within
 from agewise.core.waterfill import Link
 
 _UNLIMITED = 2**62

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from agewise.core.set_packing import smallest_gap
+from agewise.core.exact import smallest_gap
 from agewise.spectrum._columns import Candidates, Columns, Effort, rounding_of_sums, solve_master
 
 _Floats = NDArray[np.float64]

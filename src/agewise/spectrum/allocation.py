@@ -13,7 +13,6 @@ from agewise.core.proof import (
     ROUNDING,
     SOUND,
     UNKNOWN_OWNER,
-    are_gains_of,
     first_violation,
     owners_gains,
     rates_of,
@@ -157,7 +156,7 @@ class Allocation:
         if (
             self.power_budget == uplink.power_budget
             and self.rate_threshold == uplink.rate_threshold
-            and are_gains_of(uplink.gains, self.owner, self.gain)
+            and np.array_equal(self.gain, owners_gains(uplink.gains, self.owner))
         ):
             return self
         return replace(Allocation.of(uplink, self.owner, self.power), aggregation=self.aggregation)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import whole_parameter
-from agewise.core.set_packing import match
-from agewise.core.waterfill import in_reach, make_link, waterfill_owners
+from agewise.core.exact import match
+from agewise.core.waterfill import make_link, waterfill_owners
 from agewise.spectrum._columns import (
     Candidates,
     ColumnGeneration,
@@ -309,8 +309,7 @@ def _candidates(uplink: Uplink, weight: _Floats, rank: _Ints) -> tuple[Candidate
     """The UEs that count, heaviest first, their weights in units of the highest, and that unit."""
     link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
     ues = np.lexsort((rank, -weight))
-    ues = ues[weight[ues] > 0]
-    ues = ues[in_reach(uplink.gains, uplink.best_gains, link, ues)]
+    ues = ues[((weight > 0) & (uplink.needs()[0] > 0))[ues]]
     unit = float(weight[ues].max()) if ues.size else 1.0
     return Candidates(uplink.gains, link, ues, weight[ues] / unit), unit
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import one_of, text_parameters, whole_parameter
-from agewise.core.auction import Bidders, pack_by_auction
-from agewise.core.pack import fill_in_order, pack_lazily
+from agewise.core.pack import Bidders, fill_in_order, pack_by_auction, pack_lazily
 from agewise.core.proof import check_utilities, first_repeated
 from agewise.spectrum.allocation import Allocation
 from agewise.spectrum.uplink import Uplink

@@ -7,7 +7,6 @@ policy hears in the rounds of the block is compared with that; then both policie
 very model to the end of the block, and the difference in accuracy is the gain of the block.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from agewise import learn, statistics
 from agewise.dependencies import pl
 from agewise.experiment import Result, RunOptions, progress
-from agewise.files import NO_CHECKSUM, add_checksum, atomic_write, read_verified_json
+from agewise.files import json_with_checksum, read_verified_json, write_whole
 from agewise.policies import AgeBased, MaxPack
 from agewise.random import Streams
 from agewise.records import History
@@ -148,7 +147,8 @@ def explain(result: Result, options: RunOptions | None = None) -> Explanation:
         "seeds": made.seeds,
         "blocks": made.blocks,
     }
-    _write_with_checksum(result.path / EXPLANATION, kept)  # for the page and for machines
+    # For the page and for machines.
+    write_whole(result.path / EXPLANATION, json_with_checksum(kept))
     files = [result.path / f"explanation.{kind}" for kind in ("png", "pdf")]
     return replace(made, figures=[draw_figure(result, "explained", file) for file in files])
 
@@ -375,13 +375,7 @@ def _measured(folder: Path, tasks: Sequence[_Task], options: RunOptions) -> list
     with progress(len(missing), rounds, quiet=options.quiet, what="seeds") as counted:
         for task, blocks in options.engine_for(seconds).run(_follow, missing):
             numbers = {name: each.tolist() for name, each in blocks._asdict().items()}
-            _write_with_checksum(files[task.seed], task.identity | numbers)
+            write_whole(files[task.seed], json_with_checksum(task.identity | numbers))
             found[task.seed] = blocks
             counted.advance(2 * task.scenario.run.rounds)
     return [found[task.seed] for task in tasks]
-
-
-def _write_with_checksum(file: Path, values: Mapping[str, object]) -> None:
-    text = json.dumps({**values, "checksum": NO_CHECKSUM}, indent=1)
-    with atomic_write(file) as temporary:
-        temporary.write_bytes(add_checksum(text.encode()))

@@ -170,8 +170,7 @@ class TorchLearner(Learner):
     def _batches(self, ue: int, t: int, key: np.uint64) -> Iterator[Batch]:
         """The batch of each local step of a UE."""
         steps, batch = self.steps.local_steps, self.steps.batch_size
-        first, size = self.samples.offsets[ue], self.sizes[ue]
-        drawn = draw_rows(key, t, ue, first, size, steps * batch)
+        drawn = draw_rows(key, t, ue, self.samples.offsets, steps * batch)
         chosen = torch.from_numpy(self._order[drawn]).to(self.device).view(steps, batch)
         for step in range(steps):
             yield self._train.batch(chosen[step])

@@ -3,7 +3,7 @@
 import functools
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -79,8 +79,6 @@ class AutoFormat(TraceFormat):
 class TraceChannel(ChannelModel):
     """Gains that were measured or recorded: ``gains[round, ue, subchannel]`` in a file."""
 
-    source: ClassVar[str] = "trace"
-
     kind: Literal["trace"] = "trace"
     path: str = Field(
         description="an .npz with an array gains[round, ue, subchannel], or another format"
@@ -96,6 +94,10 @@ class TraceChannel(ChannelModel):
         description="P_TX in the unit that makes gain times power an SNR; that of the file, or of "
         "format.link, if not given, and 1 if these say nothing",
     )
+
+    def files(self) -> dict[str, Path]:
+        """Name the file."""
+        return {f"trace:{self.path}": Path(self.path)}
 
     def start(self, cell: Cell, rounds: int, streams: Streams) -> Trace:
         """Open the trace of one run; ``ValueError`` says what is wrong with the file or size."""

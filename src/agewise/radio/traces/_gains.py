@@ -31,11 +31,9 @@ class Blocks(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Rounds first."""
-        ...
 
     def __getitem__(self, t: Any) -> Any:
         """Round ``t``."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

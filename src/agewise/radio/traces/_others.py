@@ -19,7 +19,7 @@ from agewise.core.propagation import ratios_each
 from agewise.dependencies import pl
 from agewise.part import LARGE, MOST, Kinds, State
 from agewise.radio.cell import Cell, LinkBudget, RunContext
-from agewise.radio.fading import Fading, Rounds
+from agewise.radio.fading import Fading
 from agewise.radio.large_scale import LargeScale
 from agewise.radio.traces._gains import Trace, TraceFormat, require_gains
 from agewise.readers import array_names, read_arrays, read_table, require_columns
@@ -221,7 +221,7 @@ class _SnrFormat(TraceFormat):
     def trace(self, content: State, run: RunContext) -> Trace:
         """Return gains with fading around the means of the file."""
         try:
-            self.fading.check(run.cell, Rounds(self.round_s, 0.0), knows_los=False)
+            self.fading.check(run.cell, (self.round_s, 0.0), knows_los=False)
         except ValueError as error:  # its fields are those of the format here
             text = str(error).replace("channel.fading", "channel.format.fading")
             text = text.replace("channel.round_s", "channel.format.round_s")

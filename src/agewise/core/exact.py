@@ -1,13 +1,17 @@
-"""The sets of subchannels that serve a UE, by price: the pricing problem of the exact optimum.
+"""Kernels of the exact optimum: single subchannels matched, sets priced, sets packed.
 
-A set is minimal if it reaches the target and would not without its worst subchannel. Sets are
-built in falling order of gain, which extends a filling by one subchannel at a time; what first
-reaches the target is minimal.
+Single subchannels. The sets of UEs that can be matched form a matroid.
 
-The price of a set is bounded by duality: for every price ``nu`` of power (in units of the budget)
-a set carries at most ``nu + sum r_i`` nats, with ``r_i = log(snr_i / nu) - 1 + nu / snr_i`` where
+Pricing: the sets of subchannels that serve a UE, by price. A set is minimal if it reaches the
+target and would not without its worst subchannel. Sets are built in falling order of gain, which
+extends a filling by one subchannel at a time; what first reaches the target is minimal. The price
+of a set is bounded by duality: for every price ``nu`` of power (in units of the budget) a set
+carries at most ``nu + sum r_i`` nats, with ``r_i = log(snr_i / nu) - 1 + nu / snr_i`` where
 ``snr_i > nu`` and 0 elsewhere. This is linear in the set, so the cheapest set costs no less than
 the fractional covering knapsack with the contents ``r_i``.
+
+Packing: which sets go together. In the linear program a column is a UE with a set of subchannels,
+and it uses a row for each of these and one for the UE. Columns that share no row can go together.
 """
 
 from typing import NamedTuple
@@ -17,7 +21,15 @@ from numpy.typing import NDArray
 
 from agewise.core.elementary import log, power
 from agewise.core.jit import kernel, njit
-from agewise.core.waterfill import Filling, add, excess_of, gets_power, is_usable, nats_of
+from agewise.core.waterfill import (
+    Filling,
+    add,
+    excess_of,
+    gets_power,
+    is_usable,
+    nats_of,
+    reaches_alone,
+)
 
 #: The linear bound is loosened by this, relatively and absolutely: its own rounding can then
 #: never exclude a set.
@@ -30,6 +42,67 @@ _POWER_PRICES = 16
 _ADDED, _REACHED, _PASSED, _DEAD = range(4)
 
 
+# ------------------------------------------------------------------------------- single subchannels
+@njit
+def _augmenting_path(at, gains, link, ues, owner, closed, path):
+    """A breadth-first search from UE ``at`` for a free subchannel over alternating edges.
+
+    ``path`` is (seen, reached_by, queue). Returns the free subchannel, or -1, and how many
+    owned ones stand in the queue.
+    """
+    seen, reached_by, queue = path
+    seen[:] = closed
+    head = tail = 0
+    place, came_from = at, -1
+    while True:
+        for n in range(owner.size):
+            if seen[n] or not reaches_alone(gains[ues[place], n], link):
+                continue
+            seen[n] = True
+            reached_by[n] = came_from
+            if owner[n] < 0:
+                return n, tail
+            queue[tail] = n
+            tail += 1
+        if head == tail:
+            return -1, tail
+        came_from = queue[head]
+        place = owner[came_from]
+        head += 1
+
+
+@kernel
+def match(gains, link, ues, weights):
+    """The heaviest UEs that one subchannel each suffices for; ``ues`` come in falling weight.
+
+    The sets of UEs that can be matched form a matroid, so taking the heaviest that still finds
+    an augmenting path is optimal. A search that fails has seen only subchannels from which no
+    free one can be reached, now or later; they are never entered again, and the weight that
+    failed is their dual. The duals of the others are 0. Returns the owner of each subchannel (a
+    place in ``ues`` or -1) and the duals, which prove the optimum among single subchannels.
+    """
+    subchannels = gains.shape[1]
+    owner, dual = np.full(subchannels, -1, np.int64), np.zeros(subchannels)
+    closed = np.zeros(subchannels, np.bool_)
+    path = np.zeros(subchannels, np.bool_), np.empty_like(owner), np.empty_like(owner)
+    left = subchannels
+    for at in range(ues.size):
+        if left == 0:
+            break
+        end, queued = _augmenting_path(at, gains, link, ues, owner, closed, path)
+        if end < 0:
+            for n in path[2][:queued]:
+                closed[n] = True
+                dual[n] = weights[at]
+                left -= 1
+        while end >= 0:  # everyone on the path moves to the subchannel that it reached
+            before = path[1][end]
+            owner[end] = at if before < 0 else owner[before]
+            end = before
+    return owner, dual
+
+
+# ------------------------------------------------------------------------------------------ pricing
 class Quota(NamedTuple):
     """Which sets are sought: the cheapest of each UE, or all up to ``most_sets`` altogether."""
 
@@ -91,19 +164,11 @@ class _Path(NamedTuple):
     dearest: NDArray[np.float64]
 
 
-class _SetScratch(NamedTuple):
-    """Working arrays of the search."""
-
-    ranked: _Ranked
-    knapsack: _Knapsack
-    path: _Path
-
-
 @njit
 def _set_scratch(subchannels):
-    """Working arrays for this number of subchannels."""
+    """Working arrays of the search for this number of subchannels."""
     n = subchannels
-    return _SetScratch(
+    return (
         _Ranked(np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)),
         _Knapsack(np.empty(n), np.empty(n + 1), np.empty(n), np.empty(n, np.int64)),
         _Path(
@@ -208,7 +273,7 @@ def _best_knapsack(count, target, ranked, knapsack):
 @njit
 def _extend(i, size, count, target, limit, scratch):
     """Try to extend the set of ``size`` subchannels by the i-th best."""
-    ranked, knapsack, path = scratch.ranked, scratch.knapsack, scratch.path
+    ranked, knapsack, path = scratch
     room = limit - path.cost[size]
     if i >= count or path.missing[size] > knapsack.content_after[i]:
         return _DEAD
@@ -265,7 +330,7 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
 
     Returns the sets, the progress, and the least cost of those found, or the limit.
     """
-    path, ranked = scratch.path, scratch.ranked
+    ranked, _, path = scratch
     first, found, nodes = progress.found, progress.found, progress.nodes
     least_cost, size, i = limit, 0, 0
     while True:
@@ -299,16 +364,6 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
     return sets, _Progress(found, nodes, complete), least_cost
 
 
-@njit
-def _cheapest_price(gains, power_budget, prices):
-    """The lowest price of a usable subchannel."""
-    cheapest = np.inf
-    for n in range(gains.size):
-        if is_usable(gains[n], power_budget):
-            cheapest = min(cheapest, prices[n])
-    return cheapest
-
-
 @kernel
 def sets_within(gains, link, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
@@ -319,6 +374,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
     nodes used, and whether the quota sufficed.
     """
     scratch = _set_scratch(gains.shape[1])
+    ranked, knapsack, path = scratch
     sets = _FoundSets(
         np.empty(64, np.int64), np.empty(64), np.zeros(65, np.int64), np.empty(64, np.int64)
     )
@@ -327,15 +383,18 @@ def sets_within(gains, link, ues, prices, limits, quota):
     rounding = 0.0
     for place in range(ues.size):
         row = gains[ues[place]]
-        cheapest = _cheapest_price(row, link.power_budget, prices)
+        cheapest = np.inf
+        for n in range(row.size):
+            if is_usable(row[n], link.power_budget):
+                cheapest = min(cheapest, prices[n])
         if cheapest >= limits[place]:
             continue  # without the cost of sorting
         if not progress.complete:
             least_cost[place] = cheapest
             continue
-        count = _rank_subchannels(row, link.power_budget, prices, scratch.ranked)
-        missing, bound = _best_knapsack(count, link.target, scratch.ranked, scratch.knapsack)
-        scratch.path.missing[0], scratch.path.dearest[0] = missing, np.inf
+        count = _rank_subchannels(row, link.power_budget, prices, ranked)
+        missing, bound = _best_knapsack(count, link.target, ranked, knapsack)
+        path.missing[0], path.dearest[0] = missing, np.inf
         sets, progress, least_cost[place] = _search_ue(
             place, count, limits[place], link.target, scratch, quota, sets, progress
         )
@@ -347,3 +406,148 @@ def sets_within(gains, link, ues, prices, limits, quota):
         least_cost, rounding, sets.place[:found], sets.cost[:found], sets.start[: found + 1],
         sets.members[: sets.start[found]], progress.nodes, progress.complete,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------ packing
+class _ColumnRows(NamedTuple):
+    """Column c uses ``rows[start[c]:start[c + 1]]``; ``cost[c]`` is its reduced cost."""
+
+    cost: NDArray[np.float64]
+    start: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+@njit
+def _rows_of(columns, c):
+    """The rows that column ``c`` uses."""
+    return columns.rows[columns.start[c] : columns.start[c + 1]]
+
+
+@njit
+def _keep_open(active, room, columns, closed_at, kept):
+    """Copy to ``kept`` the active columns that cost less than ``room`` and whose rows are open."""
+    count = 0
+    for c in active:
+        if columns.cost[c] >= room:
+            break
+        fits = True
+        for r in _rows_of(columns, c):
+            if closed_at[r] >= 0:
+                fits = False
+                break
+        if fits:
+            kept[count] = c
+            count += 1
+    return count
+
+
+@njit
+def _count_uses(active, columns, dual, uses, least_share):
+    """How many active columns use each row, and the least share of a cost that falls on it."""
+    uses[:] = 0
+    least_share[:] = dual
+    for c in active:
+        paying = 0
+        for r in _rows_of(columns, c):
+            uses[r] += 1
+            paying += dual[r] > 0.0
+        share = columns.cost[c] / max(paying, 1)
+        for r in _rows_of(columns, c):
+            least_share[r] = min(least_share[r], share)
+
+
+@njit
+def _branching_row(uses, dual, closed_at):
+    """The open row that the fewest columns use, of those with a positive dual; or -1."""
+    best = -1
+    for r in range(dual.size):
+        if closed_at[r] < 0 and uses[r] > 0 and dual[r] > 0.0:
+            fewer = best < 0 or uses[r] < uses[best]
+            if fewer or (uses[r] == uses[best] and dual[r] > dual[best]):
+                best = r
+    return best
+
+
+@njit
+def _close_unusable(depth, uses, least_share, dual, closed_at):
+    """Close the rows that no column can use: the gap from that, and a lower bound on the rest."""
+    gap = ahead = 0.0
+    for r in range(dual.size):
+        if closed_at[r] < 0:
+            if uses[r] == 0:
+                closed_at[r] = depth
+                gap += dual[r]
+            else:
+                ahead += least_share[r]
+    return gap, ahead
+
+
+@njit
+def _next_use(row, cursor, active, room, columns):
+    """The place of the next active column from ``cursor`` on that uses the row, or the end."""
+    for place in range(cursor, active.size):
+        if columns.cost[active[place]] >= room:
+            break
+        for r in _rows_of(columns, active[place]):
+            if r == row:
+                return place
+    return active.size
+
+
+@kernel
+def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
+    """The packing with the smallest gap to the dual bound, if that is less than ``limit``.
+
+    The gap of a packing is the sum of the ``reduced_cost`` (duals less weight, not negative) of
+    its columns and of the duals of the rows that none of them uses. Column c uses
+    ``rows[start[c]:start[c + 1]]``, and columns come in rising order of reduced cost. Branches on
+    the row that the fewest columns can still use: one of these columns, or none.
+
+    Returns the gap (``limit`` if there is no such packing), the columns chosen and the nodes
+    used, more than ``most_nodes`` if they ran out.
+    """
+    columns = _ColumnRows(reduced_cost, start, rows)
+    deepest = dual.size + 2
+    closed_at = np.full(dual.size, -1, np.int64)  # the depth at which a row was used or given up
+    uses, least_share = np.empty(dual.size, np.int64), np.empty(dual.size)
+    lists = np.empty((deepest, reduced_cost.size), np.int32)
+    size = np.zeros(deepest, np.int64)
+    row, cursor = np.empty(deepest, np.int64), np.empty(deepest, np.int64)
+    picked, gap = np.full(deepest, -1, np.int64), np.zeros(deepest)
+    best = np.empty(0, np.int64)
+    lists[0], size[0] = np.arange(reduced_cost.size), reduced_cost.size
+    nodes, depth, fresh = 0, 0, True
+    while depth >= 0:
+        active = lists[depth, : size[depth]]
+        done = False
+        if fresh:
+            nodes += 1
+            _count_uses(active, columns, dual, uses, least_share)
+            unusable, ahead = _close_unusable(depth, uses, least_share, dual, closed_at)
+            gap[depth] += unusable
+            row[depth], cursor[depth] = _branching_row(uses, dual, closed_at), 0
+            done = gap[depth] + ahead >= limit or nodes > most_nodes
+            if not done and row[depth] < 0:
+                limit, best, done = gap[depth], picked[:depth].copy(), True
+        fresh = False
+        if not done and cursor[depth] <= active.size:
+            room = limit - gap[depth]
+            place = _next_use(row[depth], cursor[depth], active, room, columns)
+            cursor[depth] = place + 1
+            picked[depth] = active[place] if place < active.size else -1
+            if picked[depth] >= 0:
+                fresh = True
+                gap[depth + 1] = gap[depth] + reduced_cost[picked[depth]]
+                for r in _rows_of(columns, picked[depth]):
+                    closed_at[r] = depth + 1
+            elif dual[row[depth]] < room:  # every column was tried: now none of them
+                fresh = True
+                gap[depth + 1] = gap[depth] + dual[row[depth]]
+                closed_at[row[depth]] = depth + 1
+        if fresh:
+            depth += 1
+            size[depth] = _keep_open(active, limit - gap[depth], columns, closed_at, lists[depth])
+            continue
+        closed_at[closed_at == depth] = -1
+        depth -= 1
+    return limit, best[best >= 0], nodes
