@@ -130,6 +130,8 @@ def mean_update(models, starts, version, shares, step):
     however small the step is beside the weights. Returns the sum of the squared lengths of the
     updates and the squared length of their sum.
     """
+    # Eq. 11 as w + sum p_i u_i with p_i = |D_i| / sum |D_j|, so that each update u_i may have
+    # started from a version of its own.
     count, size = models.shape
     flat, begun, begins = models.ravel(), starts.ravel(), version * size
     weights = shares.astype(np.float32)

@@ -384,6 +384,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
     for place in range(ues.size):
         row = gains[ues[place]]
         cheapest = np.inf
+        # A UE whose cheapest subchannel is too dear already has no set within its limit.
         for n in range(row.size):
             if is_usable(row[n], link.power_budget):
                 cheapest = min(cheapest, prices[n])

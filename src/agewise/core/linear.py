@@ -345,6 +345,7 @@ def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
     kept = np.float32(1.0 - step_size * descent.penalty_weight) if penalty == L2 else _ONE
     raised = _ONE / kept
     step = np.float32(step_size / batch)
+    # Eq. 9, the mean gradient of a batch in place of that of one sample.
     for s in range(0, drawn.size, batch):
         for j in range(batch):  # all slopes at the same weights, before any of them moves
             if s + j + AHEAD < drawn.size:
@@ -362,6 +363,7 @@ def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
             pull(stored, pulls, 0, bias, rest, np.float32(shrinking if penalty == L1 else 0.0))
             pull(stored, pulls, bias, stored.size, np.float32(1.0 - proximal), _ZERO)
         elif penalty == L2:
+            # xi r(w) with r = |w|^2 / 2: its step is w (1 - eta xi), one number for all weights.
             if abs(scale * kept) < LEAST_SCALE:
                 shrink(stored, 0, bias, scale * kept)
                 shrink(stored, bias, stored.size, scale)
@@ -376,6 +378,7 @@ def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
             start, stop = starts[row], starts[row + 1]
             for block in range(0, stride, LANES):
                 change = -step * load(slopes, j * stride + block) / scale
+                # A hinge loss has slope 0 on most samples once they are told apart.
                 if any_nonzero(change):
                     store(stored, bias + block, load(stored, bias + block) + change)
                     change = unit * change

@@ -441,6 +441,7 @@ def _train_one(rows, drawn, descent, step_size, pulls, net, batch):
             if first + j + AHEAD < drawn.size:
                 ask_for_row(rows, drawn[first + j + AHEAD])
             _gather(rows, drawn[first + j], j, batch)
+        # Eq. 9 by backpropagation: scores, slopes of the last layer, then of those before it.
         _forwards(net, batch, count, scale)
         for j in range(count):
             _read_scores(batch, last, j, given)
@@ -461,6 +462,7 @@ def _train_one(rows, drawn, descent, step_size, pulls, net, batch):
             if abs(scale) < LEAST_SCALE:
                 shrink(net.weights, 0, net.starts[1], scale)
                 scale = _ONE
+        # Slopes carry the factor -eta / batch already: changes are added as they are.
         _change_first(net, batch, count, scale)
         for layer in range(1, last + 1):
             _change_dense(net, batch, count, layer, kept)

@@ -46,7 +46,7 @@ _MOST_CLAIMS = 3
 
 @kernel
 def weigh_ages(ages, exponent, form, weights):
-    """Fill ``weights`` with f_alpha of the ages (Eq. 3a); the lowest and highest age.
+    """Fill ``weights`` with f_alpha of the ages (Eq. 4); the lowest and highest age.
 
     ``exponent = 1 - alpha``. The weights mean nothing where the lowest age is below 0 or not a
     number.
@@ -60,7 +60,7 @@ def weigh_ages(ages, exponent, form, weights):
             weights[i] = log1p(x)
         elif form == CONTINUOUS:
             weights[i] = expm1(exponent * log1p(x)) / exponent
-        elif exponent == 0.5:
+        elif exponent == 0.5:  # alpha = 1/2, as in most presets: a root is exact and fast
             weights[i] = math.sqrt(x) / exponent
         elif exponent == 1.0:
             weights[i] = x

@@ -131,6 +131,7 @@ def nats_of(filling):
 @inlined
 def write_powers(filling, chosen, excess, power):
     """Set ``power[subchannel]`` of the subchannels that were chosen."""
+    # Eq. 5, in the excesses of the gains (see above).
     level = _level_of(filling)
     for i in range(filling.size):
         power[chosen[i]] = (level - excess[i]) / filling.best_gain
