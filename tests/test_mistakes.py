@@ -241,9 +241,17 @@ def test_only_files_are_opened(tmp_path):
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
-        ("ue", list("abcd"), "column 'ue' must hold whole numbers without gaps, not String"),
-        ("round", [0, 0, None, 1], "column 'round' must hold whole numbers without gaps"),
-        ("gain", [True] * 4, "column 'gain' must hold numbers without gaps, not Boolean"),
+        ("ue", list("abcd"), "column 'ue' must hold finite numbers without gaps, and has String"),
+        (
+            "round",
+            [0, 0, None, 1],
+            "column 'round' must hold finite numbers without gaps, and has gaps (1 of 4)",
+        ),
+        (
+            "gain",
+            [True] * 4,
+            "column 'gain' must hold finite numbers without gaps, and has Boolean",
+        ),
         ("ue", [0, 1, 0, 10**12], "every combination must be there once"),
     ],
 )

@@ -74,9 +74,9 @@ def require_columns(
         numbers = column.dtype.is_numeric() and column.cast(pl.Float64).is_finite().all()
         if gaps or not (numbers or name in names):
             wanted = "names" if name in names else "finite numbers"
+            found = f"gaps ({gaps} of {len(column)})" if gaps else column.dtype
             raise ValueError(
-                f"{path}: column {name!r} must hold {wanted} without gaps, and is {column.dtype} "
-                f"with {gaps} gaps"
+                f"{path}: column {name!r} must hold {wanted} without gaps, and has {found}"
             )
     if table.is_empty():
         raise ValueError(f"{path}: the table has no rows")
