@@ -171,6 +171,8 @@ class AccessPoint:
         except InfeasibleAllocation as error:
             raise InfeasibleAllocation(f"{self.policy} in round {self.t}: {error}") from error
         self._keep(view.state)
+        if view.uplink is uplink:  # a policy of the package, which saw the arrays themselves
+            return allocation
         return allocation.on(uplink)  # whatever the policy said of gains and threshold
 
     def receive(

@@ -134,11 +134,11 @@ class InOrder(Packing):
     name: ClassVar[str] = "in-order"
 
     def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
-        order = np.lexsort((rank, -weights))
-        return fill(uplink, order[: np.count_nonzero(weights > -np.inf)])
+        return fill(uplink, np.lexsort((rank, -weights)))
 
     def _pack_infinite(self, uplink: Uplink, utility: _Floats, rank: _Ints) -> Allocation:
-        return self._pack(uplink, utility, rank)
+        wanted = np.flatnonzero(utility > -np.inf)
+        return fill(uplink, wanted[np.lexsort((rank[wanted], -utility[wanted]))])
 
 
 @dataclass(frozen=True)
