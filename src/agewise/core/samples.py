@@ -25,13 +25,24 @@ class Rows(NamedTuple):
 def rows_of(table: np.ndarray, labels: np.ndarray, unit: float, order: np.ndarray) -> Rows:
     """The rows ``order`` of a table ``[sample, feature]``, in this order."""
     table = np.ascontiguousarray(table)
-    starts = np.zeros(order.size + 1, np.int64)
-    np.cumsum(np.count_nonzero(table, axis=1)[order], out=starts[1:])
+    starts = _count_entries(table, order)
     small = table.shape[1] <= np.iinfo(np.uint16).max
     features = np.empty(starts[-1], np.uint16 if small else np.uint32)
     values = np.empty(starts[-1], table.dtype)
     _fill_entries(table, order, starts, features, values)
     return Rows(features, values, starts, labels[order], np.float32(unit))
+
+
+@kernel
+def _count_entries(table, order):
+    """Where the non-zeros of each row begin; NumPy would make a table of Booleans first."""
+    starts = np.zeros(order.size + 1, np.int64)
+    for row in range(order.size):
+        count = 0
+        for feature in range(table.shape[1]):
+            count += table[order[row], feature] != 0
+        starts[row + 1] = starts[row] + count
+    return starts
 
 
 @kernel
