@@ -368,11 +368,7 @@ def _announce(runs: list[Run], engine: Engine, *, quiet: bool) -> None:
 
 
 def _compute_group(
-    group: tuple[int, list[Run]],
-    *,
-    on_round: _OnRound | None,
-    fail_fast: bool,
-    counts: str | None,
+    group: tuple[int, list[Run]], *, on_round: _OnRound | None, fail_fast: bool, counts: str | None
 ) -> list[bytes | _Failure]:
     """Run a group one after the other: the content of each file, or why there is none.
 

@@ -16,13 +16,7 @@ from agewise.dependencies import pl, refuse_after_fork
 from agewise.experiment._description import Description, FolderError
 from agewise.experiment._folder import Folder, Identity, run_text, unexpected_files
 from agewise.experiment._summary import gain_map, result_table, target_table
-from agewise.experiment.plan import (
-    Plan,
-    default_baseline,
-    file_name,
-    find_policy,
-    variation_key,
-)
+from agewise.experiment.plan import Plan, default_baseline, file_name, find_policy, variation_key
 from agewise.files import fingerprint
 from agewise.policies import Policy
 from agewise.provenance import source_files, source_text

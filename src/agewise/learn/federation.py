@@ -169,11 +169,7 @@ class Federation:
         return Learned(FederationState(params, memory, unsent, variates), updates, diversity)
 
     def train(
-        self,
-        state: FederationState,
-        ues: NDArray[np.int64],
-        t: int,
-        streams: Streams | None = None,
+        self, state: FederationState, ues: NDArray[np.int64], t: int, streams: Streams | None = None
     ) -> Params:
         """``[len(ues), length]``: the model of each of these UEs after its local steps.
 

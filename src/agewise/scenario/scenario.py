@@ -20,11 +20,7 @@ from agewise.part import Kinds, Part, Unloaded, Values, is_code, kind_of, own_pa
 from agewise.radio import Cell, Channel, ChannelModel
 from agewise.random import Streams
 from agewise.scenario import toml
-from agewise.scenario.errors import (
-    ScenarioError,
-    explain,
-    require_known,
-)
+from agewise.scenario.errors import ScenarioError, explain, require_known
 from agewise.scenario.measurement import Measurement
 
 _SomePart = TypeVar("_SomePart", bound=Part)
