@@ -361,6 +361,11 @@ def _locked(path: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             raise FolderError(f"{path}: another process is working in this folder") from None
-        yield
+        try:
+            yield
+        finally:
+            # A worker that is being started has the handle too, until it runs its own program:
+            # closing ours alone would leave the folder locked for that moment.
+            fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
