@@ -108,7 +108,7 @@ class Forecast:
     out: Path
 
     def __str__(self) -> str:
-        """Two sentences."""
+        """Say how many runs there are, how long they take and where results would be."""
         there = f", of which {self.finished} are in {self.out} already" if self.finished else ""
         on = f"{self.processes} processes" if self.processes > 1 else "one process"
         return (
