@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord
 from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
 
@@ -27,7 +27,7 @@ def problem():
 
 def test_late_replies_are_dropped_and_still_teach(problem):
     """The reply of client 2 to round 0 comes in round 4: late, busy, then measured."""
-    links = Airtime(shares=12, deadline_s=2.0, payload_bytes=1.0, retry_rounds=50)
+    links = Airtime(shares=12, deadline_s=2.0, payload_bytes=1.0)
     timeouts = Timeouts(least_round_s=0.1, wait_s=9.0, poll_s=0.005)
     strategy = problem.scheduled("round-robin", links, timeouts=timeouts)
     result = problem.start(
@@ -37,12 +37,13 @@ def test_late_replies_are_dropped_and_still_teach(problem):
     assert rounds[0]["agewise-late"] == [2]
     assert rounds[0]["agewise-arrived"] == [k for k in range(12) if k != 2]
     assert rounds[0]["agewise-seconds"] >= 2.0
-    # It owes a reply until that comes, is dropped, and says that it is too slow for this deadline.
+    # It owes a reply until that comes and is dropped. It says that the client is too slow for this
+    # deadline, so that it is tried with all shares, and is heard.
     assert [each["agewise-eligible"] for each in rounds[1:4]] == [11] * 3
     assert rounds[-1]["agewise-eligible"] == 12
-    assert all(2 not in each["agewise-arrived"] for each in rounds)
-    assert links.needed_shares()[2] == np.inf
-    assert strategy.ages.tolist() == [0, 0, 8, *[0] * 9]
+    tried = next(r for r in range(4, 8) if 2 in rounds[r]["agewise-chosen"])
+    assert rounds[tried]["agewise-arrived"] == [2]
+    assert all(2 not in each["agewise-arrived"] for each in rounds[:tried])
 
 
 def test_rounds_take_a_least_time(problem):
@@ -98,7 +99,7 @@ def test_a_restarted_server_goes_on_as_an_undisturbed_one(problem, tmp_path, pol
     for name in ("rounds/000008.npz", "state.npz"):
         with np.load(tmp_path / "whole" / name) as one, np.load(tmp_path / "parts" / name) as other:
             assert sorted(one.files) == sorted(other.files)
-            for key in set(one.files) - {"seconds", "text"}:
+            for key in set(one.files) - {"seconds", "text", "checksum"}:
                 assert one[key].tobytes() == other[key].tobytes(), key
 
 
@@ -156,6 +157,45 @@ def test_ids_are_asked_once_where_keys_do_not_last(problem):
     assert sum(kind == "query.agewise" for _, kind, _ in grid.asked) == 12
 
 
+def test_mods_find_the_configuration_when_a_node_is_asked_for_its_id(problem):
+    found = []
+
+    def note(message, context, call_next):
+        found.append(message.content["config"]["server-round"])
+        assert message.content["config"]["lr"] == 0.5
+        return call_next(message, context)
+
+    app = ClientApp(mods=[note])
+    app.train()(problem.train)
+    grid = InProcessGrid(identify(app), lambda t: range(12 if t else 9), keys=False)
+    strategy = problem.scheduled("age-based", Slots(3), clients=Clients(ask=True))
+    config = ConfigRecord({"lr": 0.5})
+    strategy.start(grid, problem.arrays, 2, timeout=5.0, train_config=config)
+    assert found == [1] * 12 + [2] * 3
+    assert len(strategy.client_ids) == 9
+
+
+def test_nodes_that_do_not_say_who_they_are_are_left_out(problem, caplog):
+    """Two take the ids of others, and two cannot answer; eight train."""
+
+    def lie(message, context, call_next):
+        number = context.node_config["partition-id"]
+        if message.metadata.message_type.startswith("query"):
+            if number in (4, 5):
+                raise RuntimeError("no idea")
+            context.node_config["partition-id"] = number % 10
+        return call_next(message, context)
+
+    app = ClientApp(mods=[lie])
+    app.train()(problem.train)
+    grid = InProcessGrid(identify(app), lambda _: range(12), keys=False)
+    strategy = problem.scheduled("age-based", Slots(3), clients=Clients(ask=True))
+    result = strategy.start(grid, problem.arrays, 4, timeout=5.0)
+    assert sorted(map(int, strategy.client_ids)) == [0, 1, 2, 3, 6, 7, 8, 9]
+    assert result.train_metrics_clientapp[4]["agewise-eligible"] == 8
+    assert sum("is left out" in r.getMessage() for r in caplog.records) == 4
+
+
 def test_a_node_that_does_not_say_who_it_is_holds_up_one_round(problem):
     app = ClientApp()
     app.train()(problem.train)
@@ -178,7 +218,7 @@ def test_a_model_keeps_its_shapes_and_types():
         "batches": np.array(7, np.int64),
     }
     record = ArrayRecord({name: Array(array) for name, array in model.items()})
-    again = _unflatten(record, _flatten(record))
+    again = _unflatten(record, _flatten(record, record))
     for name, array in model.items():
         found = again[name].numpy()
         assert (found.shape, found.dtype) == (array.shape, array.dtype)

@@ -20,20 +20,21 @@ LOSSY = tiny(
             "speed_m_s": 1.0,
         },
         "threshold.margin": 0.2,
-        "data.sizes": {"kind": "log-normal", "sigma": 0.5},
+        "retry": "back-off",
+        "devices.samples_sigma": 0.5,
     }
 )
 #: Some UEs are always late and the others never: these are the clients that fail.
 TIMED = tiny(
     **{
+        "devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 1.0},
         "timing": {
             "kind": "slots",
-            "compute_slots": 1.0,
-            "compute_sigma": 1.0,
             "deadline_slots": DEADLINE,
             "eligible": "everyone",
         },
-        "data.sizes": {"kind": "log-normal", "sigma": 0.5},
+        "retry": "back-off",
+        "devices.samples_sigma": 0.5,
     }
 )
 
@@ -103,7 +104,13 @@ def test_what_was_seen_and_what_was_met_are_replayed(tmp_path):
 def test_links_with_a_budget_and_a_payload_are_replayed(tmp_path):
     """The time of a slot and the power in watts are written beside the trace, which has neither."""
     scenario = Scenario.preset("physical-timed").with_(
-        **{"cell.ues": 12, "cell.subchannels": 5, "data.dataset": "synthetic", "run.rounds": ROUNDS}
+        **{
+            "cell.ues": 12,
+            "cell.subchannels": 5,
+            "data.dataset": "synthetic",
+            "run.rounds": ROUNDS,
+            "retry": "back-off",
+        }
     )
     problem = Problem(scenario, seed=2)
     links = Modelled(scenario, seed=2)
@@ -128,3 +135,35 @@ def test_uploads_after_the_modelled_deadline_are_lost():
     assert strategy.history().outcome_counts == simulated.outcome_counts
     assert simulated.outcome_counts["late"] > 0
     assert strategy.history().ages.tolist() == simulated.ages.tolist()
+
+
+def test_clients_that_differ_are_scheduled_as_in_the_simulator(tmp_path):
+    """Power, payload, thresholds by the time that is left, and who is there when."""
+    still = {"kind": "log-normal", "median_s": 0.2, "sigma": 0.3, "power_w": 1.0}
+    away = {"kind": "markov", "mean_on_rounds": 3.0, "mean_off_rounds": 2.0}
+    classes = {
+        "phones": {"share": 0.5, "power_db": 6.0, "computing": still},
+        "sensors": {
+            "share": 0.5, "payload_share": 0.5, "computing": still, "availability": away,
+        },
+    }  # fmt: skip
+    scenario = tiny(
+        threshold={"kind": "time-left", "payload_bits": 6000.0},
+        timing={
+            "kind": "seconds", "downlink": {"kind": "constant", "seconds": 0.0}, "slot_s": 0.1,
+            "transmit_power_w": 0.1,
+            "deadline_s": 0.4,
+        },
+        devices={"kind": "classes", "classes": classes},
+        **{"cell.subchannel_bandwidth_hz": 15e3, "run.rounds": ROUNDS},
+    )  # fmt: skip
+    problem = Problem(scenario, seed=2)
+    links = Modelled(scenario, seed=2)
+    strategy = problem.scheduled("age-based", links, aggregation=WeightedAverage(), folder=tmp_path)
+    problem.start(strategy, ROUNDS)
+    simulated = simulate(scenario, "age-based", seed=2)
+    replayed = simulate(Scenario.load(tmp_path / "scenario.toml"), "age-based", seed=2)
+    live = strategy.history()
+    assert live.owner.tolist() == simulated.owner.tolist() == replayed.owner.tolist()
+    assert live.ages.tolist() == simulated.ages.tolist() == replayed.ages.tolist()
+    assert live.accuracy.tolist() == simulated.accuracy.tolist() == replayed.accuracy.tolist()

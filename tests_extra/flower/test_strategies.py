@@ -224,5 +224,5 @@ def test_privacy_that_was_spent_is_not_forgotten_by_a_restart(tmp_path):
 def test_it_is_not_wrapped_twice():
     problem = Problem(TINY)
     inner = problem.scheduled("random", Slots(4), timeouts=FAST)
-    with pytest.raises(ValueError, match="inner must be one of Flower's strategies"):
+    with pytest.raises(ValueError, match="inner must be a strategy of flwr.serverapp"):
         problem.scheduled("random", Slots(4), inner=inner)

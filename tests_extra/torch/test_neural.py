@@ -32,7 +32,7 @@ def section(function, /, **more):
 def learner_of(model, **changes):
     scenario = tiny(**{"learn.model": model, "learn.batch_size": 4} | changes)
     data = scenario.data.load()
-    partition = scenario.data.divide(data, 12, STREAMS)
+    partition = scenario.data.divide(data, scenario.device_table(STREAMS), STREAMS)
     return scenario.learn.learner(data, partition)
 
 
@@ -133,7 +133,8 @@ def test_a_control_variate_is_the_mean_gradient_of_the_steps(decay):
 def test_a_loss_may_be_a_function():
     data = tiny().data.load()
     changes = {"learn.model": section("linear", loss="squared-error"), "learn.batch_size": 4}
-    settings, partition = tiny(**changes).learn, tiny().data.divide(data, 12, STREAMS)
+    settings, plain = tiny(**changes).learn, tiny()
+    partition = plain.data.divide(data, plain.device_table(STREAMS), STREAMS)
     named, given = (
         TorchLearner(settings.model, data, partition, settings.steps, loss)
         for loss in (None, _half_square)

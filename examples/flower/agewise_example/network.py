@@ -23,7 +23,8 @@ class Network:
         torch.set_num_threads(1)
         self._settings, self._seed = scenario.learn, seed
         self._data = scenario.data.load()
-        self._partition = scenario.data.divide(self._data, scenario.cell.ues, Streams(seed))
+        streams = Streams(seed)
+        self._partition = scenario.data.divide(self._data, scenario.device_table(streams), streams)
 
     def initial(self) -> Arrays:
         """PyTorch's own initial weights, by the seed."""

@@ -10,4 +10,6 @@ from .links import Modelled as Modelled
 from .links import Reported as Reported
 from .links import Slots as Slots
 from .links import UploadTiming as UploadTiming
+from .prometheus import PrometheusMetrics as PrometheusMetrics
+from .record import LiveRound as LiveRound
 from .strategy import Scheduled as Scheduled

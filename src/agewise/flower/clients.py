@@ -27,11 +27,14 @@ from agewise.flower.links import Arrays, FederationError, Gains, Links
 from agewise.policies import Policy, make_policy
 from agewise.random import Streams
 from agewise.records import Delivery
-from agewise.scheduling import AccessPoint, Report
-from agewise.spectrum import Allocation, Uplink
+from agewise.scheduling import AccessPoint, BackOff, Report, Retry
+from agewise.spectrum import Allocation
 
 Rows = NDArray[np.int64]
 _NOBODY = np.empty(0, np.int64)
+_BACK_OFF = BackOff()
+#: What is known of a client by the last message to it that the links did not lose.
+_UNKNOWN, _ANSWERED, _FAILED = -1, 0, 1
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,16 @@ class Clients:
     A client's id is the SHA-256 of its node's public key, which it keeps over restarts. In Flower's
     simulation nodes have new keys each time: with ``ask`` each new node is asked once for its id,
     and the ClientApp answers through `identify`. ``sizes`` has the numbers of samples of clients
-    that are known beforehand, by id: they have the first rows, in this order.
+    that are known beforehand, by id: they have the first rows, in this order. No reply is taken
+    that says more than ``most_samples``.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     ask: bool = False
+    most_samples: int = 10_000_000
 
     def __post_init__(self) -> None:
+        whole_number("most_samples", self.most_samples, least=1)
         for id_, size in self.sizes.items():
             whole_number(f"the number of samples of client {id_}", size, least=1)
 
@@ -82,8 +88,10 @@ class RoundPlanner:
 
     ``policies[0]`` is the live one. Every client that was ever known has a row. One that is not
     there, or still owes a reply, is not eligible: it has gains of 0 and ages. A client that joins
-    before round t has the age t, as if it had been silent from the start. What a policy in the
-    shadow chooses is taken to arrive, unless the client failed in that round or the links lose it.
+    before round t has the age t, as if it had been silent from the start. ``retry`` says when a
+    client that was asked in vain is eligible again. What a policy in the shadow chooses is taken to
+    arrive, unless the links lose it or the client failed when it was last asked; of clients that
+    were never asked that is not known.
     """
 
     def __init__(
@@ -92,10 +100,12 @@ class RoundPlanner:
         links: Links,
         seed: int = 0,
         sizes: Mapping[str, int] | None = None,
+        retry: Retry = _BACK_OFF,
     ) -> None:
         self.policies, self.links = [make_policy(each) for each in policies], links
         self.ids: list[str] = []
         self.sizes = np.zeros(0, np.int64)
+        self._answers = np.zeros(0, np.int8)
         self._row: dict[str, int] = {}
         self._points = [
             AccessPoint(
@@ -105,6 +115,7 @@ class RoundPlanner:
                 deadline_slots=links.deadline_slots,
                 everyone_eligible=links.everyone_eligible,
                 margin=links.margin,
+                retry=retry,
             )
             for policy in self.policies
         ]
@@ -132,12 +143,19 @@ class RoundPlanner:
         self._row |= {id_: len(self.ids) + i for i, id_ in enumerate(ids)}
         self.ids.extend(ids)
         self.sizes = np.concatenate((self.sizes, sizes))
-        computing = self.links.compute_slots(len(self.ids))
+        self._answers = np.append(self._answers, np.full(len(ids), _UNKNOWN, np.int8))
+        count = len(self.ids)
+        computing, slots = self.links.compute_slots(count), self.links.threshold_slots(count)
         for point in self._points:
             point.set_present(self.ids)
             ages = point.ages.copy()
             ages[len(ages) - len(ids) :] = point.t
-            point.describe(ages=ages, data_sizes=self.sizes, compute_slots=computing)
+            point.describe(
+                ages=ages,
+                data_sizes=self.sizes,
+                compute_slots=computing,
+                threshold_slots=slots,
+            )
 
     def plan(self, eligible: Rows) -> PlannedRound:
         """Choose who uploads in the next round, of the clients in these rows."""
@@ -149,10 +167,12 @@ class RoundPlanner:
         gains[absent] = 0.0
         if true is not None:
             true = np.where(absent[:, np.newaxis], 0.0, true)
-        uplink = Uplink(gains, links.power_budget, links.rate_threshold)
+        uplink = links.uplink(gains)
         # Which uploads the links lose; costs are not counted here.
         computing = links.compute_slots(len(self.ids))
-        costs = CostModel(1.0, links.rate_threshold, computing, links.deadline_slots, None)
+        ones, limits = np.ones(len(self.ids)), (uplink.power_budget, uplink.rate_threshold)
+        slots = links.threshold_slots(len(self.ids))
+        costs = CostModel(ones, *limits, slots, computing, links.deadline_slots, None)
         plans = [point.plan(uplink) for point in self._points]
         deliveries = [costs.deliver(plan, true, None)[0] for plan in plans]
         return PlannedRound(self.t, gains, true, plans, deliveries)
@@ -168,28 +188,33 @@ class RoundPlanner:
         self,
         planned: PlannedRound,
         received: Rows,
-        failed: Rows = _NOBODY,
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
+        unused: Rows = _NOBODY,
     ) -> Arrays:
         """Take the updates that arrived and go on; returns the arrays that a record keeps.
 
-        ``reports`` are of those ``received``, in their order; ``failed`` answered with an error.
+        ``reports`` are of those ``received``, in their order. Updates that are ``unused`` arrived
+        and got into no model: their clients age, and have not failed.
         """
         kept: Arrays = {"gains": planned.gains}
         if planned.true is not None:
             kept["true"] = planned.true
+        self._answers[np.setdiff1d(planned.chosen, planned.lost)] = _FAILED
+        self._answers[received] = self._answers[unused] = _ANSWERED
         live, rounds = self._points[0], zip(self._points, planned.deliveries, strict=True)
         for number, (point, delivery) in enumerate(rounds):
-            arrived, known = received, reports
+            arrived, known, answers = received, reports, self._answers[delivery.received]
             if point is not live:
-                arrived = np.setdiff1d(delivery.received, failed)
+                arrived = delivery.received[answers != _FAILED]
                 known = {name: getattr(live.feedback, name)[arrived] for name in point.policy.reads}
-            point.receive(arrived, known)
+            point.receive(arrived, known, unused=unused if point is live else None)
             # An update that failed counts as late.
             missed = (delivery.outcome == "received") & ~np.isin(delivery.scheduled, arrived)
             outcome = np.where(missed, "late", delivery.outcome)
             arrays = delivery._replace(received=arrived, outcome=outcome)._asdict()
+            del arrays["version"]  # all start from the newest model
             arrays |= {"ages": point.ages, "participation": point.participation}
+            arrays["unknown"] = delivery.received[answers == _UNKNOWN]
             kept |= {f"policy{number}.{name}": array for name, array in arrays.items()}
         return kept
 
@@ -198,6 +223,7 @@ class RoundPlanner:
         arrays: Arrays = {
             "ids": np.array([id_.encode() for id_ in self.ids], "S"),
             "sizes": self.sizes,
+            "answers": self._answers,
         }
         for number, point in enumerate(self._points):
             arrays |= {f"policy{number}.{name}": x for name, x in point.snapshot().items()}
@@ -210,15 +236,24 @@ class RoundPlanner:
             raise FederationError(
                 "the state is of a federation with other clients: give another folder"
             )
-
-        def below(start: str) -> Arrays:
-            return {
-                name.removeprefix(start): x for name, x in arrays.items() if name.startswith(start)
-            }
-
         new = len(self.ids)
+        if len(set(ids)) != len(ids) or not ids:
+            raise ValueError("its clients are not told apart")
         self._join(ids[new:], np.array(arrays["sizes"][new:], np.int64))
+        for name, ours in self.snapshot().items():
+            saved = arrays.get(name, np.empty(0, "O"))
+            fits = np.can_cast(saved.dtype, ours.dtype, "same_kind")
+            if (saved.shape != ours.shape and not name.startswith("links.")) or not fits:
+                raise ValueError(f"{name!r} is missing, or {saved.dtype} of shape {saved.shape}")
+            least = -1 if name == "answers" else 0
+            if ours.dtype.kind == "i" and (saved < least).any():
+                raise ValueError(f"{name!r} is negative")
         self.sizes = np.array(arrays["sizes"], np.int64)
+        self._answers = np.array(arrays["answers"], np.int8)
+        parts: dict[str, Arrays] = {}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            parts.setdefault(part, {})[rest] = array
         for number, point in enumerate(self._points):
-            point.restore(below(f"policy{number}."))
-        self.links.restore(below("links."))
+            point.restore(parts[f"policy{number}"])
+        self.links.restore(parts.get("links", {}))

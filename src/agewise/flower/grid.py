@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
+from logging import WARNING
 from typing import Any, NamedTuple
 
 from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
+from flwr.supercore import log
 
 from agewise.checks import number_within, whole_number
 from agewise.flower.links import FederationError, UploadTiming
 
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
 _MOST_ASKED = 4
+#: The most characters of a client's id.
+_LONGEST_ID = 256
 #: The action that a client answers with its id, and the record of the answer.
 _ACTION = _RECORD = "agewise"
 
@@ -201,16 +205,24 @@ def identify(app: ClientApp, key: str = "partition-id") -> ClientApp:
 
 
 class Directory:
-    """The client ids of the nodes that were seen; with ``ask`` nodes are asked, each once."""
+    """The client ids of the nodes that were seen; with ``ask`` nodes are asked, each once.
+
+    A node that says nothing of use, or the id of another one, is left out.
+    """
 
     def __init__(self, ask: bool) -> None:
         self._ask = ask
         self._ids: dict[int, str] = {}
 
-    def wait_for(self, least: int, grid: Grid, timeouts: Timeouts) -> dict[str, int]:
-        """The connected nodes by client, as soon as there are at least ``least``."""
+    def wait_for(
+        self, least: int, grid: Grid, timeouts: Timeouts, content: RecordDict
+    ) -> dict[str, int]:
+        """The connected nodes by client, as soon as there are at least ``least``.
+
+        ``content`` is sent along to those that are asked, for mods of ClientApps that read it.
+        """
         end = time.monotonic() + timeouts.wait_s
-        while len(nodes := self._connected(grid, timeouts.wait_s)) < least:
+        while len(nodes := self._connected(grid, timeouts.wait_s, content)) < least:
             if time.monotonic() >= end:
                 raise FederationError(
                     f"{len(nodes) or 'no'} nodes are connected after {timeouts.wait_s:g} s, and "
@@ -219,32 +231,40 @@ class Directory:
             time.sleep(min(1.0, timeouts.poll_s))
         return nodes
 
-    def _connected(self, grid: Grid, timeout_s: float) -> dict[str, int]:
+    def _connected(self, grid: Grid, timeout_s: float, content: RecordDict) -> dict[str, int]:
         nodes, busy = list(grid.get_nodes()), getattr(grid, "busy", ())
         new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
         if self._ask:
-            self._ids |= _asked_ids(grid, [node.node_id for node in new], timeout_s)
+            self._ask_for_ids(grid, [node.node_id for node in new], timeout_s, content)
         else:
             for node in new:  # without a key a client is known by the number of its node
                 key, id_ = node.public_key, f"node-{node.node_id}"
                 self._ids[node.node_id] = hashlib.sha256(key).hexdigest() if key else id_
         found: dict[str, int] = {}
-        for number in (node.node_id for node in nodes if node.node_id in self._ids):
+        for number in (node.node_id for node in nodes if self._ids.get(node.node_id)):
             if (id_ := self._ids[number]) in found:
-                raise FederationError(f"two nodes say that they are the client {id_}")
-            found[id_] = number
+                log(WARNING, "node %s is left out: node %s is client %s", number, found[id_], id_)
+                self._ids[number] = ""
+            else:
+                found[id_] = number
         return found
 
-
-def _asked_ids(grid: Grid, nodes: Sequence[int], timeout_s: float) -> dict[int, str]:
-    kind = f"{MessageType.QUERY}.{_ACTION}"
-    messages = [Message(RecordDict(), node, kind) for node in nodes]
-    ids: dict[int, str] = {}
-    for reply in grid.send_and_receive(messages, timeout=timeout_s) if messages else ():
-        if reply.has_error():
-            raise FederationError(
-                "a client cannot say who it is: put its ClientApp through "
-                f"agewise.flower.identify ({reply.error.reason})"
-            )
-        ids[reply.metadata.src_node_id] = str(reply.content[_RECORD]["id"])
-    return ids
+    def _ask_for_ids(
+        self, grid: Grid, nodes: Sequence[int], timeout_s: float, content: RecordDict
+    ) -> None:
+        kind, known = f"{MessageType.QUERY}.{_ACTION}", any(self._ids.values())
+        messages, why = [Message(content, node, kind) for node in nodes], ""
+        asked: dict[int, str] = {}
+        for reply in grid.send_and_receive(messages, timeout=timeout_s) if messages else ():
+            node, reason = reply.metadata.src_node_id, "no id in its answer"
+            asked[node] = ""
+            if reply.has_error():
+                reason = (reply.error.reason.strip() or "no reason given").splitlines()[-1]
+            elif _RECORD in (records := reply.content.config_records):
+                asked[node] = str(records[_RECORD].get("id", ""))[:_LONGEST_ID]
+            if not asked[node]:
+                why = f"agewise.flower.identify ({reason})"
+                log(WARNING, "node %s is left out, for it does not say who it is: %s", node, reason)
+        self._ids |= asked
+        if why and not known and not any(asked.values()):
+            raise FederationError(f"a client cannot say who it is: put its ClientApp through {why}")

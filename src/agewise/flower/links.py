@@ -22,10 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.checks import number_within, whole_number
+from agewise.cost import Batteries, CostModel
+from agewise.devices import DeviceTable
 from agewise.files import read_regular_file
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
+from agewise.spectrum import Uplink
 
 Gains = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -39,9 +42,9 @@ _LEAST_SHARES = 0.05
 _ROUNDING = 1e-9
 #: How much the newest measurement counts in an estimate.
 _NEWEST = 0.5
-#: What `Airtime` keeps of each client: throughput, computing time, size of the last update, the
-#: round of the last news, and whether that was a missed deadline.
-_MEASURED = ("bits_s", "compute_s", "bits", "t", "missed")
+#: What `Airtime` keeps of each client: throughput, computing time, size of the last update, and
+#: whether the last news was a missed deadline.
+_MEASURED = ("bits_s", "compute_s", "bits", "missed")
 #: The largest file of reported links, in bytes.
 _MOST_BYTES = 64 * 2**20
 
@@ -83,6 +86,10 @@ class Links(ABC):
     #: The scenario that the links are a part of, where there is one.
     scenario: Scenario | None = None
 
+    def uplink(self, gains: Gains) -> Uplink:
+        """The uplink on which the first clients, by row, have these gains."""
+        return Uplink(gains, self.power_budget, self.rate_threshold)
+
     @abstractmethod
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """``[client, subchannel]``: gains of these clients in round ``t`` (from 0), by row."""
@@ -97,6 +104,10 @@ class Links(ABC):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """``[client]``: slots that the local learning of the first ``count`` clients takes."""
         return np.zeros(count)
+
+    def threshold_slots(self, count: int) -> NDArray[np.float64]:
+        """``[client]``: slots of an upload at the rate threshold, of the first ``count``."""
+        return np.ones(count)
 
     def observe(self, t: int, row: int, timing: UploadTiming) -> None:  # noqa: B027
         """Take in what was measured of an upload that arrived in round ``t``, in time or late."""
@@ -119,7 +130,9 @@ class Links(ABC):
 def _flat_gains(shares: NDArray[np.float64], subchannels: int) -> Gains:
     """``[client, subchannel]``: what lets ``ceil(shares)`` subchannels just reach the threshold.
 
-    Clients that would need more shares than there are subchannels have gain 0.
+    Clients that would need more shares than there are subchannels have gain 0. On equal gains, with
+    a threshold for each client instead, needs would be the same, but policies that rank by SNR
+    (best-channel and its kin) could no longer tell a fast link from a slow one.
 
     >>> _flat_gains(np.array([1.0, 3.0]), 2).round(6)
     array([[3., 3.],
@@ -156,22 +169,20 @@ class Airtime(Links):
     A client of throughput b and computing time c needs x = N payload / ((deadline - c) b) of the N
     ``shares``. Both are means of what the server measured, the newest counting half. A client that
     was never measured is taken to need ``first_guess`` shares. One that needs more than all of
-    them, or missed the deadline, is out of reach; after ``retry_rounds`` it is eligible once more,
-    as if it needed all shares. ``payload_bytes`` is the size of an update, by default that of the
-    client's last.
+    them, or missed the deadline, is planned for as if it needed all: whether it makes it is seen by
+    trying, which the planner's `Retry` keeps rare. ``payload_bytes`` is the size of an update, by
+    default that of the client's last.
     """
 
     shares: int
     deadline_s: float = field()  # must be given, for links in general may have none
     payload_bytes: float | None = None
     first_guess: float = 1.0
-    retry_rounds: int = 10
     measures: bool = field(default=True, init=False)
     _known: NDArray[np.void] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole_number("shares", self.shares, least=1)
-        whole_number("retry_rounds", self.retry_rounds, least=1)
         number_within("deadline_s", self.deadline_s, 0.0, above=True)
         number_within("first_guess", self.first_guess, 0.0, above=True)
         if self.payload_bytes is not None:
@@ -188,9 +199,8 @@ class Airtime(Links):
         new = np.zeros(max(len(ids) - self._known.size, 0), self._known.dtype)
         self._known = known = np.concatenate((self._known, new))
         needed = self.needed_shares()
-        out = (needed > self.shares) | (known["missed"] > 0)
-        due = out & (t - known["t"] >= self.retry_rounds)
-        shares = np.where(due, float(self.shares), np.where(out, np.inf, needed))
+        most = float(self.shares)
+        shares = np.where(known["missed"] > 0, most, np.minimum(needed, most))
         return _flat_gains(shares[: len(ids)], self.shares)
 
     def needed_shares(self) -> NDArray[np.float64]:
@@ -210,11 +220,11 @@ class Airtime(Links):
         bits_s, compute_s = timing.payload_bits / transfer_s, timing.seconds - transfer_s
         known["bits_s"][row] += weight * (bits_s - known["bits_s"][row])
         known["compute_s"][row] += weight * (max(compute_s, 0.0) - known["compute_s"][row])
-        known["bits"][row], known["t"][row], known["missed"][row] = timing.payload_bits, t, 0.0
+        known["bits"][row], known["missed"][row] = timing.payload_bits, 0.0
 
     def miss(self, t: int, row: int) -> None:
-        """Out of reach, until its reply comes after all or a retry is due."""
-        self._known["missed"][row], self._known["t"][row] = 1.0, t
+        """Take it to need all shares, until it is heard."""
+        self._known["missed"][row] = 1.0
 
     def state(self) -> Arrays:
         """The estimates of all clients."""
@@ -237,29 +247,37 @@ class Modelled(Links):
     scenario: Scenario = field()
     seed: int = 0
     _channel: Channel = field(init=False, repr=False)
-    _computing: NDArray[np.float64] = field(init=False, repr=False)
+    _devices: DeviceTable = field(init=False, repr=False)
+    _costs: CostModel = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         require_scenario(self.scenario)
-        timing = self.scenario.timing
-        if timing.batteries(self.scenario.cell.ues, Streams(self.seed)) is not None:
+        scenario, streams = self.scenario, Streams(self.seed)
+        devices = scenario.device_table(streams)
+        if Batteries.full(devices) is not None:
             raise ValueError(
-                "modelled links have no batteries: set timing.battery of their scenario to none"
+                "modelled links have no batteries: leave battery_j out of their scenario's devices"
             )
-        self._channel = self.scenario.make_channel(Streams(self.seed))
-        self.rate_threshold = self.scenario.rate_threshold
-        self.margin = self.scenario.threshold.margin
+        self._channel, self._devices = scenario.make_channel(streams), devices
         self.power_budget = self._channel.power_budget
+        self._costs = costs = scenario.cost_model(devices, self.power_budget)
+        if not scenario.threshold.by_time_left:
+            self.rate_threshold = scenario.rate_threshold
+        self.margin = scenario.threshold.margin
         self.subchannels = self._channel.subchannel_count
-        work = self.scenario.workload(Streams(self.seed))
-        self.deadline_slots = timing.deadline_after(work.upload_s)
-        self.everyone_eligible = timing.everyone_eligible
-        self._computing = timing.computing_slots(work)
+        self.deadline_slots = costs.deadline_slots
+        self.everyone_eligible = scenario.timing.everyone_eligible
+
+    def uplink(self, gains: Gains) -> Uplink:
+        """The uplink of the scenario's first UEs."""
+        costs, count = self._costs, len(gains)
+        return Uplink(gains, costs.power_budget[:count], costs.threshold[:count])
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
-        """Gains that the access point sees in the scenario's round ``t``."""
+        """Gains that the access point sees in the scenario's round ``t``; 0 for who is away."""
         self._require(len(ids))
-        return self._channel.block(t).seen[: len(ids)]
+        seen, available = self._channel.block(t).seen, self._devices.available(t)
+        return np.where(available[:, np.newaxis], seen, 0.0)[: len(ids)]
 
     def true_gains(self, t: int, ids: Sequence[str]) -> Gains | None:
         """True gains of the scenario's round ``t``, where they are others."""
@@ -269,7 +287,11 @@ class Modelled(Links):
     def compute_slots(self, count: int) -> NDArray[np.float64]:
         """Computing times of the scenario's UEs."""
         self._require(count)
-        return self._computing[:count]
+        return self._costs.compute_slots[:count]
+
+    def threshold_slots(self, count: int) -> NDArray[np.float64]:
+        """Upload times of the scenario's UEs."""
+        return self._costs.threshold_slots[:count]
 
     def __str__(self) -> str:
         return f"{super().__str__()}, scenario {short_hash(self.scenario)}, seed {self.seed}"

@@ -4,12 +4,16 @@ Flower is not needed here.
 """
 
 import shutil
+import tempfile
+import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from agewise.cost import SecondsTiming
@@ -17,50 +21,102 @@ from agewise.experiment import Folder, Plan
 from agewise.files import atomic_write
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.policies import Policy
+from agewise.readers import load_arrays
 from agewise.records import Delivery, Eligible, Evaluation, History, RoundCost, RoundRecord, RunInfo
 from agewise.scenario import Scenario
+from agewise.scheduling import Retry
 from agewise.simulation import eligible_of
 from agewise.spectrum import Uplink
 from agewise.version import __version__
 
 _TRACE = "trace.npz"
+#: How the names of folders begin in which results are made.
+_MAKING = ".results-"
+#: Results are written again after so many times the time that it takes.
+_SELDOM = 10.0
 #: Arrays of a round that are large, and of no use but for the trace.
 _LINKS = ("gains", "true")
 
 #: What is not known of a federation's learning stands as in the simplest simulation.
 _LEARNING = {
-    "data": {"dataset": "clients", "task": "all", "partition": "iid", "sizes": "equal"},
+    "data": {"dataset": "clients", "task": "all", "partition": "iid"},
     "learn.model.loss": "multinomial",
 }
 
 
+class LiveRound(NamedTuple):
+    """A round that is over, for whoever watches.
+
+    ``outcomes`` says by client id what became of each that was asked: ``received``, ``late``,
+    ``failed``, ``lost`` (by the links) or ``unused`` (by the inner strategy); ``refused`` why the
+    replies of some of those that failed were not taken. ``ages`` are in the order of all known
+    ``ids``. ``seconds`` are without evaluation; what was not measured is NaN.
+    """
+
+    number: int
+    outcomes: Mapping[str, str]
+    refused: Mapping[str, str]
+    ids: Sequence[str]
+    ages: NDArray[np.int64]
+    seconds: float
+    accuracy: float
+    loss: float
+
+    @classmethod
+    def of(
+        cls, number: int, arrays: Arrays, refused: Mapping[int, str], ids: Sequence[str]
+    ) -> "LiveRound":
+        """The round that a record keeps as these arrays."""
+        outcomes = dict.fromkeys(arrays["policy0.scheduled"].tolist(), "unused")
+        for name, key in (
+            ("received", "policy0.received"), ("late", "late"), ("failed", "failed"),
+            ("lost", "lost"),
+        ):  # fmt: skip
+            outcomes |= dict.fromkeys(arrays[key].tolist(), name)
+        seconds, accuracy, loss = (float(arrays[key]) for key in ("seconds", "accuracy", "loss"))
+        return cls(
+            number,
+            {ids[row]: outcome for row, outcome in outcomes.items()},
+            {ids[row]: reason for row, reason in refused.items()},
+            list(ids), arrays["policy0.ages"], seconds, accuracy, loss,
+        )  # fmt: skip
+
+
+@dataclass(eq=False)
 class LiveRecord:
     """Rounds so far, each a set of arrays; in a ``folder``, each also a file.
 
     ``policy0.ages[client]`` and so on are of the live policy, those after it are of the policies
     in its shadow. ``gains[client, subchannel]`` is what the policies saw and ``true``, where the
-    uploads met others, what these were: in the file alone.
+    uploads met others, what these were: in the file alone, and with one subchannel for all where
+    no client has unlike ones.
     """
 
-    def __init__(
-        self, folder: Path | None, links: Links, policies: Sequence[Policy], seed: int
-    ) -> None:
-        self.folder, self._links, self._policies, self._seed = folder, links, policies, seed
-        self._rounds: list[Arrays] = []
+    folder: Path | None
+    links: Links
+    policies: Sequence[Policy]
+    seed: int
+    retry: Retry
+    _rounds: list[Arrays] = field(default_factory=list, init=False)
+    _written: float = field(default=0.0, init=False)
+    _writing_s: float = field(default=0.0, init=False)
 
     def keep(self, arrays: Arrays) -> None:
         """Add a round."""
         if self.folder is not None:
             file = self._file(len(self._rounds))
             file.parent.mkdir(parents=True, exist_ok=True)
+            kept = arrays | {name: _narrow(arrays[name]) for name in _LINKS if name in arrays}
             with atomic_write(file) as temporary, temporary.open("wb") as opened:
-                np.savez(opened, allow_pickle=False, **arrays)
+                np.savez_compressed(opened, allow_pickle=False, **kept)
         self._rounds.append({name: x for name, x in arrays.items() if name not in _LINKS})
 
     def resume(self, count: int) -> None:
         """Read the first ``count`` rounds of the folder; what came after them is no longer true."""
         if self.folder is None:
             return
+        for left in self.folder.glob(f"{_MAKING}*"):  # by a server that was killed
+            shutil.rmtree(left, ignore_errors=True)
         for t in range(count):
             self._rounds.append({n: x for n, x in self._read(t).items() if n not in _LINKS})
 
@@ -70,13 +126,13 @@ class LiveRecord:
             raise ValueError("no round has been finished yet")
         scenario, middle, found = self._scenario(), len(self._rounds) // 2, []
         eligible = self._eligible(middle)
-        for number, run in enumerate(Plan.of(scenario, self._policies, [self._seed]).runs()):
+        for number, run in enumerate(Plan.of(scenario, self.policies, [self.seed]).runs()):
             records = [self._record(t, number) for t in range(len(self._rounds))]
             records[middle] = records[middle]._replace(eligible=eligible)
             info = RunInfo(
                 scenario=scenario.resolved(),
                 policy=run.policy.key,
-                seed=self._seed,
+                seed=self.seed,
                 version=__version__,
                 positions_m=None,
                 label_counts=None,
@@ -86,24 +142,35 @@ class LiveRecord:
             found.append(History.collect(info, records, scenario.run.age_alpha))
         return found
 
+    def write_now_and_then(self) -> None:
+        """Write the results so far, unless that takes more than a tenth of the server's time."""
+        if time.monotonic() - self._written >= _SELDOM * self._writing_s:
+            self.write()
+
     def write(self) -> None:
         """Write the trace and make the folder one that ``agewise report`` reads, if there is one.
 
-        The results of fewer rounds are made again, of all that are there now.
+        The results of fewer rounds are made again, of all that are there now: beside the old ones,
+        whose place they take when they are whole.
         """
         if self.folder is None or not self._rounds:
             return
+        began = time.monotonic()
         with atomic_write(self.folder / _TRACE) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **self._trace())
-        results = Folder(self.folder)
-        for old in (results.description_file, results.scenario_file):
-            old.unlink(missing_ok=True)
-        if results.runs.is_dir() and not results.runs.is_symlink():
-            shutil.rmtree(results.runs)
-        plan = Plan.of(self._scenario(), self._policies, [self._seed])
-        with results.opened(plan):
-            for run, history in zip(plan.runs(), self.histories(), strict=True):
-                results.keep(run, history.to_bytes())
+            self._write_trace(file)
+        plan, results = Plan.of(self._scenario(), self.policies, [self.seed]), Folder(self.folder)
+        with tempfile.TemporaryDirectory(prefix=_MAKING, dir=self.folder) as made:
+            new = Folder(Path(made))
+            with new.opened(plan):
+                for run, history in zip(plan.runs(), self.histories(), strict=True):
+                    new.keep(run, history.to_bytes())
+            if results.runs.is_dir() and not results.runs.is_symlink():
+                shutil.rmtree(results.runs)
+            new.runs.replace(results.runs)
+            new.scenario_file.replace(results.scenario_file)
+            new.description_file.replace(results.description_file)
+        self._written = time.monotonic()
+        self._writing_s = self._written - began
 
     @property
     def _client_count(self) -> int:
@@ -115,39 +182,45 @@ class LiveRecord:
     def _read(self, t: int) -> Arrays:
         """All arrays of round ``t``, from its file."""
         try:
-            with np.load(self._file(t), allow_pickle=False) as archive:
-                return dict(archive)
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            return load_arrays(self._file(t))
+        except Exception as error:  # of zip, zlib or NumPy
             raise FederationError(
                 f"{self._file(t)}: a round of this federation cannot be read, give another "
                 f"folder: {error}"
             ) from error
 
-    def _trace(self) -> Arrays:
-        """``gains[round, client, subchannel]`` of a folder, 0 where a client was not there yet.
+    def _write_trace(self, file: IO[bytes]) -> None:
+        """``gains[round, client, subchannel]``, 0 where a client was not there yet.
 
-        These are the true ones; if the policies saw others, those are ``seen``.
+        These are the true ones; if the policies saw others, those are ``seen``. Rounds are written
+        one by one, for together they may be more than memory holds.
         """
-        seen = np.zeros((len(self._rounds), self._client_count, self._links.subchannels))
-        gains, known = np.zeros_like(seen), True
-        for t in range(len(seen)):
-            arrays = self._read(t)
-            shown = arrays["gains"]
-            true = arrays.get("true", shown)
-            known = known and true is shown
-            seen[t, : len(shown)], gains[t, : len(shown)] = shown, true
-        return {"gains": gains} if known else {"gains": gains, "seen": seen}
+        rounds, shape = range(len(self._rounds)), (self._client_count, self.links.subchannels)
+        header = {"descr": "<f8", "fortran_order": False, "shape": (len(rounds), *shape)}
+        unlike = any("true" in self._read(t) for t in rounds)
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("gains", "seen") if unlike else ("gains",):
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    npy.write_array_header_1_0(entry, header)
+                    for t in rounds:
+                        arrays = self._read(t)
+                        shown = arrays["gains"]
+                        met = shown if name == "seen" else arrays.get("true", shown)
+                        gains = np.zeros(shape)
+                        gains[: len(met)] = met
+                        entry.write(gains.data)
 
     def _eligible(self, t: int) -> Eligible | None:
         """Eligible clients of round ``t``, if a folder keeps them."""
         if self.folder is None:
             return None
-        links = self._links
+        links = self.links
         gains = np.zeros((self._client_count, links.subchannels))
         shown = self._read(t)["gains"]
         gains[: len(shown)] = shown
-        threshold = links.rate_threshold + links.margin
-        return eligible_of(Uplink(gains, links.power_budget, threshold), t)
+        uplink = links.uplink(gains)
+        threshold = uplink.rate_threshold + links.margin
+        return eligible_of(Uplink(gains, uplink.power_budget, threshold), t)
 
     def _record(self, t: int, policy: int) -> RoundRecord:
         """Round ``t`` of the live policy (0), or of one in its shadow."""
@@ -165,7 +238,7 @@ class LiveRecord:
         later = self._client_count - of("ages").size  # those who joined after this round
         return RoundRecord(
             t=t,
-            delivery=Delivery(*(of(name) for name in Delivery._fields)),
+            delivery=Delivery(*(of(name) for name in Delivery._fields if name != "version")),
             ages=np.concatenate((of("ages"), np.full(later, t + 1))),
             participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
             cost=RoundCost(known("seconds")),
@@ -175,19 +248,27 @@ class LiveRecord:
 
     def _scenario(self) -> Scenario:
         """The scenario that replays the federation: its links as a trace, the rest if known."""
-        links, trace = self._links, (self.folder or Path()).resolve() / _TRACE
+        links, trace = self.links, (self.folder or Path()).resolve() / _TRACE
         base = links.scenario or Scenario.preset("paper").with_(**_LEARNING)
         changes = {
             "channel": {"kind": "trace", "path": str(trace), "power_budget": links.power_budget},
-            "threshold": {"kind": "rate", "rate": links.rate_threshold, "margin": links.margin},
+            "retry": self.retry,
             "cell.ues": self._client_count,
             "cell.subchannels": links.subchannels,
             "run.rounds": len(self._rounds),
             "run.optimum": "never",
             "run.objective_every": 0,
         }
+        if not base.threshold.by_time_left:
+            rate = {"kind": "rate", "rate": links.rate_threshold, "margin": links.margin}
+            changes["threshold"] = rate
         timing = base.timing
         if isinstance(timing, SecondsTiming):  # a trace says neither
             changes["timing.slot_s"] = timing.slot_seconds(base.threshold.upload_s)
             changes["timing.transmit_power_w"] = timing.transmit_power_w or links.power_budget
         return base.with_(**changes)
+
+
+def _narrow(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One column of gains that are the same on all subchannels."""
+    return gains[:, :1] if (gains == gains[:, :1]).all() else gains

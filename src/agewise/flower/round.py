@@ -7,31 +7,40 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Bulyan, FedAvg, FedAvgM, FedXgbCyclic, Strategy
+from flwr.serverapp.strategy import (
+    Bulyan,
+    FedAvg,
+    FedAvgM,
+    FedXgbBagging,
+    FedXgbCyclic,
+    Strategy,
+)
 from flwr.serverapp.strategy.fedopt import FedOpt
 from numpy.typing import NDArray
 
 from agewise.flower.clients import PlannedRound, Rows
 from agewise.flower.grid import Reply, SubsetGrid
 from agewise.flower.links import Arrays, FederationError, Links
+from agewise.flower.replies import ReplyCheck
 from agewise.learn import Aggregation, Params, State, Updates, WeightedAverage, update_reports
 from agewise.policies import Policy
 from agewise.scheduling import Report
 
 #: Numbers of nodes below which Flower's strategies wait for more.
 _LEAST_NODES = ("min_train_nodes", "min_evaluate_nodes", "min_available_nodes")
-#: No client has more samples than this: numbers up to it are exact in a float.
-_MOST_SAMPLES = 2.0**53
+#: The metric that is a client's number of samples, where the strategy names none.
+_SAMPLES = "num-examples"
 
 
 class _Answers(NamedTuple):
     """Replies to a round's messages, sorted by the rows of the clients.
 
     ``replies`` are those that the inner strategy gets, with errors among them, and ``updates`` the
-    whole ones of the rows ``arrived``. Clients that ``failed`` answered with an error, those that
-    are ``late`` not in time; what is ``lost`` the links lose, whatever was answered.
+    whole ones of the rows ``arrived``. Clients that ``failed`` answered with an error, or with what
+    is ``refused`` for the reason given; those that are ``late`` not in time. What is ``lost`` the
+    links lose, whatever was answered.
     """
 
     replies: list[Message]
@@ -40,9 +49,12 @@ class _Answers(NamedTuple):
     failed: Rows
     late: Rows
     lost: Rows
+    refused: dict[int, str]
 
     def why_none(self) -> str | None:
         """Explain why no update arrived, where the answers say it."""
+        for reason in reversed(self.refused.values()):
+            return f"the replies of clients are refused, the last because {reason}"
         errors = [reply.error.reason for reply in self.replies if reply.has_error()]
         if errors:
             last = (errors[-1] or "no reason given").strip().splitlines()[-1]
@@ -54,7 +66,7 @@ class _Answers(NamedTuple):
 class OpenRound:
     """Plan of a round, the model that was sent, the messages, and the row of each connected node.
 
-    ``eligible`` is how many clients the policy could choose from, ``started`` a monotonic time.
+    ``eligible`` is how many clients are there and owe no reply, ``started`` a monotonic time.
     """
 
     planned: PlannedRound
@@ -64,25 +76,32 @@ class OpenRound:
     eligible: int
     started: float
 
-    def answers(self, replies: Iterable[Message]) -> _Answers:
-        """Sort these replies by what they are to the round."""
+    def answers(self, replies: Iterable[Message], check: ReplyCheck) -> _Answers:
+        """Sort these replies by what they are to the round; those refused become errors."""
         # An error that the SuperLink made comes from a node of its own, so that replies are known
         # by the message that they answer.
-        asked = {m.metadata.message_id: m.metadata.dst_node_id for m in self.messages}
+        asked = {m.metadata.message_id: m for m in self.messages}
         by_row: dict[int, Message] = {}
         for reply in replies:
             meta = reply.metadata
-            node = asked.get(meta.reply_to_message_id, meta.src_node_id)
+            known = asked.get(meta.reply_to_message_id)
+            node = known.metadata.dst_node_id if known else meta.src_node_id
             if node in self.row_of:
                 by_row[self.row_of[node]] = reply
         answered = dict(sorted(by_row.items()))
-        failed = _rows(row for row, reply in answered.items() if reply.has_error())
+        whole = {row: x for row, x in answered.items() if not x.has_error()}
+        refused = check.refusals(whole, self.arrays)
+        for row in refused:
+            error = Error(0, "refused by the check of replies")
+            answered[row] = Message(
+                error, reply_to=asked[whole.pop(row).metadata.reply_to_message_id]
+            )
+        failed = _rows(row for row in answered if row not in whole)
         lost = np.setdiff1d(self.planned.lost, failed)
         late = np.setdiff1d(self.planned.chosen, [*answered, *lost])
-        handed = {row: reply for row, reply in answered.items() if row not in lost}
-        whole = {row: reply for row, reply in handed.items() if not reply.has_error()}
-        updates = list(whole.values())
-        return _Answers(list(handed.values()), updates, _rows(whole), failed, late, lost)
+        handed = [reply for row, reply in answered.items() if row not in lost]
+        updates = {row: reply for row, reply in whole.items() if row not in lost}
+        return _Answers(handed, list(updates.values()), _rows(updates), failed, late, lost, refused)
 
     def teach(self, links: Links, replies: Iterable[Reply]) -> None:
         """Tell the links what was measured of these replies, and whose are missing."""
@@ -108,6 +127,9 @@ class OpenRound:
             "agewise-age-mean": float(ages.mean()),
             "agewise-age-largest": int(ages.max()),
             "agewise-seconds": float(kept["seconds"]),
+            "agewise-shadow-unknown": [
+                kept[f"policy{number}.unknown"].size for number in range(1, len(self.planned.plans))
+            ],
         }
 
 
@@ -149,6 +171,9 @@ class InnerStrategy:
             strategy = getattr(strategy, "strategy", None)
         for each in self.chain:
             _require_schedulable(each, subchannels)
+        keys = [getattr(each, "weighted_by_key", None) for each in self.chain]
+        self._weighted_by = next(filter(None, keys), None)
+        self.samples = self._weighted_by or _SAMPLES
         for policy in policies:
             if "losses" in policy.reads and losses is None:
                 raise ValueError(
@@ -171,6 +196,18 @@ class InnerStrategy:
     def least_available(self) -> int:
         """Number of connected nodes that the strategy insists on."""
         return max(getattr(each, "min_available_nodes", 1) for each in self.chain)
+
+    def check(self, most_samples: int, norm_cap: float | None) -> ReplyCheck:
+        """The check of replies that fits the strategies, and the policies."""
+        trees = any(isinstance(each, FedXgbBagging | FedXgbCyclic) for each in self.chain)
+        needed = [self._losses or ""] if "losses" in self._reads else []
+        return ReplyCheck(
+            [*needed, self.samples] if self._weighted_by else needed,
+            self.samples,
+            most_samples,
+            norm_cap,
+            trees,
+        )
 
     @property
     def accountants(self) -> list[Any]:
@@ -209,6 +246,12 @@ class InnerStrategy:
             for each, name, value in before:
                 setattr(each, name, value)
 
+    def content(self, server_round: int, config: ConfigRecord) -> RecordDict:
+        """What a message carries beside the model: the configuration, where clients look for it."""
+        keys = [getattr(each, "configrecord_key", None) for each in self.chain]
+        sent = ConfigRecord(dict(config) | {"server-round": server_round})
+        return RecordDict({next(filter(None, keys), "config"): sent})
+
     def messages(
         self,
         server_round: int,
@@ -233,18 +276,8 @@ class InnerStrategy:
 
     def sizes(self, replies: Sequence[Message], known: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of samples that replies name; those ``known`` where they name none."""
-        keys = [getattr(each, "weighted_by_key", None) for each in self.chain]
-        key, sizes = next(filter(None, keys), "num-examples"), known.copy()
-        for i, reply in enumerate(replies):
-            size = _metric(reply, key)
-            if size is None:
-                continue
-            if not 0 <= size <= _MOST_SAMPLES:
-                raise FederationError(
-                    f"a client reports {size:g} as {key!r}, which must be its number of samples"
-                )
-            sizes[i] = max(round(size), 1)
-        return sizes
+        found = zip(replies, known.tolist(), strict=True)
+        return np.array([round(_metric(x, self.samples, size)) for x, size in found], np.int64)
 
     def combine(
         self, server_round: int, opened: OpenRound, answers: _Answers, sizes: NDArray[np.int64]
@@ -252,16 +285,18 @@ class InnerStrategy:
         """Make the model after a round; ``sizes`` has the numbers of samples of all clients."""
         reports: dict[Report, NDArray[np.float64]] = {}
         if "losses" in self._reads:
-            reports["losses"] = np.array([self._loss(reply) for reply in answers.updates], float)
+            losses = [_metric(reply, self._losses or "", np.nan) for reply in answers.updates]
+            reports["losses"] = np.array(losses, float)
         factors = opened.planned.plans[0].factors_of(answers.arrived)
         if factors is not None:
             self._require_average(f"the policy {self._policies[0].name}")
         model, diversity, here = None, None, factors is not None or self._always
         if here or self._reads - {"losses"}:
-            start = _flatten(opened.arrays)
+            start = _flatten(opened.arrays, opened.arrays)
             models = np.empty((len(answers.updates), start.size), np.float32)
             for row, reply in zip(models, answers.updates, strict=True):
-                row[:] = _only_model(reply, start.size)
+                (model_of_client,) = reply.content.array_records.values()
+                row[:] = _flatten(model_of_client, opened.arrays)
             reports |= update_reports(self._reads, start, models)
             if here:
                 state = self._rule.init_state(sizes.size, start.size)
@@ -277,20 +312,11 @@ class InnerStrategy:
                 (name,) = reply.content.array_records
                 reply.content[name] = model
             arrays, metrics = self.strategy.aggregate_train(server_round, answers.replies)
+        if arrays is not None:
+            arrays = _typed_as(opened.arrays, arrays)
         if model is not None and (arrays is None or self._averages):
             arrays = model  # to the bit, without the rounding of an average of equals
         return _Combined(arrays, metrics or MetricRecord(), reports, diversity)
-
-    def _loss(self, reply: Message) -> float:
-        loss = _metric(reply, self._losses or "")
-        if loss is None:
-            records = reply.content.metric_records.values()
-            have = sorted(name for record in records for name in record)
-            raise FederationError(
-                f"the policy needs losses, and a client reports no metric {self._losses!r}; it "
-                f"reports {', '.join(have) or 'none'}"
-            )
-        return loss
 
     def state(self) -> Arrays:
         """Save what the strategies keep in arrays, such as momentum, and what the rule keeps.
@@ -321,6 +347,8 @@ class InnerStrategy:
                 value = list(arrays.values())
             elif kind == "record":
                 value = ArrayRecord({key: Array(array) for key, array in arrays.items()})
+            if callable(getattr(self.chain[int(depth)], name, None)):
+                raise ValueError(f"{name!r} is no array of the inner strategy")
             setattr(self.chain[int(depth)], name, value)
 
 
@@ -342,6 +370,11 @@ def _arrays_of(value: object) -> tuple[str, Arrays]:
 def _require_schedulable(strategy: Strategy, subchannels: int) -> None:
     """``ValueError`` if a strategy cannot work with what is chosen on this many subchannels."""
     name, fraction = type(strategy).__name__, getattr(strategy, "fraction_train", 1.0)
+    if type(strategy).start is not Strategy.start:
+        raise ValueError(
+            f"{name} has a start of its own, which Scheduled would not call: give a strategy "
+            "without, and put what it does there into evaluate_fn or aggregate_train"
+        )
     if fraction != 1.0:
         raise ValueError(
             f"{name} has fraction_train={fraction:g} and would sample on its own among the "
@@ -362,30 +395,27 @@ def _require_schedulable(strategy: Strategy, subchannels: int) -> None:
         )
 
 
-def _metric(reply: Message, name: str) -> float | None:
-    """A number that a reply carries under this name, in any of its metric records."""
-    for record in reply.content.metric_records.values():
-        if name in record and not isinstance(record[name], list):
-            return float(record[name])
-    return None
+def _metric(reply: Message, name: str, otherwise: float) -> float:
+    """The number that a checked reply carries under this name, or else another one."""
+    (metrics,) = reply.content.metric_records.values()
+    value = metrics.get(name)
+    return value if isinstance(value, int | float) else otherwise
 
 
-def _only_model(reply: Message, length: int) -> Params:
-    """The model that a reply carries, which must be one of this length."""
-    models = [_flatten(record) for record in reply.content.array_records.values()]
-    if [model.size for model in models] != [length]:
-        numbers = sum(model.size for model in models)
-        raise FederationError(
-            f"a client sent {len(models)} records of arrays, {numbers:,} numbers in all, in the "
-            f"place of one model of {length:,}"
-        )
-    return models[0]
-
-
-def _flatten(record: ArrayRecord) -> Params:
-    """The numbers of all arrays of a model, one after the other."""
-    parts = [array.numpy().reshape(-1).astype(np.float32, copy=False) for array in record.values()]
+def _flatten(record: ArrayRecord, names: Iterable[str]) -> Params:
+    """The numbers of all arrays of a model, one after the other in the order of these names."""
+    arrays = [record[name].numpy() for name in names]
+    parts = [array.reshape(-1).astype(np.float32, copy=False) for array in arrays]
     return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+def _typed_as(record: ArrayRecord, arrays: ArrayRecord) -> ArrayRecord:
+    """The arrays in the types of another record: averages of whole numbers are made whole."""
+    made = {}
+    for name, array in arrays.items():
+        dtype = np.dtype(record[name].dtype) if name in record else np.dtype(array.dtype)
+        made[name] = array if np.dtype(array.dtype) == dtype else _typed(array.numpy(), dtype)
+    return ArrayRecord(made)
 
 
 def _unflatten(record: ArrayRecord, vector: Params) -> ArrayRecord:
@@ -393,8 +423,10 @@ def _unflatten(record: ArrayRecord, vector: Params) -> ArrayRecord:
     arrays, at = {}, 0
     for name, array in record.items():
         old = array.numpy()
-        part = vector[at : at + old.size].reshape(old.shape)
-        whole = old.dtype.kind in "iub"
-        arrays[name] = Array(np.array(np.rint(part) if whole else part, old.dtype, order="C"))
+        arrays[name] = _typed(vector[at : at + old.size].reshape(old.shape), old.dtype)
         at += old.size
     return ArrayRecord(arrays)
+
+
+def _typed(values: NDArray[np.number], dtype: np.dtype[np.generic]) -> Array:
+    return Array(np.array(np.rint(values) if dtype.kind in "iub" else values, dtype, order="C"))

@@ -5,6 +5,7 @@ It is one file, written whole after every round, with arrays and JSON and no pic
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,16 +16,19 @@ from typing import Any
 import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord
 from flwr.serverapp.strategy import Result
+from numpy.typing import NDArray
 
+from agewise.checks import first_line
 from agewise.files import atomic_write, open_regular_file, parse_json
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
+from agewise.readers import load_arrays
 
 _STATE = "state.npz"
 _LOCK = ".server"
-#: The entry of the file that holds JSON.
-_TEXT = "text"
+#: The entries of the file that hold JSON, and the checksum of all others.
+_TEXT, _CHECKSUM = "text", "checksum"
 #: What of a result is kept for every round.
 _METRICS = ("train_metrics_clientapp", "evaluate_metrics_clientapp", "evaluate_metrics_serverapp")
 
@@ -54,15 +58,13 @@ class StateFolder:
             raise FederationError(f"{self.folder}: holds other results: give another folder")
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = open_regular_file(self.folder / _LOCK, os.O_RDWR | os.O_CREAT)
-        try:
+        with os.fdopen(handle, "r+b"):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 said = f"{self.folder}: another server works in this folder"
                 raise FederationError(said) from None
             yield
-        finally:
-            os.close(handle)
 
     def save(self, identity: Mapping[str, Any], done: int, silent: int, result: Result) -> None:
         """Write the state after ``done`` rounds; the last ``silent`` of them brought no update."""
@@ -86,7 +88,8 @@ class StateFolder:
         }
         text = np.frombuffer(json.dumps(values).encode(), np.uint8)
         with atomic_write(self.folder / _STATE) as temporary, temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{_TEXT: text}, **arrays)
+            arrays[_TEXT] = text
+            np.savez(file, allow_pickle=False, **arrays, **{_CHECKSUM: _checksum(arrays)})
 
     def resume(self, identity: Mapping[str, Any], result: Result) -> tuple[int, int]:
         """Take up the state, with the model and metrics in the result; `save`'s two numbers.
@@ -96,14 +99,15 @@ class StateFolder:
         if self.folder is None or not (path := self.folder / _STATE).exists():
             return 0, 0
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = dict(archive)
+            arrays = load_arrays(path)
+            if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
+                raise ValueError("its checksum does not hold")
             values: Any = parse_json(arrays.pop(_TEXT).tobytes().decode())
             found = dict(values["identity"])
         except Exception as error:
             # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
             raise FederationError(
-                f"{path}: not a readable state of a federation: {error}"
+                f"{path}: not a readable state of a federation: {first_line(error)}"
             ) from error
         for name, wanted in identity.items():
             if found.get(name) != wanted:
@@ -111,16 +115,50 @@ class StateFolder:
                     f"{path}: the state of another federation ({name} is {found.get(name)} there "
                     f"and {wanted} here): give another folder"
                 )
+        try:
+            return self._take_up(arrays, values, identity["model"], result)
+        except FederationError:
+            raise
+        except Exception as error:
+            # Strategies restore what is theirs, and fail in ways of their own.
+            raise FederationError(
+                f"{path}: not a state that fits this federation: {first_line(error)}"
+            ) from error
+
+    def _take_up(
+        self, arrays: Arrays, values: Any, shapes: list[list[Any]], result: Result
+    ) -> tuple[int, int]:
+        """Restore what was read; ``shapes`` has the name and shape of each array of the model."""
         parts: dict[str, Arrays] = {"federation": {}, "inner": {}, "model": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition("/")
             parts[part][rest] = array
+        done, silent, model = values["done"], values["silent"], parts["model"]
+        if list(model) != [name for name, _ in shapes]:
+            raise ValueError("its model has other arrays")
+        for name, shape in shapes:
+            array = model[name]
+            if array.dtype != np.uint8 and list(array.shape) != shape:  # bytes of trees grow
+                raise ValueError(f"array {name!r} of its model has the shape {array.shape}")
+            if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+                raise ValueError(f"array {name!r} of its model is not finite numbers")
         self.planner.restore(parts["federation"])
+        if type(done) is not int or done != self.planner.t or type(silent) is not int or silent < 0:
+            raise ValueError(f"it is of {self.planner.t} rounds, and says {done!r} and {silent!r}")
         self.inner.restore(parts["inner"])
         for accountant, state in zip(self.inner.accountants, values["privacy"], strict=True):
             accountant.load_state_dict(state)
         for name in _METRICS:
             kept = {int(t): MetricRecord(dict(x)) for t, x in values["metrics"][name].items()}
             getattr(result, name).update(kept)
-        result.arrays = ArrayRecord({name: Array(x) for name, x in parts["model"].items()})
-        return int(values["done"]), int(values["silent"])
+        result.arrays = ArrayRecord({name: Array(x) for name, x in model.items()})
+        return done, silent
+
+
+def _checksum(arrays: Arrays) -> NDArray[np.uint8]:
+    """The SHA-256 of the names, types, shapes and contents of arrays, in their order."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return np.frombuffer(digest.digest(), np.uint8)

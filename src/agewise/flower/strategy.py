@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from logging import ERROR, INFO
+from logging import ERROR, INFO, WARNING
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +14,17 @@ from flwr.serverapp.strategy import Result, Strategy
 from flwr.supercore import log
 from numpy.typing import NDArray
 
+from agewise.checks import number_within
 from agewise.flower.clients import Clients, RoundPlanner
 from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts
 from agewise.flower.links import Arrays, FederationError, Links
-from agewise.flower.record import LiveRecord
+from agewise.flower.record import LiveRecord, LiveRound
 from agewise.flower.round import InnerStrategy, OpenRound
 from agewise.flower.state import StateFolder
 from agewise.learn import Aggregation
 from agewise.policies import Policy
 from agewise.records import History
+from agewise.scheduling import BackOff, Retry
 
 _Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 
@@ -53,7 +55,8 @@ class Scheduled(Strategy):
     a rule of the simulator (`agewise.learn.UpdateMemory`) that combines updates in the place of the
     inner strategy's average. With a ``folder``, state is written there after every round, a start
     goes on where the last one ended, and at the end it is a results folder for `agewise report`,
-    with the links as a trace. ``accuracy`` is the name of the metric to record.
+    with the links as a trace. ``accuracy`` is the name of the metric to record. ``retry`` says for
+    how many rounds a client that was asked in vain is left alone.
     """
 
     inner: Strategy
@@ -67,31 +70,41 @@ class Scheduled(Strategy):
     folder: Path | str | None = None
     seed: int = 0
     accuracy: str = "accuracy"
+    retry: Retry = field(default_factory=BackOff)
+    norm_cap: float | None = None
+    on_round: Callable[[LiveRound], None] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.shadow, str | Policy):
             raise ValueError(f"shadow must be a list of policies: shadow=[{self.shadow!r}]")
         for name, kind, said in (
-            ("inner", Strategy, "one of Flower's strategies"),
+            ("inner", Strategy, "a strategy of flwr.serverapp, not of Flower's old API"),
             ("links", Links, "Slots, Airtime, Modelled or Reported"),
             ("timeouts", Timeouts, "Timeouts(...)"),
             ("clients", Clients, "Clients(...)"),
+            ("retry", Retry, "BackOff(...) or NoPause()"),
         ):
             if not isinstance(value := getattr(self, name), kind) or type(value) is Scheduled:
                 raise ValueError(f"{name} must be {said}, not {value!r}")
+        if self.norm_cap is not None:
+            number_within("norm_cap", self.norm_cap, 1.0)
         folder = None if self.folder is None else Path(self.folder)
         self._planner = RoundPlanner(
-            (self.policy, *self.shadow), self.links, self.seed, self.clients.sizes
+            (self.policy, *self.shadow), self.links, self.seed, self.clients.sizes, self.retry
         )
         policies = self._planner.policies
         self._inner = InnerStrategy(
             self.inner, self.links.subchannels, policies, self.losses, self.aggregation
         )
+        self._check, self._check_evaluation = (
+            self._inner.check(self.clients.most_samples, self.norm_cap) for _ in range(2)
+        )
         self._directory = Directory(self.clients.ask)
-        self._record = LiveRecord(folder, self.links, policies, self.seed)
+        self._record = LiveRecord(folder, self.links, policies, self.seed, self.retry)
         self._state = StateFolder(folder, self._inner, self._planner)
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None  # the record of the round that was trained last
+        self._refused: dict[int, str] = {}  # replies to that round, with the reasons
         self._silent = 0  # rounds in a row in which no update arrived
         self._why: str | None = None  # why none did
         self._started_here = False
@@ -136,7 +149,8 @@ class Scheduled(Strategy):
         self._finish_round([])
         started = time.monotonic()
         least = self._inner.least_available if self._assembling else 1
-        nodes = self._directory.wait_for(least, grid, self.timeouts)
+        content = self._inner.content(server_round, config)
+        nodes = self._directory.wait_for(least, grid, self.timeouts, content)
         self._assembling = False
         rows = self._planner.rows(list(nodes)).tolist()
         row_of = dict(zip(nodes.values(), rows, strict=True))
@@ -161,23 +175,27 @@ class Scheduled(Strategy):
         if self._open is None:
             raise FederationError("aggregate_train was called before configure_train")
         opened, self._open = self._open, None
-        answers, planner = opened.answers(replies), self._planner
+        answers, planner = opened.answers(replies, self._check), self._planner
+        self._refused = answers.refused
+        for row, reason in self._refused.items():
+            log(WARNING, "refused the reply of client %s: %s", planner.ids[row], reason)
         if answers.lost.size:
             log(INFO, "aggregate_train: the modelled channel lost %s updates", answers.lost.size)
         arrived = answers.arrived
         sizes = self._inner.sizes(answers.updates, planner.sizes[arrived])
         planner.set_sizes(arrived, sizes)
         combined = self._inner.combine(server_round, opened, answers, planner.sizes)
-        self._why, reports = answers.why_none(), combined.reports
+        self._why, reports, unused = answers.why_none(), combined.reports, arrived[:0]
         if combined.arrays is None and arrived.size:  # nobody is younger for what was let go of
-            arrived, reports = arrived[:0], {name: x[:0] for name, x in reports.items()}
+            unused, arrived = arrived, arrived[:0]
+            reports = {name: x[:0] for name, x in reports.items()}
             self._why = (
                 f"{self._inner.name} makes no model of those that arrive, because they are too "
                 "few for it or a client failed"
             )
             log(INFO, "aggregate_train: %s", self._why)
         self._silent = 0 if arrived.size else self._silent + 1
-        kept = planner.receive(opened.planned, arrived, answers.failed, reports)
+        kept = planner.receive(opened.planned, arrived, reports, unused)
         self._pending = kept | {
             "late": answers.late,
             "failed": answers.failed,
@@ -205,7 +223,12 @@ class Scheduled(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> MetricRecord | None:
         """Sum up evaluation by clients as the inner strategy does."""
-        metrics = self.inner.aggregate_evaluate(server_round, replies)
+        whole = dict(enumerate(replies))
+        answered = {i: reply for i, reply in whole.items() if not reply.has_error()}
+        for i, reason in self._check_evaluation.refusals(answered).items():
+            node = whole.pop(i).metadata.src_node_id
+            log(WARNING, "refused the evaluation of node %s: %s", node, reason)
+        metrics = self.inner.aggregate_evaluate(server_round, list(whole.values()))
         if not self._started_here:  # the round is over: `start` is that of a strategy around this
             self._finish_round([metrics])
         return metrics
@@ -265,15 +288,19 @@ class Scheduled(Strategy):
                 self._train(run, server_round)
                 self._finish_round(self._evaluate(run, server_round))
                 self._state.save(identity, server_round, self._silent, result)
+                self._write(self._record.write_now_and_then)
                 self._require_progress(run.deadline_s)
                 if server_round < num_rounds:
                     left = began + self.timeouts.least_round_s - time.monotonic()
                     time.sleep(max(left, 0.0))
         finally:
-            try:
-                self._record.write()
-            except (ValueError, OSError) as error:  # the model is worth more
-                log(ERROR, "%s: the results are not written: %s", self.folder, error)
+            self._write(self._record.write)
+
+    def _write(self, results: Callable[[], None]) -> None:
+        try:
+            results()
+        except Exception as error:  # the model is worth more
+            log(ERROR, "%s: the results are not written: %s", self.folder, error)
 
     def _train(self, run: _Run, server_round: int) -> None:
         """Train one round; the model after it is in the result."""
@@ -317,6 +344,13 @@ class Scheduled(Strategy):
             values = [float(record[key]) for record in measured if record and key in record]
             self._pending[name] = np.array(values[0] if values else np.nan, np.float64)
         self._record.keep(self._pending)
+        if self.on_round is not None:
+            planner = self._planner
+            done = LiveRound.of(planner.t, self._pending, self._refused, planner.ids)
+            try:
+                self.on_round(done)
+            except Exception as error:  # whoever watches must not stop what is watched
+                log(ERROR, "on_round failed: %s: %s", type(error).__name__, error)
         self._pending = None
 
     def _require_progress(self, deadline_s: float) -> None:
@@ -335,6 +369,7 @@ class Scheduled(Strategy):
             "policies": [str(policy) for policy in self._planner.policies],
             "links": str(self.links),
             "seed": self.seed,
+            "retry": str(self.retry),
             "inner": [type(each).__name__ for each in self._inner.chain],
             "accountants": len(self._inner.accountants),
             "aggregation": str(self.aggregation),

@@ -1,0 +1,91 @@
+"""A federation is watched while it runs: the hook, metrics for Prometheus, the page."""
+
+import urllib.request
+
+import numpy as np
+import pytest
+
+from agewise.experiment import Result
+from agewise.flower import LiveRound, PrometheusMetrics, Slots
+from agewise.report import write_page
+from tests.scenarios import tiny
+from tests_extra.flower.federations import Problem, id_of
+
+
+@pytest.fixture
+def problem():
+    return Problem(tiny(), fails=frozenset({2}))
+
+
+def test_the_hook_is_told_of_every_round(problem):
+    found = []
+    strategy = problem.scheduled("round-robin", Slots(4), on_round=found.append)
+    result = problem.start(strategy, 3)
+    assert [each.number for each in found] == [1, 2, 3]
+    assert found[0].outcomes == {id_of(k): "failed" if k == 2 else "received" for k in range(4)}
+    assert found[2].ages.tolist() == strategy.ages.tolist()
+    for each in found:
+        measured = result.evaluate_metrics_serverapp[each.number]
+        assert (each.accuracy, each.loss) == (measured["accuracy"], measured["loss"])
+
+
+def test_a_hook_that_fails_stops_nothing(problem, caplog):
+    strategy = problem.scheduled("round-robin", Slots(4), on_round=lambda _: 1 / 0)
+    problem.start(strategy, 2)
+    assert len(strategy.history().ages) == 2
+    assert "on_round failed: ZeroDivisionError: division by zero" in caplog.text
+
+
+def test_metrics_are_served_on_the_loopback_address(problem):
+    pytest.importorskip("prometheus_client")
+    metrics = PrometheusMetrics(port=0)
+    try:
+        problem.start(problem.scheduled("round-robin", Slots(4), on_round=metrics), 3)
+        host, port = metrics.server.server_address
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics") as reply:
+            said = reply.read().decode()
+    finally:
+        metrics.server.shutdown()
+        metrics.server.server_close()
+    assert host == "127.0.0.1"
+    for line in (
+        "agewise_round 3.0",
+        "agewise_known_clients 12.0",
+        'agewise_asked_total{outcome="received"} 11.0',
+        'agewise_asked_total{outcome="failed"} 1.0',
+    ):
+        assert line in said.splitlines()
+
+
+class Killed(BaseException):
+    """What nothing catches."""
+
+
+def test_the_page_is_made_while_the_server_runs_and_after_it_was_killed(
+    problem, tmp_path, monkeypatch
+):
+    strategy = problem.scheduled("round-robin", Slots(4), folder=tmp_path, shadow=["random"])
+    seen = []
+
+    def watch(done: LiveRound):
+        if done.number > 1:
+            result = Result.open(tmp_path)
+            seen.append(len(result.history("round-robin").ages))
+            assert result.damaged == []
+            assert "round-robin" in write_page(result).read_text(encoding="utf-8")
+        if done.number == 4:
+            monkeypatch.setattr(strategy._record, "write", lambda: None)
+            raise Killed
+
+    monkeypatch.setattr("agewise.flower.record._SELDOM", 0.0)
+    strategy.on_round = watch
+    with pytest.raises(Killed):
+        problem.start(strategy, 9)
+    assert seen == [1, 2, 3]
+    live = Result.open(tmp_path).history("round-robin")
+    assert np.isfinite(live.accuracy).all()
+    assert len(live.ages) == 3
+    assert {path.name for path in tmp_path.iterdir()} >= {"state.npz", "rounds", "runs"}
+    again = problem.scheduled("round-robin", Slots(4), folder=tmp_path, shadow=["random"])
+    problem.start(again, 5)
+    assert len(Result.open(tmp_path).history("round-robin").ages) == 5
