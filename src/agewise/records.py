@@ -6,7 +6,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import f_alpha, next_ages
+from agewise.checks import first_line
 from agewise.dependencies import pl, refuse_after_fork, require
 from agewise.files import (
     NO_CHECKSUM,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format that is written and read.
-_FORMAT = 5
+_FORMAT = 6
 _KEY = "agewise"
 #: The largest file of a run that is read; no longer one is written into a results folder.
 MOST_BYTES = 256 * 2**20
@@ -48,14 +49,16 @@ Value = bool | int | float | str | None | tuple["Value", ...]
 class PolicyKey:
     """Which policy: its name and all its parameters, as data that can be compared and kept.
 
-    Parameters that are not plain data are kept by what they are as text.
+    Parameters that are not plain data are kept by what they are as text. As text it is what makes
+    the policy, in which the parameters are left out that are as ``usual``, at their defaults.
 
-    >>> print(PolicyKey("age-based", {"alpha": 0.5, "ties": "random"}))
-    age-based(alpha=0.5, ties=random)
+    >>> print(PolicyKey("age-based", {"alpha": 0.25, "ties": "random"}, usual=("ties",)))
+    age-based:alpha=0.25
     """
 
     name: str
     parameters: Mapping[str, Value]
+    usual: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         plain = {name: _hashable(plain_value(x)) for name, x in self.parameters.items()}
@@ -65,20 +68,25 @@ class PolicyKey:
         return hash((self.name, frozenset(self.parameters.items())))
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.name}({inside})" if inside else self.name
+        inside = ",".join(
+            f"{name}={x if isinstance(x, str) else repr(x).removesuffix('.0')}"
+            for name, x in self.parameters.items()
+            if name not in self.usual
+        )
+        return f"{self.name}:{inside}" if inside else self.name
 
     def to_json(self) -> dict[str, object]:
         """As plain data for JSON."""
-        return {"name": self.name, "parameters": dict(self.parameters)}
+        parameters, usual = dict(self.parameters), list(self.usual)
+        return {"name": self.name, "parameters": parameters, "usual": usual}
 
     @classmethod
     def from_json(cls, values: object) -> "PolicyKey":
         """What `to_json` gave; ``ValueError`` if it is something else."""
         match values:
-            case {"name": str(name), "parameters": dict(parameters), **more} if not more:
-                return cls(name, parameters)
-        raise ValueError(f"a policy is a name and parameters, not {values!r}")
+            case {"name": str(name), "parameters": dict(parameters), "usual": list(usual)}:
+                return cls(name, parameters, tuple(map(str, usual)))
+        raise ValueError(f"a policy is a name, parameters and usual ones, not {values!r}")
 
 
 class Delivery(NamedTuple):
@@ -87,7 +95,9 @@ class Delivery(NamedTuple):
     ``scheduled`` and ``received`` are UEs in rising order; ``outcome`` (one of `OUTCOMES`) says of
     each scheduled one whether its update arrived, and ``rate`` (bits per real channel use) what it
     reached. ``owner[subchannel]``, ``power[subchannel]`` and ``gain[subchannel]`` are the
-    allocation with the owner's true gain; -1 and 0 where nobody transmits.
+    allocation with the owner's true gain; -1 and 0 where nobody transmits. ``version[i]`` is the
+    round of the model that the update of the i-th scheduled UE started from, ``None`` where all
+    start from the newest.
     """
 
     scheduled: NDArray[np.int64]
@@ -97,6 +107,12 @@ class Delivery(NamedTuple):
     owner: NDArray[np.int64]
     power: NDArray[np.float64]
     gain: NDArray[np.float64]
+    version: NDArray[np.int64] | None = None
+
+    @property
+    def received_versions(self) -> NDArray[np.int64] | None:
+        """The versions of the updates that were received; ``None`` where all are the newest."""
+        return None if self.version is None else self.version[self.outcome == "received"]
 
 
 #: Nobody's battery ran out.
@@ -109,8 +125,9 @@ class RoundCost(NamedTuple):
     ``energy_j[i]`` is that of the i-th scheduled UE. ``seconds`` and ``energy_j`` are ``None``
     where the scenario has no times in seconds; a live federation has seconds by the server's clock
     and counts nothing else. ``channel_uses`` are real channel uses: the airtime, summed over
-    subchannels. The batteries of the UEs ``emptied`` ran out. UEs that were probed before the round
-    spent ``probe_j`` together.
+    subchannels. The batteries of the UEs ``emptied`` ran out. ``background_j`` are joules that UEs
+    spent together on learning that is not of this round's uploads: for probes, or period after
+    period where the pace is periodic.
     """
 
     seconds: float | None = None
@@ -118,12 +135,12 @@ class RoundCost(NamedTuple):
     channel_uses: float | None = None
     bits: float | None = None
     emptied: NDArray[np.int64] = _NOBODY
-    probe_j: float = 0.0
+    background_j: float = 0.0
 
     @property
     def joules(self) -> float | None:
         """Joules that all UEs spent together."""
-        return None if self.energy_j is None else float(self.energy_j.sum()) + self.probe_j
+        return None if self.energy_j is None else float(self.energy_j.sum()) + self.background_j
 
 
 class Evaluation(NamedTuple):
@@ -221,6 +238,7 @@ class RoundRecord(NamedTuple):
             "optimum_bound": bound,
             "seconds": self.cost.seconds,
             "joules": self.cost.joules,
+            "background_j": self.cost.background_j,
             "channel_uses": self.cost.channel_uses,
             "bits": self.cost.bits,
             **{name: None if x is None else x.ravel().tolist() for name, x in lists.items()},
@@ -328,6 +346,19 @@ class History:
     def outcome(self) -> list[NDArray[np.str_]]:
         """``[round]``: what became of the uploads of the scheduled UEs of each (`OUTCOMES`)."""
         return [np.array(outcomes, np.str_) for outcomes in self.frame["outcome"].to_list()]
+
+    @property
+    def version(self) -> list[NDArray[np.int64]]:
+        """``[round]``: the rounds of the models that the scheduled UEs of each started from."""
+        if self.frame["version"].null_count():
+            return [np.full(ues.size, t) for t, ues in enumerate(self.scheduled)]
+        return [np.array(versions, np.int64) for versions in self.frame["version"].to_list()]
+
+    @property
+    def staleness(self) -> list[NDArray[np.int64]]:
+        """``[round]``: how many rounds old the models were that received updates started from."""
+        both = zip(self.version, self.outcome, strict=True)
+        return [t - version[outcome == "received"] for t, (version, outcome) in enumerate(both)]
 
     @property
     def outcome_counts(self) -> dict[str, int]:
@@ -487,8 +518,7 @@ def _trouble_named(what: str) -> Iterator[None]:
     try:
         yield
     except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{what}: {reason}") from error
+        raise ValueError(f"{what}: {first_line(error)}") from error
 
 
 def _info_of(content: bytes, path: Path | str) -> RunInfo:
@@ -536,9 +566,13 @@ def _require_fit(frame: "pl.DataFrame", info: RunInfo) -> None:
         if frame[name].explode().null_count() or (frame[name].list.len() != subchannels).any():
             raise ValueError(f"{name} is not one value for each of {subchannels} subchannels")
     scheduled = frame["scheduled"].list.len()
-    for name, what in {"rate": "rate", "outcome": "outcome", "energy_j": "energy"}.items():
+    lists = {"rate": "rate", "outcome": "outcome", "energy_j": "energy", "version": "version"}
+    for name, what in lists.items():
         if not _is_long(frame[name], scheduled):
             raise ValueError(f"there is not one {what} for each scheduled UE")
+    versions = frame.select("round", "version").explode("version").drop_nulls()
+    if not versions["version"].is_between(0, versions["round"]).all():
+        raise ValueError("a version is not of an earlier round")
     if not _is_long(frame["positions_m"], 2 * ues):
         raise ValueError("there is not one position for each UE")
     outcomes = frame["outcome"].explode().drop_nulls()
@@ -590,7 +624,8 @@ def _schema() -> "dict[str, pl.DataType | type[pl.DataType]]":
         "round": pl.Int32,
         **dict.fromkeys(("accuracy", "test_loss", "objective", "gradient_diversity"), pl.Float64),
         **dict.fromkeys(("weight", "optimum", "optimum_bound"), pl.Float64),
-        **dict.fromkeys(("seconds", "joules", "channel_uses", "bits"), pl.Float64),
+        **dict.fromkeys(("seconds", "joules", "background_j"), pl.Float64),
+        **dict.fromkeys(("channel_uses", "bits"), pl.Float64),
         "class_accuracy": numbers,
         "age_mean": pl.Float64,
         "age_largest": pl.Int64,
@@ -599,6 +634,7 @@ def _schema() -> "dict[str, pl.DataType | type[pl.DataType]]":
         **dict.fromkeys(("scheduled", "received", "owner", "emptied"), ues),
         **dict.fromkeys(("power", "gain", "rate", "energy_j"), numbers),
         "outcome": pl.List(pl.String),
+        "version": ues,
         "positions_m": pl.List(pl.Float32),
         "need": ues,
         "eligible_gain": pl.List(pl.Float32),

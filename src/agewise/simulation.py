@@ -1,6 +1,7 @@
 """Algorithm 3: federated learning over the scheduled channel."""
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,18 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import f_alpha
+from agewise.cost import Batteries
 from agewise.data import Data
+from agewise.devices import Devices, Workload
 from agewise.files import fingerprint
 from agewise.learn import Federation, FederationState, Learn, Learner
-from agewise.part import faults_named
+from agewise.pace import Background
+from agewise.part import faults_named, parts_inside
 from agewise.policies import make_policy
 from agewise.provenance import require_same, sources_of
 from agewise.radio import Block, Channel
 from agewise.random import Streams
-from agewise.records import MOST_GAINS, Eligible, History, Optimum, RoundRecord, RunInfo
+from agewise.records import (
+    MOST_GAINS,
+    Delivery,
+    Eligible,
+    History,
+    Optimum,
+    RoundCost,
+    RoundRecord,
+    RunInfo,
+)
 from agewise.resources import require_resources
 from agewise.scenario import Scenario, require_scenario
-from agewise.scheduling import AccessPoint, Feedback, Policy
+from agewise.scheduling import AccessPoint, Feedback, Policy, Report
 from agewise.spectrum import Allocation, Uplink, solve
 from agewise.version import __version__
 
@@ -40,28 +53,113 @@ class SeedSamples:
 
 def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
     """Divide the samples of a run, once for all policies as long as their files stay the same."""
-    model, source = scenario.learn.model, scenario.data
+    model, source, devices = scenario.learn.model, scenario.data, scenario.devices
     made_by = model.made_by(), *map(fingerprint, model.source_files().values())
-    return _divided(scenario.learn, source, scenario.cell.ues, streams, source.digests(), made_by)
+    files = [file for _, part in parts_inside(devices) for file in part.files().values()]
+    digests = *source.digests(), *map(fingerprint, files)
+    return _divided(scenario.learn, source, devices, scenario.workload(streams), digests, made_by)
 
 
 @functools.lru_cache(maxsize=2)
 def _divided(
     settings: Learn,
     source: Data,
-    ues: int,
-    streams: Streams,
+    devices: Devices,
+    work: Workload,
     _digests: tuple[str | None, ...],
     _made_by: tuple[object, ...],
 ) -> SeedSamples:
     dataset = source.load()
-    partition = source.divide(dataset, ues, streams)
+    partition = source.divide(dataset, devices.table(work), work.streams)
     return SeedSamples(
         settings.learner(dataset, partition),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
-        streams,
+        work.streams,
     )
+
+
+class Transport:
+    """The rounds of a run but for the learning: channel, devices, access point, deliveries.
+
+    In each round `begin`, let the ``access_point`` plan, `deliver`, learn, `receive`. ``length`` is
+    that of the model.
+    """
+
+    def __init__(
+        self, scenario: Scenario, policy: Policy, channel: Channel, streams: Streams, length: int
+    ) -> None:
+        self._channel, self._devices = channel, scenario.device_table(streams)
+        self._costs = costs = scenario.cost_model(self._devices, channel.power_budget, length)
+        self._batteries = Batteries.full(self._devices)
+        self.background: Background | None = scenario.pace.start(costs.times)
+        self.access_point = AccessPoint(
+            policy,
+            channel.ue_count,
+            streams,
+            deadline_slots=costs.deadline_slots,
+            # Whose update is ready in the background is in time.
+            everyone_eligible=scenario.timing.everyone_eligible or self.background is not None,
+            margin=scenario.threshold.margin,
+            retry=scenario.retry,
+        )
+        self.access_point.describe(
+            compute_slots=costs.compute_slots, threshold_slots=costs.threshold_slots
+        )
+
+    def begin(self) -> Uplink:
+        """Draw the channel of the next round; returns the uplink of those who may be scheduled."""
+        t, costs, access_point = self.access_point.t, self._costs, self.access_point
+        self.block = block = self._channel.block(t)
+        self._downlink, self._in_hand = costs.downlink_slots(block.true), None
+        self._able = may = self._devices.available(t)
+        if self._batteries is not None:
+            self._able = may = may & self._batteries.charged
+        if self.background is not None:
+            # Nobody waits for UEs: each may have an update in hand, of some earlier model.
+            late = _latest(self._downlink, self._able)
+            self._in_hand = in_hand = self.background.begin(t, self._able, late)
+            may = may & in_hand.ready
+            access_point.describe(compute_slots=in_hand.ready_slots, staleness=in_hand.staleness(t))
+        elif self._downlink is not None:
+            access_point.describe(compute_slots=costs.compute_slots + self._downlink)
+        return costs.uplink(block.seen).only(may)
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether all that is scheduled in this round arrives."""
+        is_certain = self.block.true is self.block.seen and self._costs.deadline_slots == math.inf
+        return is_certain and self._batteries is None and self.background is None
+
+    def deliver(
+        self, allocation: Allocation, probed: NDArray[np.int64] | None = None
+    ) -> tuple[Delivery, RoundCost]:
+        """Let the uploads meet the true channel, some may be lost; returns what the round cost.
+
+        ``probed`` are UEs that were asked for reports before it.
+        """
+        block, in_hand = self.block, self._in_hand
+        met = None if block.true is block.seen else block.true
+        late = 0.0 if in_hand is not None else _latest(self._downlink, allocation.scheduled)
+        delivery, cost, batteries = self._costs.deliver(
+            allocation, met, self._batteries, in_hand, late
+        )
+        if probed is not None:
+            cost, batteries = self._costs.add_probe(cost, probed, batteries)
+        if in_hand is not None:
+            cost, batteries = self._costs.add_learning(cost, in_hand.starts, batteries)
+        self._batteries = batteries
+        return delivery, cost
+
+    def receive(
+        self,
+        received: NDArray[np.int64],
+        reports: Mapping[Report, NDArray[np.float64]] | None = None,
+    ) -> None:
+        """End the round: what arrived is young again, everything else grows older (Eq. 2)."""
+        if self.background is not None:
+            self.background.end(self.access_point.t, received, self._able)
+        self.access_point.receive(received, reports)
 
 
 @faults_named()
@@ -122,23 +220,14 @@ def _rounds(
     """Algorithm 3, a round at a time."""
     run, learner, streams = scenario.run, federation.learner, federation.streams
     state = federation.init()
-    costs = scenario.cost_model(streams, channel.power_budget, state.params.size)
-    batteries = scenario.timing.batteries(channel.ue_count, streams)
-    access_point = AccessPoint(
-        policy,
-        channel.ue_count,
-        streams,
-        deadline_slots=costs.deadline_slots,
-        everyone_eligible=scenario.timing.everyone_eligible,
-        margin=scenario.threshold.margin,
-    )
-    access_point.describe(data_sizes=learner.sizes, compute_slots=costs.compute_slots)
+    transport = Transport(scenario, policy, channel, streams, state.params.size)
+    access_point, background = transport.access_point, transport.background
+    access_point.describe(data_sizes=learner.sizes)
     for t in range(run.rounds):
         # The access point sees the channel and says who uploads (Algorithms 1 and 2).
-        block = channel.block(t)
-        uplink = Uplink(block.seen, channel.power_budget, costs.threshold)
-        if batteries is not None:
-            uplink = uplink.only(batteries.charged)
+        uplink = transport.begin()
+        if background is not None:
+            state = state.keep(t, background.versions)
         probed = _probe(access_point, uplink, federation, state) if policy.probes else None
         allocation = access_point.plan(uplink)
         optimum = _optimum(scenario, access_point, uplink, allocation)
@@ -147,17 +236,16 @@ def _rounds(
         )
 
         # Uploads meet the true channel: some may be lost on it, or be late, or empty a battery.
-        met = None if block.true is block.seen else block.true
-        delivery, cost, batteries = costs.deliver(allocation, met, batteries)
-        if probed is not None:
-            cost, batteries = costs.add_probe(cost, probed, batteries)
+        delivery, cost = transport.deliver(allocation, probed)
 
-        # UEs learn locally from the same model, and what arrives makes the next one.
-        factors = allocation.factors_of(delivery.received)
-        state, updates, diversity = federation.round(state, delivery.received, t, factors)
+        # UEs learn locally, from the newest model or one before, and what arrives makes the next.
+        received = delivery.received
+        state, updates, diversity = federation.round(
+            state, received, t, allocation.factors_of(received), delivery.received_versions
+        )
 
         # What arrived is young again, everything else grows older (Eq. 2).
-        access_point.receive(delivery.received, federation.reports(policy.reads, updates))
+        transport.receive(received, federation.reports(policy.reads, updates))
 
         yield RoundRecord(
             t,
@@ -169,9 +257,16 @@ def _rounds(
             evaluation=learner.evaluate(state.params) if run.evaluates(t) else None,
             objective=learner.objective(state.params) if run.weighs(t) else None,
             optimum=optimum,
-            positions_m=_positions(block) if channel.moves else None,
+            positions_m=_positions(transport.block) if channel.moves else None,
             eligible=eligible,
         )
+
+
+def _latest(downlink_slots: NDArray[np.float64] | None, addressed: NDArray[np.bool_]) -> float:
+    """When the last of the UEs addressed has the model, in slots beyond the usual time."""
+    if downlink_slots is None:
+        return 0.0
+    return float(downlink_slots[addressed].max(initial=0.0))
 
 
 def _positions(block: Block) -> NDArray[np.float32] | None:

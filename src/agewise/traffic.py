@@ -8,14 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import Form, f_alpha
-from agewise.checks import number_within, real_number, require_memory, whole_number
+from agewise.checks import number_within, require_memory, whole_number
 from agewise.core.random import uniforms
+from agewise.part import faults_named
 from agewise.policies import make_policy
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
-from agewise.spectrum import InfeasibleAllocation, Uplink
+from agewise.spectrum import (
+    InfeasibleAllocation,
+    Uplink,
+    count_needs,
+    least_mean_age,
+    needs_to_deliver,
+)
+from agewise.spectrum.uplink import per_ue
 from agewise.statistics import jain
 
 #: Slots, and ages of UEs, that are kept before they are summed up.
@@ -31,15 +39,17 @@ class Traffic:
     Ages are those after each slot, T[t+1] (Eq. 2). ``mean_age[ue]`` is their average over the
     slots, ``oldest[ue]`` their maximum, ``mean_peak_age[ue]`` the mean of the ages just before a
     delivery (NaN for a UE without one), and ``age_counts[age]`` how often each age occurred, all
-    UEs and slots together. ``deliveries[ue]`` counts updates received. ``subchannels_used`` is
-    an average per slot, ``empty_share`` the share of slots that served nobody.
+    UEs and slots together. ``deliveries[ue]`` counts updates received, and ``rate_threshold[ue]``
+    is R_s of each UE. ``subchannels_used`` is an average per slot, ``empty_share`` the share of
+    slots that served nobody. No schedule of these slots has a mean age, over UEs and slots, below
+    ``age_bound`` (`agewise.spectrum.least_mean_age`).
     """
 
     policy: str
     seed: int
     rounds: int
     subchannels: int
-    rate_threshold: float
+    rate_threshold: NDArray[np.float64]
     mean_age: NDArray[np.float64]
     mean_peak_age: NDArray[np.float64]
     oldest: NDArray[np.int64]
@@ -47,6 +57,7 @@ class Traffic:
     age_counts: NDArray[np.int64]
     subchannels_used: float
     empty_share: float
+    age_bound: float
 
     @property
     def ue_count(self) -> int:
@@ -65,11 +76,12 @@ class Traffic:
 
     @property
     def goodput(self) -> float:
-        """Bits received per slot and real channel use: R_s for each update.
+        """Bits received per slot and real channel use: R_s of its UE for each update.
 
         What a UE's rate has above the threshold carries nothing that was asked for.
         """
-        return self.throughput * self.rate_threshold
+        heard = self.deliveries > 0
+        return float((self.participation[heard] * self.rate_threshold[heard]).sum())
 
     @property
     def fairness(self) -> float:
@@ -78,6 +90,11 @@ class Traffic:
         NaN if there were none.
         """
         return float(jain(self.participation))
+
+    @property
+    def above_bound(self) -> float:
+        """How far the mean age lies above the bound, as a share of it; NaN if that is 0."""
+        return _mean(self.mean_age) / self.age_bound - 1.0 if self.age_bound else float("nan")
 
     def age_cost(self, alpha: float, form: Form = "paper") -> float:
         """Return the sum over the UEs of f_alpha of their ages (problem 3), averaged over slots."""
@@ -93,23 +110,25 @@ class Traffic:
         return int(enough.argmax())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: the cell's numbers, then those of each UE; ``None`` for NaN."""
+        """Return plain data: the cell's numbers, then those of each UE; ``None`` if not finite."""
         return {
             "policy": self.policy,
             "seed": self.seed,
             "rounds": self.rounds,
             "ues": self.ue_count,
             "subchannels": self.subchannels,
-            "rate_threshold": self.rate_threshold,
             "throughput": self.throughput,
             "goodput": self.goodput,
             "fairness": _known(self.fairness),
             "subchannels_used": self.subchannels_used,
             "empty_share": self.empty_share,
             "age_mean": _known(_mean(self.mean_age)),
+            "age_bound": _known(self.age_bound),
+            "above_bound": _known(self.above_bound),
             "age_quantiles": {
                 str(share): self.age_quantile(share) for share in (0.5, 0.95, 0.99) if self.ue_count
             },
+            "rate_threshold": [_known(rate) for rate in self.rate_threshold.tolist()],
             "mean_age": self.mean_age.tolist(),
             "mean_peak_age": [_known(age) for age in self.mean_peak_age.tolist()],
             "oldest": self.oldest.tolist(),
@@ -123,20 +142,21 @@ class Traffic:
         )
 
 
+@faults_named()
 def schedule_traffic(
     channel: Channel | Scenario,
     policy: Policy | str = "age-based",
     rounds: int = 100_000,
     *,
     arrivals: ArrayLike | None = None,
-    rate_threshold: float | None = None,
+    rate_threshold: ArrayLike | None = None,
     seed: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Traffic:
     """Schedule ``rounds`` slots one after the other, with nothing but ages to keep.
 
-    ``channel`` is a scenario, whose channel is made from the seed as `simulate` does and which
-    brings the threshold, or any channel, beside which ``rate_threshold`` has to be given.
+    ``channel`` is a scenario, whose channel and devices are made from the seed as `simulate` does
+    and which brings the threshold, or any channel, beside which ``rate_threshold`` has to be given.
     ``policy`` is a name or an object.
 
     ``arrivals`` is the probability that a UE generates an update in a slot, one number or one
@@ -152,7 +172,7 @@ def schedule_traffic(
     <Traffic round-robin, 1,000 slots: mean age 4.111, 10.862 updates per slot, fairness 1.000>
     """
     rounds = whole_number("rounds", rounds, least=1)
-    chosen, streams, margin = make_policy(policy), Streams(seed), 0.0
+    chosen, streams, devices = make_policy(policy), Streams(seed), None
     if chosen.reads:
         raise ValueError(
             f"policy {chosen} reads {', '.join(sorted(chosen.reads))}, which only learning "
@@ -161,35 +181,56 @@ def schedule_traffic(
     if isinstance(channel, str):
         require_scenario(channel)
     if isinstance(channel, Scenario):
-        margin = channel.threshold.margin
-        channel, rate_threshold = _from_scenario(channel, rate_threshold, rounds, streams)
+        _require_traffic(channel, rate_threshold)
+        scenario = channel.with_(**{"run.rounds": rounds}).loaded()
+        channel, devices = scenario.make_channel(streams), scenario.device_table(streams)
+        costs, ues = scenario.cost_model(devices, channel.power_budget), channel.ue_count
+        power, threshold = costs.power_budget, costs.threshold
+        access_point = AccessPoint(
+            chosen,
+            ues,
+            streams,
+            deadline_slots=costs.deadline_slots,
+            margin=scenario.threshold.margin,
+            retry=scenario.retry,
+        )
+        access_point.describe(
+            compute_slots=costs.compute_slots, threshold_slots=costs.threshold_slots
+        )
     elif rate_threshold is None:
         raise ValueError("beside a channel, rate_threshold must be given")
-    ues, rate_threshold = channel.ue_count, real_number("rate_threshold", rate_threshold)
-    size = (ues, channel.subchannel_count)
-    chances = _chances(arrivals, ues)
-    access_point = AccessPoint(chosen, ues, streams, margin=margin)
+    else:
+        ues = channel.ue_count
+        power = per_ue("power", channel.power_budget, ues)
+        threshold = per_ue("rate_threshold", rate_threshold, ues)
+        access_point = AccessPoint(chosen, ues, streams)
+    size, chances = (ues, channel.subchannel_count), _chances(arrivals, ues)
 
     generated = np.full(ues, _NOTHING)  # the slot of each UE's newest undelivered update
     deliveries, age_sums, peak_sums, oldest = np.zeros((4, ues), np.int64)
     age_counts, used, empty = np.zeros(0, np.int64), 0, 0
+    need_counts = np.zeros((ues, size[1] + 1), np.int64)
     chunk = max(1, min(_CHUNK_SLOTS, _CHUNK_AGES // max(1, ues)))
     for start in range(0, rounds, chunk):
         end = min(start + chunk, rounds)
-        ages = np.empty((end - start, ues), np.int64)
+        ages, needs = np.empty((2, end - start, ues), np.int64)
         for t in range(start, end):
             block = channel.block(t)
-            uplink = Uplink(block.seen, channel.power_budget, rate_threshold)
+            uplink = Uplink(block.seen, power, threshold)
             if uplink.gains.shape != size:
                 raise ValueError(
                     f"the channel has gains of shape {uplink.gains.shape} in slot {t}, but "
                     f"{size[0]} UEs and {size[1]} subchannels"
                 )
+            met = None if block.true is block.seen else block.true
+            needs[t - start] = needs_to_deliver(uplink, met)
             if arrivals is None:
                 generated[:] = t
             else:
                 generated[uniforms(streams.arrivals, t, ues) < chances] = t
                 uplink = uplink.only(generated != _NOTHING)
+            if devices is not None:
+                uplink = uplink.only(devices.available(t))
             allocation = access_point.plan(uplink)
             delivered = np.flatnonzero(allocation.scheduled)
             if arrivals is not None and (generated[delivered] == _NOTHING).any():
@@ -198,8 +239,8 @@ def schedule_traffic(
                     f"{chosen} in slot {t}: UE {idle} is scheduled but has nothing to send: a gain "
                     "of 0 marks a subchannel that cannot be used"
                 )
-            if block.true is not block.seen:
-                arrived = allocation.on_true_channel(block.true).reaches(rate_threshold)
+            if met is not None:
+                arrived = allocation.on_true_channel(met).reaches(threshold)
                 delivered = delivered[arrived[delivered]]
             owned = int(np.count_nonzero(allocation.owner >= 0))
             used, empty = used + owned, empty + (owned == 0)
@@ -214,6 +255,7 @@ def schedule_traffic(
         counts = np.bincount(ages.ravel(), minlength=age_counts.size)
         counts[: age_counts.size] += age_counts
         age_counts = counts
+        need_counts += count_needs(needs, size[1])
         if progress is not None:
             progress(end)
     with np.errstate(invalid="ignore"):
@@ -223,7 +265,7 @@ def schedule_traffic(
         seed=streams.seed,
         rounds=rounds,
         subchannels=channel.subchannel_count,
-        rate_threshold=rate_threshold,
+        rate_threshold=threshold,
         mean_age=age_sums / rounds,
         mean_peak_age=mean_peak_age,
         oldest=oldest,
@@ -231,28 +273,27 @@ def schedule_traffic(
         age_counts=age_counts,
         subchannels_used=used / rounds,
         empty_share=empty / rounds,
+        age_bound=least_mean_age(need_counts),
     )
 
 
-def _from_scenario(
-    scenario: Scenario, rate_threshold: float | None, rounds: int, streams: Streams
-) -> tuple[Channel, float]:
-    """Make the channel of a scenario, and find its threshold."""
+def _require_traffic(scenario: Scenario, rate_threshold: ArrayLike | None) -> None:
+    """Raise ``ValueError`` where a scenario says what traffic does not have."""
     if rate_threshold is not None:
         raise ValueError(
             "rate_threshold comes from the scenario: change it there (scenario.with_), or give "
             "a channel instead of a scenario"
         )
-    if scenario.timing.kind != "none":
+    if scenario.timing.everyone_eligible or scenario.pace.kind != "rounds":
+        field = "pace" if scenario.pace.kind != "rounds" else "timing.eligible"
+        usual = "rounds" if field == "pace" else "in-time"
         raise ValueError(
-            "traffic has no local learning that could miss a deadline: take the timing out "
-            'with scenario.with_(timing="none")'
+            "traffic has no local learning that could miss a deadline or go on in the background: "
+            f'give scenario.with_(**{{"{field}": "{usual}"}})'
         )
     cell = scenario.cell
     what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"
     require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
-    channel = scenario.with_(**{"run.rounds": rounds}).make_channel(streams)
-    return channel, scenario.rate_threshold
 
 
 def _chances(arrivals: ArrayLike | None, ues: int) -> NDArray[np.float64]:
@@ -277,4 +318,4 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
+    return value if np.isfinite(value) else None

@@ -238,14 +238,13 @@ def test_a_scenario_divides_by_writer(femnist):
         "dataset": {"kind": "femnist", "path": str(femnist)},
         "task": "all",
         "partition": BY_WRITER,
-        "sizes": "natural",
     }
     source = Data.model_validate(values)
-    data = source.load()
-    parts = source.divide(data, 3, Streams(0))
+    data, devices = source.load(), tiny(**{"cell.ues": 3}).device_table(Streams(0))
+    parts = source.divide(data, devices, Streams(0))
     assert sorted(parts.sizes.tolist()) == [1, 2, 3]
     with pytest.raises(ValueError, match="have no writers"):
-        source.divide(replace(data, writers=None), 3, Streams(0))
+        source.divide(replace(data, writers=None), devices, Streams(0))
 
 
 @pytest.mark.parametrize(
@@ -255,13 +254,13 @@ def test_a_scenario_divides_by_writer(femnist):
             {"data.partition": {"kind": "by-writer", "writers_per_ue": 1}},
             "set data.dataset to femnist",
         ),
-        ({"data.sizes": "natural"}, "set data.sizes to equal or log-normal"),
         (
             {
                 "data.dataset": {"kind": "femnist", "path": "x"},
                 "data.partition": BY_WRITER,
+                "devices.samples_sigma": 1.0,
             },
-            "set data.sizes to natural",
+            r"devices\.samples.* does not go with data\.partition = by-writer",
         ),
     ],
 )
@@ -271,7 +270,7 @@ def test_sections_that_do_not_fit_together(changes, message):
 
 
 def _data(dataset):
-    values = {"dataset": dataset, "task": "all", "partition": "iid", "sizes": "equal"}
+    values = {"dataset": dataset, "task": "all", "partition": "iid"}
     return Data.model_validate(values)
 
 

@@ -35,6 +35,18 @@ def memory(history, sizes, rate):
     return sum(weights[ue] / whole * update for ue, (update, _) in last.items())
 
 
+def with_steps(rule, history, sizes, steps):
+    """MIFA and FedVARP as published: G = u / eta of its round, and eta of now times what it makes.
+
+    ``steps[t]`` are the step sizes.
+    """
+    gradients = [
+        {ue: update / step for ue, update in updates.items()}
+        for updates, step in zip(history, steps, strict=True)
+    ]
+    return steps[-1] * rule(gradients, sizes)
+
+
 def agreed_rate(history):
     """Minus the logarithm of what an update keeps in a round, from all pairs of updates."""
     inner = squares = rounds = 0.0

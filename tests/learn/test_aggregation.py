@@ -47,8 +47,9 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("decay", [0.0, 0.2])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_rule_moves_the_model_as_published(name, seed):
+def test_a_rule_moves_the_model_as_published(name, seed, decay):
     """60 rounds; updates lean on those before, so that the agreement is neither 0 nor 1."""
     rule, published = PAIRS[name]
     rng = np.random.default_rng(seed)
@@ -56,15 +57,20 @@ def test_a_rule_moves_the_model_as_published(name, seed):
     sizes = rng.integers(1, 1000, ues)
     model = rng.standard_normal(length).astype(np.float32)
     leaning = rng.standard_normal((ues, length))
-    state, history = rule.init_state(ues, length), []
-    for _ in range(60):
+    state, history, steps = rule.init_state(ues, length), [], []
+    for t in range(60):
+        steps.append(1.0 / (1.0 + decay * t))
         heard = rng.permutation(ues)[: rng.integers(0, ues + 1)]
         leaning += 0.3 * rng.standard_normal((ues, length))
-        models = (model + 0.1 * leaning[heard]).astype(np.float32)
+        models = (model + 0.1 * steps[t] * leaning[heard]).astype(np.float32)
         moves = models.astype(np.float64) - model
         history.append(dict(zip(heard.tolist(), moves, strict=True)))
-        expected = model + published(history, sizes)
-        model, state, _ = rule.combine(state, Updates(model, models, heard), sizes)
+        if isinstance(rule, (UpdateMemory, VarianceReduced)):
+            expected = model + twin.with_steps(published, history, sizes, steps)
+        else:
+            expected = model + published(history, sizes)
+        updates = Updates(model, models, heard, step=steps[t])
+        model, state, _ = rule.combine(state, updates, sizes)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(model, expected, rtol=0.0, atol=3e-7 * scale)
 

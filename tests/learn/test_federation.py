@@ -17,9 +17,14 @@ KEPT = {
     "learn.local": "control-variates",
 }
 SECONDS = {
-    "kind": "seconds", "slot_s": 0.5, "downlink_s": 0.0, "transmit_power_w": 0.1,
-    "computing": {"kind": "log-normal", "median_s": 0.3, "sigma": 1.0, "power_w": 2.0},
-}  # fmt: skip
+    "timing": {
+        "kind": "seconds",
+        "slot_s": 0.5,
+        "downlink": {"kind": "constant", "seconds": 0.0},
+        "transmit_power_w": 0.1,
+    },
+    "devices.computing": {"kind": "log-normal", "median_s": 0.3, "sigma": 1.0, "power_w": 2.0},
+}
 
 
 @pytest.fixture
@@ -28,7 +33,7 @@ def federation():
 
 
 def content(state):
-    return [state.params.tobytes(), *({k: x.tobytes() for k, x in s.items()} for s in state[1:])]
+    return [state.params.tobytes(), *({k: x.tobytes() for k, x in s.items()} for s in state[1:4])]
 
 
 def test_a_round_follows_from_its_state_alone(federation):
@@ -39,6 +44,33 @@ def test_a_round_follows_from_its_state_alone(federation):
     one, two = (federation.round(each, np.array([2, 4]), 1).state for each in (state, again))
     assert content(one) == content(two)
     assert one.unsent["unsent"][4].any()
+
+
+@pytest.mark.parametrize("kind", ["memory", "variance-reduced"])
+def test_remembered_updates_count_with_the_step_of_the_round(kind):
+    """G = u / eta of the round whose model an update started from, applied with eta of now."""
+    rule = {"kind": kind} | ({"discount": "none"} if kind == "memory" else {})
+    scenario = tiny(**{"learn.aggregation": rule, "learn.step_decay": 0.5})
+    federation = samples_of(scenario, Streams(2)).federation(scenario)
+    sizes, state, gradients = federation.learner.sizes, federation.init(), {}
+    for t, versions in ((0, [0, 0]), (1, [1]), (2, [0, 2])):
+        ues = np.arange(12)[3 * t : 3 * t + len(versions)]
+        state = state.keep(t, {0})
+        start, before = state.params, dict(gradients)
+        late = None if t == 1 else np.array(versions)
+        state, updates, _ = federation.round(state, ues, t, versions=late)
+        steps = 1.0 / (1.0 + 0.5 * np.array(versions))
+        new = dict(
+            zip(ues.tolist(), updates.moves.astype(float) / steps[:, np.newaxis], strict=True)
+        )
+        gradients |= new
+        if kind == "memory":
+            moved = sum(sizes[ue] * gradient for ue, gradient in gradients.items())
+            moved = moved / sum(sizes[ue] for ue in gradients)
+        else:
+            moved = sum(sizes[ue] * gradient for ue, gradient in new.items()) / sizes[ues].sum()
+            moved = moved + sum(sizes[ue] * old for ue, old in before.items()) / sizes.sum()
+        np.testing.assert_allclose(state.params, start + moved / (1.0 + 0.5 * t), atol=1e-6)
 
 
 def test_a_probe_is_what_the_round_would_bring_and_changes_nothing(federation):
@@ -69,7 +101,7 @@ SEEN: list = []
 
 
 def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
-    scenario = tiny(timing=SECONDS, **{"run.rounds": 3})
+    scenario = tiny(**SECONDS, **{"run.rounds": 3})
     SEEN.clear()
     probed, plain = simulate(scenario, Prober(), 1), simulate(scenario, "age-based", 1)
     np.testing.assert_array_equal(probed.accuracy, plain.accuracy)
@@ -78,12 +110,12 @@ def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
     for t, seen in enumerate(SEEN):
         np.testing.assert_array_equal(seen, federation.probe(state, everyone, t))
         state = federation.round(state, plain.received[t], t).state
-    devices = scenario.timing.computing.devices(scenario.workload(Streams(1)))
+    devices = scenario.device_table(Streams(1))
     more = {
         n: probed.numbers(n) - plain.numbers(n)
         for n in ("seconds", "joules", "bits", "channel_uses")
     }
-    assert more["seconds"] == pytest.approx([devices.compute_s.max()] * 3)
+    assert more["seconds"] == pytest.approx([devices.compute_time.max()] * 3)
     assert more["joules"] == pytest.approx([devices.compute_j.sum()] * 3)
     assert more["bits"].tolist() == [64.0 * 12] * 3
     assert more["channel_uses"].tolist() == [0.0] * 3

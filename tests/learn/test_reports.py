@@ -124,7 +124,9 @@ def test_a_run_reports_what_a_policy_reads():
     before, after = policy.seen
     assert all(np.isnan(getattr(before, name)).all() for name in ALL)
     data = scenario.data.load()
-    learner = scenario.learn.learner(data, scenario.data.divide(data, 12, streams))
+    learner = scenario.learn.learner(
+        data, scenario.data.divide(data, scenario.device_table(streams), streams)
+    )
     start = learner.init(streams)
     models = learner.train(start, first, 0, streams)
     known = np.isin(np.arange(12), first)
@@ -202,7 +204,7 @@ class Weighing(Policy):
 
 
 def test_a_run_with_factors_of_shares_is_federated_averaging():
-    scenario = tiny(**{"data.sizes": {"kind": "log-normal", "sigma": 0.5}})
+    scenario = tiny(**{"devices.samples_sigma": 0.5})
     for plain, weighed in zip(
         rounds(scenario, RoundRobin(), 1), rounds(scenario, Weighing(), 1), strict=True
     ):

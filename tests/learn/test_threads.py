@@ -28,7 +28,9 @@ def _chunks_of_any_size(monkeypatch):
 def a_learner(seed=3, **changes):
     scenario = tiny(**changes)
     data = scenario.data.load()
-    return scenario.learn.learner(data, scenario.data.divide(data, 12, Streams(seed)))
+    return scenario.learn.learner(
+        data, scenario.data.divide(data, scenario.device_table(Streams(seed)), Streams(seed))
+    )
 
 
 def rounds_of(learner, count=10):

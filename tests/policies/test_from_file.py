@@ -107,7 +107,7 @@ def test_it_runs_on_the_command_line_in_other_processes(mine):
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, cwd=mine.parent, check=False)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["baseline"] == "mine(power=1.0, packing=greedy, ties=random)"
+    assert json.loads(run.stdout)["baseline"] == "mine"
     result = agewise.Result.open(mine.parent / "out")
     assert len(result.entries) == 4
     assert [key.name for key in result.policies] == ["mine", "mine"]

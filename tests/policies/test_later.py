@@ -252,21 +252,19 @@ def test_the_chance_of_reach_is_the_share_of_rounds_with_one_of_each_added():
 
 def test_the_chance_of_success_is_that_of_reach_times_the_share_that_arrived():
     """Sent four times, of which one arrived: (1 + 1) / (4 + 1) of the chance of reach."""
-    state = fresh_state(2)
-    uplink = Uplink(np.ones((2, 3)), 1.0, 0.1)
-    for arrived in (None, False, True, False, False):
-        ages = np.array([0 if arrived else 5, 7])
-        chances = chances_of_success(view_of(uplink, ages, state))
-        state.per_ue["scheduled"] = fill(uplink, [0]).scheduled.astype(float)
+    state, uplink = fresh_state(2), Uplink(np.ones((2, 3)), 1.0, 0.1)
+    for attempts, successes in ((0, 0), (1, 0), (2, 1), (3, 1), (4, 1)):
+        known = {"attempts": np.array([attempts, 0]), "successes": np.array([successes, 0])}
+        chances = chances_of_success(view_of(uplink, np.zeros(2, int), state, **known))
     assert chances == pytest.approx([6 / 7 * 2 / 5, 6 / 7])
 
 
 @pytest.mark.parametrize("policy", [MaxWeight(), Whittle()])
 def test_at_equal_ages_ues_whose_uploads_were_lost_go_last(policy):
     """The first two UEs were sent for nine times in vain, the others were not."""
-    lost = np.array([9.0, 9.0, 0.0, 0.0])
-    state = fresh_state(4, sent=lost, rounds=np.full(4, 9.0), mean=np.ones(4))
-    view = view_of(Uplink(np.full((4, 2), 20.0), 1.0, 1.0), np.full(4, 6), state)
+    state = fresh_state(4, rounds=np.full(4, 9.0), mean=np.ones(4))
+    uplink, attempts = Uplink(np.full((4, 2), 20.0), 1.0, 1.0), np.array([9, 9, 0, 0])
+    view = view_of(uplink, np.full(4, 6), state, attempts=attempts)
     assert served(policy, view) == [2, 3]
 
 

@@ -6,12 +6,13 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from agewise import AccessPoint, Policy, Streams, Uplink
+from agewise import AccessPoint, InfeasibleAllocation, Policy, Streams, Uplink, compare, simulate
 from agewise.age import f_alpha, next_ages
 from agewise.policies import AgeBased, MaxPack, RoundRobin, make_policy
 from agewise.spectrum import Auction, Exact, Greedy, InOrder, Packing
 from tests import reference
 from tests.cells import draw_gains
+from tests.scenarios import tiny
 from tests.views import view_of
 
 PACKINGS = [Greedy(), InOrder(), Auction(), Exact()]
@@ -75,7 +76,7 @@ def test_an_infinite_utility_goes_first_whatever_it_needs(packing):
     ],
 )
 def test_what_is_no_utility_is_told_with_the_policy_and_the_round(packing, values, sentence):
-    with pytest.raises(ValueError, match=rf"policy given\(.*\) in round 0: .*{sentence}"):
+    with pytest.raises(ValueError, match=rf"policy given:.* in round 0: .*{sentence}"):
         owners(values, packing, np.ones((2, 2)))
 
 
@@ -117,6 +118,45 @@ def test_a_policy_cannot_spoil_what_it_is_judged_by():
     assert not access_point.ages.any()
 
 
+def normalise(uplink):
+    """Make every UE's best gain 1e4, in place."""
+    for array in (uplink.gains, uplink.best_gains):
+        array.setflags(write=True)
+    gains = uplink.gains
+    gains /= gains.max(axis=1, keepdims=True)
+    gains *= 1e4
+    uplink.best_gains[:] = 1e4
+
+
+@dataclass(frozen=True)
+class NormalisingGreedy(Greedy):
+    name = "normalising"
+
+    def _pack(self, uplink, weights, rank):
+        normalise(uplink)
+        return super()._pack(uplink, weights, rank)
+
+
+@dataclass(frozen=True)
+class Normalising(AgeBased):
+    name = "normalising"
+
+    def utility(self, view, rng):
+        normalise(view.uplink)
+        return super().utility(view, rng)
+
+
+@pytest.mark.parametrize("policy", [Normalising(), AgeBased(packing=NormalisingGreedy())], ids=str)
+def test_what_is_planned_on_gains_that_a_policy_changed_is_refused(policy):
+    """Also in a comparison, in which the others have what they would have alone."""
+    with pytest.raises(InfeasibleAllocation, match=r"in round 0: rate constraint \(3b\)"):
+        simulate(tiny(), policy, 0)
+    options = {"seeds": 2, "engine": "inline"}
+    both = compare(tiny(), [AgeBased(), policy], **options)
+    assert [run.policy for run in both.failed] == [policy.key] * 2
+    assert both.table().to_csv() == compare(tiny(), [AgeBased()], **options).table().to_csv()
+
+
 # ------------------------------------------------------------------------------- how it is written
 def test_packings_are_written_as_text():
     assert [str(packing) for packing in PACKINGS] == ["greedy", "in-order", "auction", "exact"]
@@ -125,7 +165,7 @@ def test_packings_are_written_as_text():
         assert policy == AgeBased(packing=Packing.of(text), alpha=0.25)
         assert policy == make_policy("age-based", **policy.parameters)
         assert policy.parameters["packing"] == text
-        assert str(policy) == f"age-based(alpha=0.25, form=paper, packing={text}, ties=random)"
+        assert str(policy) == f"age-based:alpha=0.25,packing={text}"
     assert make_policy("age-based:packing=exact:work_limit=1e6").parameters["packing"] == "exact"
 
 

@@ -128,7 +128,7 @@ def test_a_policy_that_returns_nothing_is_named():
         def schedule(self, view, rng):
             return None
 
-    with pytest.raises(ValueError, match=r"random\(.*\) in round 0: returned None instead"):
+    with pytest.raises(ValueError, match=r"random in round 0: returned None instead"):
         schedule(np.ones((2, 2)), [0, 0], power=1.0, rate_threshold=0.0, policy=Broken())
 
 
@@ -148,11 +148,8 @@ def test_random_serves_everyone_alike():
 def test_policies_are_values():
     assert AgeBased(alpha=0.5) == AgeBased()
     assert hash(MaxPack()) == hash(MaxPack(ties="random"))
-    assert (
-        str(AgeBased(alpha=0.25))
-        == "age-based(alpha=0.25, form=paper, packing=greedy, ties=random)"
-    )
-    assert str(Random()) == "random(packing=in-order, ties=random)"
+    assert str(AgeBased(alpha=0.25)) == "age-based:alpha=0.25"
+    assert str(Random()) == "random"
     assert str(RoundRobin()) == "round-robin"
     with pytest.raises(AttributeError):
         AgeBased().alpha = 1.0

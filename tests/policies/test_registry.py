@@ -44,13 +44,14 @@ def other_package(tmp_path, monkeypatch):
             '''
         )
     )
+    (tmp_path / "exits.py").write_text("raise SystemExit(0)")
     info = tmp_path / "elsewhere-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[agewise.policies]\nnearest = elsewhere:Nearest\nnot-one = elsewhere:NotOne\n"
         "broken = elsewhere_missing:Gone\nplain = elsewhere:Plain\nneedy = elsewhere:Needy\n"
-        "age-based = elsewhere:Nearest\n"
+        "age-based = elsewhere:Nearest\nexits = exits:Gone\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -63,10 +64,12 @@ def test_names():
 @pytest.mark.usefixtures("other_package")
 def test_another_package_adds_a_policy():
     assert {"nearest", "broken", "not-one"} <= set(policies.names())
-    assert str(make_policy("nearest", bias=2.0)) == "nearest(bias=2.0, packing=greedy, ties=random)"
+    assert str(make_policy("nearest", bias=2.0)) == "nearest:bias=2"
     assert policies.summary("nearest") == "Best average gain first."
     with pytest.raises(ValueError, match=r"'broken'.*cannot be loaded.*elsewhere_missing"):
         make_policy("broken")
+    with pytest.raises(ValueError, match=r"'exits'.*cannot be loaded: exits.py:1: SystemExit: 0"):
+        make_policy("exits")
     with pytest.raises(ValueError, match=r"'not-one'.*not a subclass of Policy"):
         make_policy("not-one")
     with pytest.raises(ValueError, match=r"'plain'.*must be a frozen dataclass"):

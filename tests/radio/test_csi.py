@@ -93,6 +93,54 @@ def test_a_delay_under_doppler_is_the_channel_before():
     np.testing.assert_allclose(channel.block(7).seen, channel.block(6).true, rtol=1e-6)
 
 
+WAYS = {
+    "straight": {"kind": "random-waypoint", "slowest_m_s": 1.0, "fastest_m_s": 2.0, "pause_s": 0.0},
+    "drifting": {"kind": "gauss-markov", "mean_speed_m_s": 1.0, "deviation_m_s": 0.3,
+                 "memory_s": 0.02},
+}  # fmt: skip
+
+
+def moving(way, round_s, delay_s=0.01):
+    """Gains over their means of UEs that meet waves at 3 GHz by where they are."""
+    scenario = tiny(**{
+        "cell.ues": 500, "channel.mobility": WAYS[way], "channel.round_s": round_s,
+        "channel.fading": {"kind": "rayleigh", "time": {"kind": "jakes", "carrier_hz": 3e9}},
+        "channel.csi": {"kind": "delayed", "delay_s": delay_s},
+    })  # fmt: skip
+    channel = scenario.make_channel(Streams(5))
+
+    def at(t):
+        block, means = channel.block(t), channel.large_scale(t).mean_gains[:, np.newaxis]
+        return (block.seen / means).ravel(), (block.true / means).ravel()
+
+    return at
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_moving_ues_are_seen_where_they_were_rounds_ago(way, rounds):
+    at = moving(way, 0.01, 0.01 * rounds)
+    for t in (7, 5, 4, 12):  # in any order
+        np.testing.assert_allclose(at(t)[0], at(t - rounds)[1], rtol=1e-6, atol=1e-9)
+
+
+def test_moving_ues_are_seen_where_they_were_between_rounds():
+    """Half a round ago, as rounds of half the length tell; some UEs have turned since."""
+    whole, half = moving("straight", 0.02), moving("straight", 0.01)
+    for t in (1, 9, 3):
+        seen, true = whole(t)[0], half(2 * t - 1)[1]
+        assert np.corrcoef(seen, true)[0, 1] > 0.999
+        assert np.mean(np.isclose(seen, true, rtol=1e-6)) > 0.99
+
+
+def test_before_the_first_round_ues_came_straight():
+    """10 ms at 1 to 2 m/s (as 1/v) are 0.1 to 0.2 wavelengths: J0² on average."""
+    seen, true = moving("straight", 0.01)(0)
+    lengths = np.geomspace(1.0, 2.0, 100) * 0.01 * 3e9 / LIGHT_M_S
+    expected = np.mean([bessel_j0(2 * math.pi * length) ** 2 for length in lengths])
+    assert np.mean((seen - 1) * (true - 1)) == pytest.approx(expected, abs=6 / math.sqrt(2500))
+
+
 def test_quantised_gains_are_the_levels_reached():
     """2 bits from -10 to 10 dB: levels at -10, 0 and 10 dB over the mean, and zero below."""
     kind = {"kind": "quantised", "bits": 2, "lowest_db": -10.0, "highest_db": 10.0}

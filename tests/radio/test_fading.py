@@ -167,7 +167,7 @@ def test_waves_come_from_all_sides():
     """Places any way apart: the correlation is J0² of the distance, over 40,000 UEs."""
     ues = 40_000
     paths = (np.uint64(9), np.empty((2, 0, 0)))
-    none = (np.uint64(1), 1.0, np.empty(0))
+    none = (np.uint64(1), 1.0, np.empty((0, 2)))
 
     def gains(x, y, share):
         moved = np.tile([x, y], (ues, 1))

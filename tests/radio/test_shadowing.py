@@ -59,22 +59,29 @@ def environment_of(scenario, seed):
 
 
 def test_line_of_sight_and_gains_by_parts():
-    """1000 places of a street against NumPy, in every condition."""
+    """1000 places of a street against NumPy, in every condition.
+
+    The chance of line of sight is that of the way outside, the path loss that of the whole way.
+    """
     scenario = street(**{"channel.shadowing": {"kind": "log-normal"}})
     around, loss = environment_of(scenario, 2), scenario.channel.path_loss
     rng = np.random.default_rng(1)
-    places, walls_db = rng.uniform(-150.0, 150.0, (1000, 2)), 30.0 * (rng.random(1000) < 0.5)
+    places = rng.uniform(-150.0, 150.0, (1000, 2))
+    depth_m = np.where(rng.random(1000) < 0.5, rng.uniform(0.0, 25.0, 1000), 0.0)
     distance = np.sqrt((places * places).sum(axis=1))
-    outside = normal_cdf_each(around.los_field.at(places)) < loss.los_probability(distance)
-    condition = np.where(walls_db > 0, 2, np.where(outside, 0, 1))
+    chance = loss.los_probability(distance - depth_m)
+    outside = normal_cdf_each(around.los_field.at(places)) < chance
+    assert (outside & (chance > loss.los_probability(distance))).sum() > 50
+    condition = np.where(depth_m > 0, 2, np.where(outside, 0, 1))
+    walls_db = np.where(depth_m > 0, 20.0 + 0.5 * depth_m, 0.0)
     shadow = [sigma * field.at(places) for field, sigma in around.shadowing_state]
     lost_db = loss.loss_db(distance, outside) + walls_db + np.choose(condition, shadow)
-    gains, los = around.mean_gains(places, walls_db)
+    gains, los = around.mean_gains(places, depth_m)
     np.testing.assert_array_equal(los, condition == 0)
     noise_w = scenario.channel.link.noise_w(180e3)
     np.testing.assert_allclose(gains, 10 ** (-lost_db / 10) / noise_w, rtol=1e-12)
     assert np.unique(condition).size == 3
-    alone = [around.mean_gains(places[i : i + 1], walls_db[i : i + 1]) for i in range(50)]
+    alone = [around.mean_gains(places[i : i + 1], depth_m[i : i + 1]) for i in range(50)]
     np.testing.assert_array_equal([gain[0] for gain, _ in alone], gains[:50])
 
 
@@ -140,16 +147,19 @@ def test_walking_changes_shadowing_by_its_decorrelation():
     assert np.corrcoef(level[0], level[1])[0, 1] > 0.9
     assert np.corrcoef(level[0], level[2])[0, 1] < 0.8
     assert (before.line_of_sight == after.line_of_sight).mean() > 0.9
-    assert after.speed_m_s == pytest.approx(1.0)
 
 
 def test_walls_of_buildings():
-    """All indoors: 20 dB and 0.5 dB over U(0, 25) m more, 26.25 dB on average, nobody in sight."""
+    """All indoors: 20 dB and 0.5 dB over U(0, 25) m more, nobody in line of sight.
+
+    Whoever is in line of sight at the whole distance also is at the one outside.
+    """
     plain = street(**{"channel.shadowing": "none", "cell.ues": 2000})
     inside = plain.with_(**{"channel.path_loss.indoor_share": 1.0})
     out, within = (one.make_channel(Streams(0)).large_scale(0) for one in (plain, inside))
     lost = 10 * np.log10(out.mean_gains / within.mean_gains)
-    assert largest_gap(lost, lambda x: (x - 20.0) / 12.5) < 1.63 / math.sqrt(2000)
+    los = lost[out.line_of_sight]
+    assert largest_gap(los, lambda x: (x - 20.0) / 12.5) < 1.63 / math.sqrt(los.size)
     assert out.line_of_sight.any()
     assert not within.line_of_sight.any()
 

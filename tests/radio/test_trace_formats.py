@@ -1,9 +1,15 @@
 """Files of simulators, ray tracers and drive tests: the gains that they mean."""
 
+import os
+import zipfile
+
 import numpy as np
 import pytest
+import scipy.io
 
 from agewise import Streams, simulate
+from agewise.radio import open_gains
+from agewise.readers import array_names, read_arrays
 from tests.radio import trace_files
 from tests.radio.trace_files import FILES, SHAPE, trace_channel
 from tests.scenarios import tiny
@@ -111,11 +117,130 @@ def test_every_format_runs(tmp_path, kind):
     assert len(simulate(scenario, "max-pack", 1)) == SHAPE[0]
 
 
+NUMBERS = {
+    "d": np.random.default_rng(0).normal(size=(3, 4, 5)), "s": np.arange(6, dtype="f4"),
+    "c": trace_files.complex_normal((2, 3, 1, 4)), "z": np.array([[1.5 - 2j]]), "small": 7.0,
+    "u1": np.arange(3, dtype="u1"), "i2": np.arange(-3, 3, dtype="i2"), "i8": np.array([-(2**40)]),
+    "logical": np.array([True, False]), "a_name_of_31_letters_as_MATLAB_s": np.ones((2, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_arrays_of_mat_files_are_those_that_scipy_reads(tmp_path, compressed):
+    path, others = (
+        tmp_path / "x.mat",
+        {"struct": {"x": 1}, "text": "hello", "none": np.ones((0, 3))},
+    )
+    scipy.io.savemat(path, NUMBERS | others, do_compression=compressed, long_field_names=True)
+    expected = scipy.io.loadmat(path)
+    assert array_names(path) == [*NUMBERS, *others]
+    for name, array in zip(NUMBERS, read_arrays(path, list(NUMBERS)), strict=True):
+        np.testing.assert_array_equal(array, expected[name], name)
+        assert array.dtype in (expected[name].dtype, np.uint8)
+    for name in ("struct", "text"):
+        with pytest.raises(ValueError, match=r"x\.mat: .* is no array of numbers"):
+            read_arrays(path, [name])
+
+
+def test_no_flipped_bit_of_a_compressed_mat_file_changes_a_number(tmp_path):
+    path = tmp_path / "x.mat"
+    scipy.io.savemat(path, {"gains": NUMBERS["d"]}, do_compression=True)
+    whole, refused = path.read_bytes(), 0
+    for at in range(124, len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        try:
+            (array,) = read_arrays(path, ["gains"])
+        except ValueError:
+            refused += 1
+        else:  # in bits without a meaning, as those behind the last code
+            np.testing.assert_array_equal(array, NUMBERS["d"])
+    assert refused > 0.98 * (len(whole) - 124)
+
+
+def test_deepmimo_in_a_mat_file(tmp_path):
+    channels, places = trace_files.deepmimo(tmp_path / "d.npz")
+    held = {"channels": channels, "rx_pos": places, "tx_pos": np.array([50.0, 50.0, 10.0])}
+    scipy.io.savemat(tmp_path / "d.mat", held)
+    np.testing.assert_array_equal(gains_of(tmp_path / "d.mat"), gains_of(tmp_path / "d.npz"))
+
+
+def in_hdf5(path, write):
+    import h5py
+
+    np.save(path.with_name("secret.npy"), np.ones((8, 12, 5)))
+    with h5py.File(path.with_name("other.h5"), "w") as other:
+        other["gains"] = np.ones((8, 12, 5))
+    with h5py.File(path, "w") as file:
+        write(h5py, file)
+
+
+def _virtual(h5py, file):
+    layout = h5py.VirtualLayout((8, 12, 5), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "gains", shape=(8, 12, 5))
+    file.create_virtual_dataset("gains", layout)
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (lambda _, file: file.create_dataset(
+            "gains", (8, 12, 5), "f8", external=[("secret.npy", 128, 3840)]), "in other files"),
+        (_virtual, "in other files"),
+        (lambda h5py, file: file.update(gains=h5py.ExternalLink("other.h5", "/gains")), "a link"),
+        (lambda h5py, file: file.update(gains=h5py.ExternalLink("pipe", "/gains")), "a link"),
+        (lambda h5py, file: file.update(gains=h5py.SoftLink("/gains")), "a link"),
+        (lambda _, file: file.create_group("gains"), "not an array"),
+        (lambda _, file: file.create_dataset("gains", (2**40, 5, 4), "f8", chunks=(9, 5, 4)),
+         "more than such a file can hold"),
+        (lambda _, file: file.create_dataset("gains", (2**50, 5, 0), "f8"), "must be numbers"),
+    ],
+)  # fmt: skip
+def test_hdf5_files_stand_for_themselves(tmp_path, monkeypatch, write, sentence):
+    """They read no other file, of which links would hang on a pipe, and hold what they say."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    in_hdf5(tmp_path / "t.h5", write)
+    with pytest.raises(ValueError, match=sentence):
+        open_gains(tmp_path / "t.h5")
+
+
+def test_gains_in_hdf5_may_be_packed(tmp_path):
+    ones = np.ones((4000, 12, 5))
+    packed = {"data": ones, "chunks": ones.shape, "compression": "gzip", "compression_opts": 9}
+    in_hdf5(tmp_path / "t.h5", lambda _, file: file.create_dataset("gains", **packed))
+    assert open_gains(tmp_path / "t.h5").gains.shape == ones.shape
+
+
+def declared(path, **arrays):
+    """Arrays of which there is nothing but what the header declares."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, (kind, shape) in arrays.items():
+            with archive.open(f"{name}.npy", "w") as file:
+                head = {"descr": kind, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, head)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"gains": ("<f8", (2**50, 5, 0))}, r"not float64 of shape \(1125899906842624, 5, 0\)"),
+        ({"a": ("<c8", (5, 2**50, 1, 1, 0, 3)), "tau": ("<f8", (5, 1, 0))}, "'a' is empty"),
+        ({"channels": ("<c8", (0, 2**50, 1, 5))}, "'channels' is empty"),
+    ],
+)
+def test_sizes_are_judged_before_any_loop(tmp_path, arrays, sentence):
+    declared(tmp_path / "t.npz", **arrays)
+    assert (tmp_path / "t.npz").stat().st_size < 500
+    with pytest.raises(ValueError, match=sentence):
+        scenario_of(tmp_path / "t.npz").make_channel(Streams(0))
+
+
 def text(content):
     return lambda path: path.write_text(content)
 
 
 ROWS = "time_s,ue,snr_db\n0,a,10\n1,a,11\n"
+LONG = "time_s,ue,snr_db\n" + "".join(f"0,{ue},1\n1e300,{ue},1\n" for ue in range(12))
 A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
 
 
@@ -128,10 +253,20 @@ A, TAU = np.zeros((12, 1, 1, 1, 3, 8), complex), np.zeros((12, 1, 3))
         ("x.csv", trace_files.DRIVE, text(ROWS + "2,a,\n"), "'snr_db' must hold finite numbers"),
         ("x.csv", trace_files.DRIVE, text(ROWS + "2,a,nan\n"), "'snr_db' must hold finite numbers"),
         ("x.csv", trace_files.DRIVE, text(ROWS), "has 1 UEs and the scenario 12: set cell.ues=1"),
-        ("x.csv", trace_files.DRIVE, text(ROWS + "5,b,1\n"), "all 2 UEs have values"),
+        ("x.csv", trace_files.DRIVE,
+         text(ROWS + "".join(f"5,{ue},1\n" for ue in "bcdefghijkl")), "all 12 UEs have values"),
+        ("x.csv", trace_files.DRIVE, text(LONG), "x.csv: its rounds would need .* of memory"),
+        ("x.mat", "auto", text("no"), "x.mat: not a readable MAT file"),
+        ("x.mat", "auto", text("MATLAB 7.3 MAT-file"), "version 7.3: save it with '-v7'"),
+        ("x.mat", "deepmimo", lambda path: scipy.io.savemat(path, {"h": 1}),
+         "it has no array 'channels'; it holds h"),
         ("x.txt", trace_files.SINR, text("time\tIMSI\n0\t1\n"), "there is no column 'sinrLinear'"),
         ("x.txt", trace_files.SINR, text("% time\tIMSI\tsinrLinear\n0\t1\t-3\n"),
-         "must be linear and not negative"),
+         "must be linear, not negative"),
+        ("x.txt", trace_files.SINR, text("% time\tIMSI\tsinrLinear\n0\t1\t1e300\n"), "to 300 dB"),
+        ("x.txt", trace_files.SINR,
+         text("% time\tIMSI\tsinrLinear\tcomponentCarrierId\n0\t1\t1\tx\n"),
+         "column 'componentCarrierId' must hold finite numbers"),
         ("x.npz", "sionna", lambda path: np.savez(path, gains=1), "it has no array 'a'"),
         ("x.npz", "auto", lambda path: np.savez(path, a=A.real, tau=TAU),
          r"a must be complex numbers\[rx, rx_ant, tx, tx_ant, path, time\], not float64"),

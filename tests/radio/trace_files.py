@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import scipy.io
 
 #: Rounds, UEs and subchannels, those of `tests.scenarios.tiny`.
 SHAPE = (8, 12, 5)
@@ -17,6 +18,12 @@ def npz(path, gains=None):
 
 def npy(path):
     np.save(path, exponential())
+
+
+def mat(path):
+    scipy.io.savemat(
+        path, {"gains": exponential(), "note": "struct, text and cells are left alone"}
+    )
 
 
 def hdf5(path):
@@ -84,6 +91,7 @@ DRIVE = {"kind": "drive-test", "round_s": 1.0, "fading": "rayleigh"}
 FILES = {
     "npz": ("trace.npz", npz, "auto"),
     "npy": ("trace.npy", npy, "auto"),
+    "mat": ("trace.mat", mat, "auto"),
     "hdf5": ("trace.h5", hdf5, "auto"),
     "parquet": ("trace.parquet", parquet, "auto"),
     "sionna": ("cir.npz", sionna, "auto"),

@@ -11,10 +11,6 @@ from agewise.random import Streams
 from agewise.scenario import Scenario, ScenarioError
 from tests.scenarios import tiny
 
-_SECONDS = {
-    "kind": "seconds", "slot_s": 0.5, "downlink_s": 0.0, "transmit_power_w": 0.1,
-    "computing": {"kind": "profiles", "path": "own.x", "assignment": "in-order"},
-}  # fmt: skip
 _TORCH = {"kind": "torch", "source": "own.x:make", "loss": "cross-entropy", "optimiser": "SGD"}
 #: By the section that names a file: changes that bring it, and what its source is called.
 SECTIONS = {
@@ -27,7 +23,14 @@ SECTIONS = {
         {"channel.mobility": {"kind": "file", "path": "own.x"}, "channel.round_s": 1.0},
         "tracks:{}/own.x",
     ),
-    "timing.computing": ({"timing": _SECONDS}, "devices:{}/own.x"),
+    "devices": (
+        {"devices": {"kind": "file", "path": "own.x", "assignment": "in-order"}},
+        "devices:{}/own.x",
+    ),
+    "devices.availability": (
+        {"devices.availability": {"kind": "file", "path": "own.x", "repeat": True}},
+        "availability:{}/own.x",
+    ),
     "data.dataset": ({"data.dataset": {"kind": "npz", "path": "own.x"}}, "data:{}/own.x"),
     "learn.model": ({"learn.model": _TORCH}, "model:{}/own.x:make"),
 }

@@ -1,5 +1,6 @@
 """Scenarios: TOML there and back, presets, changes by name, and errors that lead somewhere."""
 
+import functools
 import re
 
 import pytest
@@ -67,6 +68,8 @@ def test_changes_by_dotted_name():
     assert other.rate_threshold == pytest.approx(5.0)
     assert other.with_(**{"threshold.deadline_s": 0.2}).rate_threshold == 2.5
     assert tiny(timing=None) == tiny(timing="none") == tiny()
+    assert other.with_(threshold=payload, **{"threshold.payload_bits": 2.0}) != other
+    assert payload == {"kind": "payload", "payload_bits": 1e5, "deadline_s": 0.1}
 
 
 def test_a_change_of_kind_keeps_the_fields_that_both_have_in_any_order():
@@ -88,9 +91,12 @@ def test_a_change_of_kind_keeps_the_fields_that_both_have_in_any_order():
         ({"learn.local_steps.more": 1}, "there is no learn.local_steps.more"),
         ({"learn.local_steps": 0}, "learn.local_steps = 0: must be from 1 to 2147483647"),
         ({"learn.model.loss": "hing"}, "learn.model.loss = 'hing': input should be 'hinge'"),
-        ({"learn.step_size": "big"}, "learn.step_size = 'big'"),
+        ({"learn.step_size": "big"}, "learn.step_size = 'big': must be a number"),
         ({"learn.step_size": None}, "learn.step_size is missing"),
         ({"data.partition": "shardz"}, "data.partition.kind = 'shardz': did you mean shards?"),
+        ({"data.dataset": "digits.csv"}, 'a file is read by {kind = "table", path = "digits.csv",'),
+        ({"channel": "gains.npz"}, 'a file is read by {kind = "trace", path = "gains.npz", ...}'),
+        ({"data.dataset": "digits.xyz"}, "there are idx, "),
         ({"data.partition": {}}, "data.partition.kind is missing; there are iid, shards, dirich"),
         ({"data.partition": "dirichlet"}, "data.partition.concentration is missing"),
         ({"data.partition.kind": "dirichlet"}, "data.partition.concentration is missing"),
@@ -147,3 +153,9 @@ def test_a_key_of_several_lines_is_shown_in_one(tmp_path):
     with pytest.raises(ScenarioError, match=r"there is no 'a\\nb'; there are") as error:
         Scenario.load(path)
     assert "\n" not in str(error.value)
+
+
+def test_values_that_are_nested_beyond_all_need():
+    deep = functools.reduce(lambda inside, _: {"a": inside}, range(5000), {})
+    with pytest.raises(ScenarioError, match="nested too deeply"):
+        tiny(**{"data.partition": deep})

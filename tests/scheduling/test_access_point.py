@@ -81,10 +81,10 @@ def test_a_plan_has_the_gains_of_the_round_whatever_the_policy_says():
     class Boastful(Counting):
         def schedule(self, view, rng):
             made = super().schedule(view, rng)
-            return Allocation(made.owner, made.power, made.gain * 100, 4, 5.0, 0.0)
+            return Allocation(made.owner, made.power, made.gain * 100, np.full(4, 5.0), np.zeros(4))
 
     made = AccessPoint(Boastful(), 4, Streams(0)).plan(EASY)
-    assert (made.power_budget, made.rate_threshold) == (1.0, 1.0)
+    assert made.power_budget.tolist() == made.rate_threshold.tolist() == [1.0] * 4
     assert made.gain[made.owner >= 0].tolist() == [10.0, 10.0]
 
 

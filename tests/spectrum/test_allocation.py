@@ -73,19 +73,38 @@ def test_proof_against_an_uplink():
         )
 
 
+def test_each_ue_is_proven_against_its_own_budget_and_threshold():
+    gains, owner, power = np.full((2, 2), 3.0), [0, 1], [1.0, 5.0]
+    Allocation.of(Uplink(gains, [1.0, 5.0], [1.0, 2.0]), owner, power).validate()
+    Allocation.of(Uplink(gains, [1.0, 5.0], [1.0, 2.0]), owner, power).validate(gains)
+    over = Allocation.of(Uplink(gains, [5.0, 1.0], [1.0, 2.0]), owner, power)
+    with pytest.raises(InfeasibleAllocation, match=r"\(3c\).*UE 1 spends 5 of a budget of 1"):
+        over.validate()
+    below = Allocation.of(Uplink(gains, [1.0, 5.0], [1.0, 3.0]), owner, power)
+    with pytest.raises(InfeasibleAllocation, match=r"\(3b\).*UE 1 reaches 2 of the 3 bits"):
+        below.validate()
+
+
+@pytest.mark.parametrize("limits", [(1.0, 1.0), (np.ones(2), np.ones(3)), (np.ones((2, 1)),) * 2])
+def test_budgets_and_thresholds_that_are_not_those_of_the_ues_prove_nothing(limits):
+    made = Allocation(np.array([0, 1]), np.ones(2), np.full(2, 3.0), *limits)
+    with pytest.raises(InfeasibleAllocation, match="must have an entry per UE"):
+        made.validate()
+
+
 def test_a_forged_allocation_is_not_proven():
     """The constructor takes anything; the proof does not."""
     sound = (np.array([0, 1]), np.ones(2), np.full(2, 3.0))
-    Allocation(*sound, 2, 1.0, 1.0).validate()
+    Allocation(*sound, np.ones(2), np.ones(2)).validate()
     for gain in (np.nan, -2.0, np.inf):
         forged = (np.array([0, 1]), np.ones(2), np.array([gain, 3.0]))
         with pytest.raises(InfeasibleAllocation, match="non-negative and finite"):
-            Allocation(*forged, 2, 1.0, 1.0).validate()
+            Allocation(*forged, np.ones(2), np.ones(2)).validate()
     for power, said in ((np.ones(2) * 1j, "numbers, not complex128"), (np.array("ab"), "same")):
         with pytest.raises(InfeasibleAllocation, match=said):
-            Allocation(sound[0], power, sound[2], 2, 1.0, 1.0).validate()
+            Allocation(sound[0], power, sound[2], np.ones(2), np.ones(2)).validate()
     with pytest.raises(InfeasibleAllocation, match="same length"):
-        Allocation(np.array([0, 1]), np.ones(3), np.ones(2), 2, 1.0, 1.0).validate()
+        Allocation(np.array([0, 1]), np.ones(3), np.ones(2), np.ones(2), np.ones(2)).validate()
 
 
 @pytest.mark.parametrize(
@@ -100,17 +119,19 @@ def test_what_an_allocation_says_of_itself_proves_nothing(gain, budget, threshol
     """Gains, budget and threshold of the proof are those of the round."""
     forged = Allocation(
         np.array([0, -1, -1]), np.array([1 / 3, 0.0, 0.0]), np.array([gain, 0.0, 0.0]),
-        2, budget, threshold,
+        np.full(2, budget), np.full(2, threshold),
     )  # fmt: skip
     with pytest.raises(InfeasibleAllocation, match=message):
         forged.validate(UPLINK)
-    spent = Allocation(np.array([0, -1, -1]), np.array([2.0, 0, 0]), forged.gain, 2, 9.0, 0.0)
+    spent = Allocation(
+        np.array([0, -1, -1]), np.array([2.0, 0, 0]), forged.gain, np.full(2, 9.0), np.zeros(2)
+    )
     with pytest.raises(InfeasibleAllocation, match=r"\(3c\).*UE 0 spends 2 of a budget of 1"):
         spent.validate(UPLINK)
 
 
 def test_an_unknown_owner_is_found_whatever_the_gains():
-    forged = Allocation(np.array([0, 7, -1]), np.ones(3), np.full(3, 9.0), 2, 1.0, 1.0)
+    forged = Allocation(np.array([0, 7, -1]), np.ones(3), np.full(3, 9.0), np.ones(2), np.ones(2))
     for gains in (None, UPLINK, UPLINK.gains):
         with pytest.raises(InfeasibleAllocation, match="subchannel 1 belongs to UE 7"):
             forged.validate(gains)
@@ -118,4 +139,4 @@ def test_an_unknown_owner_is_found_whatever_the_gains():
 
 def test_small_types_are_as_good():
     owner, power = np.array([0, 1, -1], np.int8), np.array([1, 1, 0], np.float32)
-    Allocation(owner, power, np.array([3, 15, 0]), 2, 1.0, 1.0).validate(UPLINK)
+    Allocation(owner, power, np.array([3, 15, 0]), np.ones(2), np.ones(2)).validate(UPLINK)

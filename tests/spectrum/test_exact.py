@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 
 from agewise.core.exact import Quota, sets_within
-from agewise.core.waterfill import make_link
 from agewise.spectrum import Greedy, Uplink, solve
 from agewise.spectrum._columns import Columns
 from agewise.spectrum._search import ExactSearch
@@ -131,7 +130,7 @@ def test_exact_search_finds_the_best_packing_or_says_that_it_gave_up():
 @pytest.mark.parametrize("every", [True, False])
 def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
     rng = np.random.default_rng(5)
-    for trial in range(150):
+    for _ in range(150):
         ues, subchannels = 3, int(rng.integers(1, 8))
         gains = draw_gains(rng, ues, subchannels, float(rng.integers(-10, 15)))
         gains[rng.random(gains.shape) < 0.1] = 0.0
@@ -139,15 +138,16 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
             [1.0, rng.random()]
         )
         limits = rng.random(ues) * 3
-        threshold = [0.0, 0.5, 1.0, 2.0, 3.0][trial % 5]
+        power = rng.choice([0.5, 1.0, 3.0], ues)
+        threshold = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], ues)
         least, rounding, of, cost, start, members, nodes, enough = sets_within(
-            gains, make_link(1.0, threshold, subchannels), np.arange(ues), prices, limits,
+            gains, power, threshold, np.arange(ues), prices, limits,
             Quota(not every, 10**6, 10**9),
         )  # fmt: skip
         for ue in range(ues):
             expected = {
                 chosen: sum(prices[list(chosen)])
-                for chosen in reference.minimal_sets(gains[ue].tolist(), 1.0, threshold)
+                for chosen in reference.minimal_sets(gains[ue].tolist(), power[ue], threshold[ue])
                 if sum(prices[list(chosen)]) < limits[ue]
             }
             found = {
@@ -316,7 +316,8 @@ def test_running_out_of_sets_does_not_use_up_the_work():
     gains = np.random.default_rng(0).exponential(1.0, (1, 12))
     given = (
         gains,
-        make_link(1.0, 1.0 / (2 * math.log(2)), 12),
+        np.ones(1),
+        np.full(1, 1.0 / (2 * math.log(2))),
         np.arange(1),
         np.zeros(12),
         np.ones(1),

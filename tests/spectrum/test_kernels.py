@@ -6,7 +6,7 @@ from hypothesis import given
 
 from agewise.core.proof import best_gains, check_utilities, first_repeated
 from agewise.core.waterfill import waterfill_owners
-from agewise.spectrum import waterfill
+from agewise.spectrum import Uplink, waterfill
 from tests.cells import cells, draw_gains
 
 
@@ -16,19 +16,23 @@ def test_owners_share_their_power_as_if_each_were_alone():
         gains = draw_gains(rng, 4, 15, edge_snr_db)
         gains[1, ::2] = 0.0
         owner = rng.integers(-1, 4, 15)
-        power = waterfill_owners(gains, 2.0, owner)
+        budget = np.array([2.0, 2.0, 0.5, 7.0])
+        power = waterfill_owners(gains, budget, owner)
         for ue in range(4):
             held = owner == ue
-            np.testing.assert_array_equal(power[held], waterfill(gains[ue, held], 2.0).power)
+            alone = waterfill(gains[ue, held], budget[ue]).power
+            np.testing.assert_array_equal(power[held], alone)
         assert not power[owner < 0].any()
 
 
 @given(cells())
 def test_best_gains(cell):
-    gains = np.array(cell[0])
-    best, largest = best_gains(gains)
+    uplink = Uplink(np.array(cell[0]), cell[3], cell[4])
+    gains, power = uplink.gains, uplink.power_budget
+    best, best_snr, unreachable = best_gains(gains, power, uplink.rate_threshold)
     assert best.tolist() == gains.max(axis=1).tolist()
-    assert largest == gains.max()
+    assert best_snr == (gains.max(axis=1) * power).max()
+    assert not unreachable
 
 
 @pytest.mark.parametrize("bad", [-1e-300, -0.0, np.inf, -np.inf, np.nan, -np.nan])
@@ -36,7 +40,17 @@ def test_bad_gains_are_seen_wherever_they_stand(bad):
     for place in range(6):
         gains = np.ones((2, 3))
         gains.flat[place] = bad
-        assert np.isnan(best_gains(gains)[1])
+        assert np.isnan(best_gains(gains, np.ones(2), np.ones(2))[1])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_bad_budgets_and_thresholds_are_seen_wherever_they_stand(place):
+    gains = np.ones((3, 2))
+    for name, values in (("power", [0.0, -1.0, np.inf, np.nan]), ("threshold", [-1e-300, np.nan])):
+        for bad in values:
+            given = {"power": np.ones(3), "threshold": np.ones(3)}
+            given[name][place] = bad
+            assert np.isnan(best_gains(gains, *given.values())[1]), (name, bad)
 
 
 def test_first_bad_entries():

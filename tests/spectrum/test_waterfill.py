@@ -196,7 +196,15 @@ def test_bad_gains_name_the_place():
         ("10", 1.0, "power must be a finite number, not '10'"),
         (1.0, -0.5, "rate_threshold must be non-negative"),
         (1.0, math.nan, "rate_threshold must be a finite number"),
-        (1.0, [1.0], "rate_threshold must be a finite number"),
+        (1.0, math.inf, "rate_threshold must be a finite number, not inf"),
+        (
+            [1.0, 2.0],
+            1.0,
+            r"power must be a number, or have one for each of the 1 UEs, not shape .2,",
+        ),
+        (1.0, [[1.0]], r"rate_threshold must be a number, or have one .* not shape .1, 1."),
+        (1.0, ["1"], "rate_threshold must be real numbers, not <U1"),
+        (np.ma.masked_equal([0.0], 0.0), 1.0, "power must not be masked"),
     ],
 )
 def test_bad_scalars(power, threshold, message):

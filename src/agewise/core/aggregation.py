@@ -43,8 +43,8 @@ _BLOCK = 1024
 
 
 @kernel
-def update_memory(models, starts, version, rows, updates, new_weights, old_weights, total):
-    """Put the updates ``models[i] - starts[version[i]]`` in the rows of ``updates``.
+def update_memory(models, starts, version, scale, rows, updates, new_weights, old_weights, total):
+    """Put the updates ``scale[i] (models[i] - starts[version[i]])`` in the rows of ``updates``.
 
     ``total`` gets ``new_weights[i]`` times the new update less ``old_weights[i]`` times the one
     that was remembered. Returns the sum of the squared lengths of the new updates, the squared
@@ -61,7 +61,7 @@ def update_memory(models, starts, version, rows, updates, new_weights, old_weigh
         moved[:] = _ZERO
         for k in range(count):
             new_at, old_at, sums = k * size, rows[k] * size, k * LANES
-            start_at = version[k] * size
+            start_at, factor = version[k] * size, spread(scale[k])
             gain, loss = new_weights[k], -old_weights[k]
             # The rows are anywhere in memory: the processor is told early which one is next.
             next_at = rows[k + 1] * size if k + 1 < count else rows[0] * size + _BLOCK
@@ -71,7 +71,7 @@ def update_memory(models, starts, version, rows, updates, new_weights, old_weigh
             for i in range(first, whole, LANES):
                 prefetch(kept, next_at + i)
                 old = load(kept, old_at + i)
-                new = load(flat, new_at + i) - load(begun, start_at + i)
+                new = factor * (load(flat, new_at + i) - load(begun, start_at + i))
                 store(kept, old_at + i, new)
                 added = plus_scaled(load_sums(total, i), gain, new)
                 store(total, i, plus_scaled(added, loss, old))
@@ -84,7 +84,7 @@ def update_memory(models, starts, version, rows, updates, new_weights, old_weigh
             store(squares, sums, length)
             for i in range(whole, end):
                 before = np.float64(kept[old_at + i])
-                change = flat[new_at + i] - begun[start_at + i]
+                change = scale[k] * (flat[new_at + i] - begun[start_at + i])
                 now = np.float64(change)
                 kept[old_at + i] = change
                 total[i] += gain * now
@@ -169,3 +169,13 @@ def moved_by(start, total, factor, result):
     """``start + factor * total``, rounded once, in ``result``."""
     for i in range(start.size):
         result[i] = np.float32(np.float64(start[i]) + factor * total[i])
+
+
+@kernel
+def shorten(models, start, weights):
+    """Replace ``models[i]`` by ``start + weights[i] (models[i] - start)``."""
+    for i in range(weights.size):
+        weight = np.float32(weights[i])
+        if weight < 1.0:
+            for j in range(start.size):
+                models[i, j] = start[j] + weight * (models[i, j] - start[j])

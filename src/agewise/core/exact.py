@@ -27,6 +27,7 @@ from agewise.core.waterfill import (
     excess_of,
     gets_power,
     is_usable,
+    link_of,
     nats_of,
     reaches_alone,
 )
@@ -44,7 +45,7 @@ _ADDED, _REACHED, _PASSED, _DEAD = range(4)
 
 # ------------------------------------------------------------------------------- single subchannels
 @njit
-def _augmenting_path(at, gains, link, ues, owner, closed, path):
+def _augmenting_path(at, gains, power_budget, rate_threshold, ues, owner, closed, path):
     """A breadth-first search from UE ``at`` for a free subchannel over alternating edges.
 
     ``path`` is (seen, reached_by, queue). Returns the free subchannel, or -1, and how many
@@ -55,6 +56,7 @@ def _augmenting_path(at, gains, link, ues, owner, closed, path):
     head = tail = 0
     place, came_from = at, -1
     while True:
+        link = link_of(ues[place], power_budget, rate_threshold)
         for n in range(owner.size):
             if seen[n] or not reaches_alone(gains[ues[place], n], link):
                 continue
@@ -72,7 +74,7 @@ def _augmenting_path(at, gains, link, ues, owner, closed, path):
 
 
 @kernel
-def match(gains, link, ues, weights):
+def match(gains, power_budget, rate_threshold, ues, weights):
     """The heaviest UEs that one subchannel each suffices for; ``ues`` come in falling weight.
 
     The sets of UEs that can be matched form a matroid, so taking the heaviest that still finds
@@ -89,7 +91,9 @@ def match(gains, link, ues, weights):
     for at in range(ues.size):
         if left == 0:
             break
-        end, queued = _augmenting_path(at, gains, link, ues, owner, closed, path)
+        end, queued = _augmenting_path(
+            at, gains, power_budget, rate_threshold, ues, owner, closed, path
+        )
         if end < 0:
             for n in path[2][:queued]:
                 closed[n] = True
@@ -365,7 +369,7 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
 
 
 @kernel
-def sets_within(gains, link, ues, prices, limits, quota):
+def sets_within(gains, power_budget, rate_threshold, ues, prices, limits, quota):
     """Minimal sets of each of ``ues`` that cost less than its limit, as far as the quota goes.
 
     A set costs the sum of ``prices[subchannel]``. Returns a lower bound on the cost of each UE's
@@ -382,7 +386,7 @@ def sets_within(gains, link, ues, prices, limits, quota):
     least_cost = limits.copy()
     rounding = 0.0
     for place in range(ues.size):
-        row = gains[ues[place]]
+        row, link = gains[ues[place]], link_of(ues[place], power_budget, rate_threshold)
         cheapest = np.inf
         # A UE whose cheapest subchannel is too dear already has no set within its limit.
         for n in range(row.size):

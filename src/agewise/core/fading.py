@@ -122,13 +122,13 @@ def fade_paths(paths, t, scene, error, gains, seen):
     are correlated over time; empty for those that are drawn anew in every round.
 
     ``error`` is what separates seen from true: (key, ``correlation`` of scattered coefficients,
-    ``behind[ue]``). The direct path they share. Where coefficients are correlated over time,
-    ``behind`` is how far each UE has moved on since it was seen, in wavelengths, and nothing else
-    separates them if the correlation is 1.
+    ``before[ue, (x, y)]``). The direct path they share. Where coefficients are correlated over
+    time, ``before`` is where each UE was seen, in wavelengths, or empty if it was where it is;
+    nothing else separates them if the correlation is 1.
     """
     key, phases = paths  # plain tuples: named ones take longer to pass
     means, all_shares, line_of_sight, places = scene
-    other_key, correlation, behind = error
+    other_key, correlation, before = error
     count = phases.shape[1] if phases.size else gains.shape[1]
     rest = math.sqrt(1.0 - correlation * correlation)
     round_key, error_key = fold_in(key, t), fold_in(other_key, t)
@@ -152,8 +152,8 @@ def fade_paths(paths, t, scene, error, gains, seen):
         _combine(phases, re, im, direct, mean, gains[first : first + ues])
         if seen.shape[0] == 0:
             continue
-        if over_time and behind.size:
-            x -= behind[first : first + ues]
+        if over_time and before.size:
+            x[:], y[:] = before[first : first + ues, 0], before[first : first + ues, 1]
             _sum_waves(keys, x, y, re, im)
             _find_direct(keys, shares, x, y, direct)
         if correlation != 1.0:

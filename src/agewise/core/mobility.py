@@ -12,7 +12,7 @@ from agewise.core.random import complex_normal, fold_in, random_bits, uniform
 #: A path may come as much nearer than the least distance as rounding takes it.
 _NEARLY = 1.0 - 1e-9
 _HALF_ROOT = math.sqrt(3.0) / 2.0
-_MOST_BOUNCES = 64
+_MOST_BOUNCES = 1000
 _ROOT_TWO = math.sqrt(2.0)  # the parts of a complex normal number have the variance 1/2
 
 
@@ -39,14 +39,6 @@ class Walk(NamedTuple):
 def _in_hexagon(x, y, apothem):
     across, up = 0.5 * x, _HALF_ROOT * y
     return abs(x) <= apothem and abs(across + up) <= apothem and abs(across - up) <= apothem
-
-
-@inlined
-def _is_inside(x, y, area):
-    square = x * x + y * y
-    if square < area.least_m * area.least_m or square > area.reach_m * area.reach_m:
-        return False
-    return _in_hexagon(x, y, area.apothem_m)
 
 
 @njit
@@ -149,12 +141,12 @@ def start_walks(key, ues, area, walk):
 
 @kernel(nogil=True)
 def go_on(key, time_s, bounds, law, legs, counts):
-    """Bring legs on to a later time; ``positions[ue, (x, y)]`` and ``speeds[ue]`` at it.
+    """Bring legs on to a later time; ``positions[ue, (x, y)]`` at it.
 
     The values of `Area` and `Walk` come as plain tuples: named ones take longer to pass.
     """
     ues, area, walk = legs.shape[0], Area(*bounds), Walk(*law)
-    positions, speeds = np.empty((ues, 2)), np.zeros(ues)
+    positions = np.empty((ues, 2))
     for ue in range(ues):
         leg, ue_key = legs[ue], fold_in(key, ue)
         length = _length(leg)
@@ -162,68 +154,70 @@ def go_on(key, time_s, bounds, law, legs, counts):
             counts[ue] = _next_leg(ue_key, counts[ue], area, walk, leg)
             length = _length(leg)
         gone_m = (time_s - leg[5] - walk.pause_s) * leg[4]
-        share = 0.0
-        if gone_m >= 0.0:
-            speeds[ue] = leg[4]
-            share = min(gone_m / length, 1.0)
+        share = min(gone_m / length, 1.0) if gone_m >= 0.0 else 0.0
         positions[ue, 0] = leg[0] + share * (leg[2] - leg[0])
         positions[ue, 1] = leg[1] + share * (leg[3] - leg[1])
-    return positions, speeds
+    return positions
 
 
 # ------------------------------------------------------------------------------------ Gauss-Markov
-@inlined
-def _mirror(state, at, along_x, along_y):
-    """Turn the part of a velocity back that goes along a unit vector."""
-    along = state[at] * along_x + state[at + 1] * along_y
-    if along > 0.0:
-        state[at] -= 2.0 * along * along_x
-        state[at + 1] -= 2.0 * along * along_y
-
-
-@inlined
-def _bounce_off(state, along_x, along_y, beyond_m):
-    """Mirror a place that is this far beyond a wall, and the velocity and its mean with it."""
-    state[0] -= 2.0 * beyond_m * along_x
-    state[1] -= 2.0 * beyond_m * along_y
-    _mirror(state, 2, along_x, along_y)
-    _mirror(state, 4, along_x, along_y)
-
-
 @njit
-def _bounce_once(state, area):
-    """Bounce off one wall that the UE is beyond."""
+def _way_to_wall(x, y, along_x, along_y, area):
+    """(metres, (x, y)): how far the wall is along a unit vector, and the wall's normal there."""
+    along = x * along_x + y * along_y
+    beside = along * along - (x * x + y * y)
+    metres = math.sqrt(max(beside + area.reach_m * area.reach_m, 0.0)) - along
+    inner = beside + area.least_m * area.least_m
+    if along < 0.0 and inner > 0.0:
+        metres = min(metres, -along - math.sqrt(inner))
+    metres = max(metres, 0.0)
+    normal_x, normal_y = x + metres * along_x, y + metres * along_y
+    distance = math.sqrt(normal_x * normal_x + normal_y * normal_y)
+    normal_x, normal_y = normal_x / distance, normal_y / distance
     for side in range(6):
         across = (1.0, 0.5, -0.5, -1.0, -0.5, 0.5)[side]
         up = (0.0, _HALF_ROOT, _HALF_ROOT, 0.0, -_HALF_ROOT, -_HALF_ROOT)[side]
-        beyond = state[0] * across + state[1] * up - area.apothem_m
-        if beyond > 0.0:
-            _bounce_off(state, across, up, beyond)
-            return
-    distance = math.sqrt(state[0] * state[0] + state[1] * state[1])
-    if distance == 0.0:
-        return
-    out_x, out_y = state[0] / distance, state[1] / distance
-    if distance > area.reach_m:
-        _bounce_off(state, out_x, out_y, distance - area.reach_m)
-    elif distance < area.least_m:
-        _bounce_off(state, -out_x, -out_y, area.least_m - distance)
+        nearing = along_x * across + along_y * up
+        if nearing > 0.0 and area.apothem_m - (x * across + y * up) < metres * nearing:
+            metres = max((area.apothem_m - (x * across + y * up)) / nearing, 0.0)
+            normal_x, normal_y = across, up
+    return metres, normal_x, normal_y
 
 
 @inlined
+def _mirror(state, at, normal_x, normal_y):
+    """Mirror a velocity at a wall of this normal."""
+    along = state[at] * normal_x + state[at + 1] * normal_y
+    state[at] -= 2.0 * along * normal_x
+    state[at + 1] -= 2.0 * along * normal_y
+
+
+@njit
 def _move(state, step_s, area):
-    """One step along the velocity, mirrored at the walls; back where that finds no way."""
-    old_x, old_y = state[0], state[1]
-    state[0] += state[2] * step_s
-    state[1] += state[3] * step_s
+    """One step along the velocity, mirrored where it meets a wall, and its mean with it.
+
+    Volumes of places and velocities are kept, so that UEs that are uniform in the area stay so.
+    With more bounces than are followed a UE is back where it was, and all its velocities turned.
+    """
+    before = state[0], state[1], -state[2], -state[3], -state[4], -state[5]
+    left_s = step_s
     for _ in range(_MOST_BOUNCES):
-        if _is_inside(state[0], state[1], area):
+        speed = math.sqrt(state[2] * state[2] + state[3] * state[3])
+        if speed == 0.0:
             return
-        _bounce_once(state, area)
-    if not _is_inside(state[0], state[1], area):
-        state[0], state[1] = old_x, old_y
-        for i in range(2, 6):
-            state[i] = -state[i]
+        along_x, along_y = state[2] / speed, state[3] / speed
+        metres, normal_x, normal_y = _way_to_wall(state[0], state[1], along_x, along_y, area)
+        if left_s * speed <= metres:
+            state[0] += left_s * state[2]
+            state[1] += left_s * state[3]
+            return
+        state[0] += metres * along_x
+        state[1] += metres * along_y
+        left_s -= metres / speed
+        _mirror(state, 2, normal_x, normal_y)
+        _mirror(state, 4, normal_x, normal_y)
+    for i in range(6):
+        state[i] = before[i]
 
 
 @kernel(nogil=True)
@@ -245,11 +239,10 @@ def start_drifts(key, positions, mean_speed, deviation):
 def drift(key, steps, step_s, bounds, law, states):
     """Bring states on by the steps ``steps[0] < n <= steps[1]``; law is (memory, deviation).
 
-    Returns ``positions[ue, (x, y)]`` and ``speeds[ue]`` there. The bounds are those of an `Area`.
+    Returns ``positions[ue, (x, y)]`` there. The bounds are those of an `Area`.
     """
     area = Area(*bounds)
     memory, fresh = law[0], _ROOT_TWO * law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
-    positions, speeds = np.empty((states.shape[0], 2)), np.empty(states.shape[0])
     for ue in range(states.shape[0]):
         state, ue_key = states[ue], fold_in(key, ue)
         for step in range(steps[0] + 1, steps[1] + 1):
@@ -257,6 +250,4 @@ def drift(key, steps, step_s, bounds, law, states):
             state[2] = state[4] + memory * (state[2] - state[4]) + fresh * across
             state[3] = state[5] + memory * (state[3] - state[5]) + fresh * up
             _move(state, step_s, area)
-        positions[ue, 0], positions[ue, 1] = state[0], state[1]
-        speeds[ue] = math.sqrt(state[2] * state[2] + state[3] * state[3])
-    return positions, speeds
+    return states[:, :2].copy()

@@ -24,7 +24,7 @@ from agewise.core.waterfill import (
     gets_power,
     is_usable,
     least_need,
-    make_link,
+    link_of,
     nats_of,
     start,
     waterfill_owners,
@@ -173,7 +173,6 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     grants = make_grants(subchannels)
     if ues == 0 or subchannels == 0:
         return grants.owner, grants.power, grants.gain
-    link = make_link(power_budget, rate_threshold, subchannels)
     tournament, fill, free = (
         _make_tournament(ues),
         fill_scratch(subchannels),
@@ -181,13 +180,15 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     )
     tree, score, need = tournament
     for ue in range(ues):
-        need[ue] = least_need(best_gains[ue] * power_budget, link.least_snrs)
+        link = link_of(ue, power_budget, rate_threshold)
+        need[ue] = least_need(best_gains[ue], link, subchannels)
         score[ue] = weights[ue] / need[ue] if need[ue] > 0 else OUT
     _play_all(tournament, rank)
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
         size = 0
         if need[ue] <= free.size:
+            link = link_of(ue, power_budget, rate_threshold)
             filling = fewest_best(gains[ue], link, free, fill)
             size = filling.size
         if size > 0:
@@ -209,10 +210,10 @@ def fill_in_order(gains, best_gains, order, power_budget, rate_threshold):
     subchannels = gains.shape[1]
     grants = make_grants(subchannels)
     if subchannels > 0:
-        link = make_link(power_budget, rate_threshold, subchannels)
         scratch, free = fill_scratch(subchannels), np.arange(subchannels)
         for ue in order:
-            bound = least_need(best_gains[ue] * power_budget, link.least_snrs)
+            link = link_of(ue, power_budget, rate_threshold)
+            bound = least_need(best_gains[ue], link, subchannels)
             if bound == 0 or bound > free.size:
                 continue  # without a look at its gains
             filling = fewest_best(gains[ue], link, free, scratch)
@@ -225,7 +226,7 @@ def fill_in_order(gains, best_gains, order, power_budget, rate_threshold):
 
 # ---------------------------------------------------------------------------------- with prices
 class Bidders(NamedTuple):
-    """Weight and tie rank of each UE, and the UEs in falling order of weight.
+    """Weight and tie rank of each UE, the UEs in falling order of weight, what each may and must.
 
     Equal weights are in an order that does not depend on the numbering.
     """
@@ -233,6 +234,8 @@ class Bidders(NamedTuple):
     weights: NDArray[np.float64]
     rank: NDArray[np.int64]
     order: NDArray[np.int64]
+    power_budget: NDArray[np.float64]
+    rate_threshold: NDArray[np.float64]
 
 
 class _BestSets(NamedTuple):
@@ -246,12 +249,13 @@ class _BestSets(NamedTuple):
 
 
 @njit
-def _best_sets(gains, link, fill):
+def _best_sets(gains, power_budget, rate_threshold, fill):
     """Algorithm 1 for every UE with all subchannels free."""
     ues, subchannels = gains.shape
     free, need = np.arange(subchannels), np.zeros(ues, np.int64)
     members = np.empty((ues, subchannels), np.int64)
     for ue in range(ues):
+        link = link_of(ue, power_budget, rate_threshold)
         need[ue] = fewest_best(gains[ue], link, free, fill).size
         for i in range(need[ue]):
             members[ue, i] = fill.chosen[i]
@@ -315,7 +319,7 @@ def _exchange(chosen, gains, link, free, price, others, sorted_gains):
             chosen[at] = chosen[at - 1]
             at -= 1
         chosen[at] = member
-    power_budget, target, _ = link
+    power_budget, target = link
     count = _list_others(gains, chosen, power_budget, free, price, others)
     for i in range(chosen.size):
         member = chosen[i]
@@ -332,9 +336,9 @@ def _exchange(chosen, gains, link, free, price, others, sorted_gains):
 
 
 @njit
-def _pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner):
+def _pack_at_prices(gains, bidders, sets, exponent, price, scratch, owner):
     """Algorithm 2 by ``weight / need^exponent`` with cheap sets; returns the weight scheduled."""
-    weights, rank, _ = bidders
+    weights, rank, _, power_budget, rate_threshold = bidders
     tournament, fill, free, others, sorted_gains, divisor = scratch
     tree, score, need = tournament
     for channel in range(owner.size):
@@ -348,7 +352,7 @@ def _pack_at_prices(gains, bidders, link, sets, exponent, price, scratch, owner)
     packed = 0.0
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
-        now = 0
+        now, link = 0, link_of(ue, power_budget, rate_threshold)
         if need[ue] <= free.size:
             now = fewest_best(gains[ue], link, free, fill).size
         if now > 0:
@@ -396,7 +400,7 @@ def _cost_of(chosen, price, sorted_prices):
 
 
 @njit
-def _adjust_prices(gains, bidders, link, sets, price, step, scratch):
+def _adjust_prices(gains, bidders, sets, price, step, scratch):
     """Raise the prices of subchannels that several UEs would buy, lower those that nobody would.
 
     A UE buys a cheap set if its weight is above the set's price.
@@ -413,6 +417,7 @@ def _adjust_prices(gains, bidders, link, sets, price, step, scratch):
         chosen = fill.chosen[:need]
         for i in range(need):
             chosen[i] = sets.members[ue, i]
+        link = link_of(ue, bidders.power_budget, bidders.rate_threshold)
         _exchange(chosen, gains[ue], link, free, price, others, sorted_values)
         if weights[ue] > _cost_of(chosen, price, sorted_values):
             for channel in chosen:
@@ -422,7 +427,7 @@ def _adjust_prices(gains, bidders, link, sets, price, step, scratch):
 
 
 @kernel
-def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rounds):
+def pack_by_auction(gains, bidders, exponents, rounds):
     """The heaviest of several packings for problem (3): owner, power and gain of every subchannel.
 
     At first the price of a subchannel is what is asked for it; then it follows the claims.
@@ -430,19 +435,16 @@ def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rou
     ues, subchannels = gains.shape
     best_owner = np.full(subchannels, -1, np.int64)
     if ues > 0 and subchannels > 0:
-        link = make_link(power_budget, rate_threshold, subchannels)
         tournament, fill = _make_tournament(ues), fill_scratch(subchannels)
         free, others = np.empty(subchannels, np.int64), np.empty(subchannels, np.int64)
         sorted_values, divisor = np.empty(subchannels), np.empty(subchannels + 1)
         scratch = tournament, fill, free, others, sorted_values, divisor
-        sets = _best_sets(gains, link, fill)
+        sets = _best_sets(gains, bidders.power_budget, bidders.rate_threshold, fill)
         price = _asked_prices(bidders, sets, subchannels)
         owner, best = np.empty(subchannels, np.int64), -1.0
         for turn in range(rounds + 1):
             for exponent in exponents:
-                packed = _pack_at_prices(
-                    gains, bidders, link, sets, exponent, price, scratch, owner
-                )
+                packed = _pack_at_prices(gains, bidders, sets, exponent, price, scratch, owner)
                 if packed > best * (1.0 + SCORE_ROUNDING):
                     best = packed
                     best_owner[:] = owner
@@ -455,6 +457,6 @@ def pack_by_auction(gains, bidders, power_budget, rate_threshold, exponents, rou
             if turn < rounds:
                 # Smaller and smaller steps, as for subgradients of the dual of problem (3).
                 step = _STEP / (1.0 + 0.5 * turn)
-                _adjust_prices(gains, bidders, link, sets, price, step, scratch)
-    powers = waterfill_owners(gains, power_budget, best_owner)
+                _adjust_prices(gains, bidders, sets, price, step, scratch)
+    powers = waterfill_owners(gains, bidders.power_budget, best_owner)
     return best_owner, powers, owners_gains(gains, best_owner)

@@ -8,34 +8,38 @@ from agewise.core.jit import kernel
 _INFINITY_BITS = np.float64(np.inf).view(np.uint64)
 #: Relative rounding allowed when constraints are proven from the powers alone.
 ROUNDING = 1e-9
+#: What an update may take of its deadline: an upload at exactly the threshold is in time.
+IN_TIME = 1.0 + 2.0 * ROUNDING
 #: What `first_violation` found.
 SOUND, UNKNOWN_OWNER, BAD_POWER, NO_OWNER, OVER_BUDGET, BELOW_THRESHOLD = range(6)
 
 
 @kernel
-def best_gains(gains):
-    """The best gain of each UE and that of all, which is NaN unless all gains are valid.
+def best_gains(gains, power_budget, rate_threshold):
+    """The best gain of each UE and the best SNR of all, which is NaN unless all input is valid.
 
+    That of a UE with an infinite threshold is 0; the last answer is whether there is one.
     Non-negative doubles order like their bit patterns, and everything else (negative, also
     negative zero, infinite, not a number) has a larger one than the largest double. One integer
     maximum thus gives both the best gain and the proof that all are valid.
     """
     bits = gains.view(np.uint64)
     best = np.empty(gains.shape[0], np.uint64)
-    largest = np.uint64(0)
+    values, largest = best.view(np.float64), np.uint64(0)
+    best_snr, valid, unreachable = 0.0, True, False
     for ue in range(bits.shape[0]):
         row_best = np.uint64(0)
         for subchannel in range(bits.shape[1]):
             row_best = max(row_best, bits[ue, subchannel])
         best[ue] = row_best
         largest = max(largest, row_best)
-    values = best.view(np.float64)
-    if largest >= _INFINITY_BITS:
-        return values, np.nan
-    overall = 0.0
-    for value in values:
-        overall = max(overall, value)
-    return values, overall
+        if rate_threshold[ue] == np.inf:
+            values[ue], unreachable = 0.0, True
+        best_snr = max(best_snr, values[ue] * power_budget[ue])
+        valid &= (0.0 < power_budget[ue] < np.inf) & (rate_threshold[ue] >= 0.0)
+    if largest >= _INFINITY_BITS or not valid:
+        best_snr = np.nan
+    return values, best_snr, unreachable
 
 
 @kernel
@@ -67,16 +71,21 @@ def first_repeated(order, count):
 
 
 @kernel
-def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
-    """The first constraint of problem (3) that is violated, at which subchannel or UE, by what."""
+def first_violation(owner, power, gain, power_budget, rate_threshold):
+    """The first constraint of problem (3) that is violated, at which subchannel or UE, by what.
+
+    ``power_budget[ue]`` and ``rate_threshold[ue]`` are what each UE may spend and must reach; the
+    last answer is that of the UE.
+    """
+    ues = power_budget.size
     # (3d), (3e): an owner for each subchannel makes sets disjoint; nobody sends without one.
     for n in range(owner.size):
         if owner[n] < -1 or owner[n] >= ues:
-            return UNKNOWN_OWNER, n, np.float64(owner[n])
+            return UNKNOWN_OWNER, n, np.float64(owner[n]), 0.0
         if not (0.0 <= power[n] < np.inf and 0.0 <= gain[n] < np.inf):
-            return BAD_POWER, n, power[n]
+            return BAD_POWER, n, power[n], 0.0
         if owner[n] < 0 and power[n] > 0.0:
-            return NO_OWNER, n, power[n]
+            return NO_OWNER, n, power[n], 0.0
     spent, nats = np.zeros(ues), np.zeros(ues)
     for n in range(owner.size):
         if owner[n] >= 0:
@@ -84,15 +93,15 @@ def first_violation(owner, power, gain, ues, power_budget, rate_threshold):
             nats[owner[n]] += log1p(gain[n] * power[n])
     # (3c): the powers of a UE add up to at most its budget.
     for ue in owner:
-        if ue >= 0 and not spent[ue] <= power_budget * (1.0 + ROUNDING):
-            return OVER_BUDGET, ue, spent[ue]
+        if ue >= 0 and not spent[ue] <= power_budget[ue] * (1.0 + ROUNDING):
+            return OVER_BUDGET, ue, spent[ue], power_budget[ue]
     # (3b): the sum of ½ log2(1 + G P) reaches R_s.
     for ue in owner:
         if ue >= 0:
             rate = nats[ue] / NATS_PER_BIT
-            if not rate >= rate_threshold * (1.0 - ROUNDING):
-                return BELOW_THRESHOLD, ue, rate
-    return SOUND, -1, 0.0
+            if not rate >= rate_threshold[ue] * (1.0 - ROUNDING):
+                return BELOW_THRESHOLD, ue, rate, rate_threshold[ue]
+    return SOUND, -1, 0.0, 0.0
 
 
 @kernel
@@ -126,13 +135,14 @@ def rates_of(owner, power, gain, ues):
 
 
 @kernel
-def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
+def uploads_of(owner, power, gain, rate_threshold, payload_bits):
     """Who uploads, in rising order, how many fall short, all channel uses, and numbers of each.
 
     The rows of the numbers are the rate, the rate at which it is sent (the threshold's where the
     rate falls short, so that an upload in vain takes the whole slot) and the power. Each subchannel
-    of a UE is used as often as it takes to carry the payload at its rate.
+    of a UE is used as often as it takes to carry its payload at its rate.
     """
+    ues = rate_threshold.size
     rate = rates_of(owner, power, gain, ues)
     held, spent = np.zeros(ues, np.int64), np.zeros(ues)
     for n in range(owner.size):
@@ -145,10 +155,10 @@ def uploads_of(owner, power, gain, ues, rate_threshold, payload_bits):
     for i in range(scheduled.size):
         ue = scheduled[i]
         sent = rate[ue]
-        if not sent >= rate_threshold * (1.0 - ROUNDING):
-            sent = rate_threshold
+        if not sent >= rate_threshold[ue] * (1.0 - ROUNDING):
+            sent = rate_threshold[ue]
             short += 1
         numbers[0, i], numbers[1, i], numbers[2, i] = rate[ue], sent, spent[ue]
         if sent > 0.0:
-            uses += held[ue] * (payload_bits / sent)
+            uses += held[ue] * (payload_bits[ue] / sent)
     return scheduled, short, uses, numbers

@@ -14,32 +14,31 @@ A `Filling` holds these sums and grows by the next best subchannel; whoever wate
 packing to the exact optimum, does it by the functions on it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.core.elementary import NATS_PER_BIT, expm1, log1p
+from agewise.core.elementary import NATS_PER_BIT, log1p
 from agewise.core.jit import inlined, kernel, njit
 
 #: A subchannel set reaches the threshold if it does so up to this relative rounding allowance:
 #: without it a set that meets the threshold exactly would be taken or refused by the last bit.
 _RATE_ROUNDING = 1e-12
-#: The bound on the need is loosened by this, so that its own rounding can never exclude a set.
+#: The bound on the need is loosened by this, relatively, so that its rounding excludes no set.
 _BOUND_SLACK = 1e-9
+#: The slope of that bound is raised by this, relative to what it is a difference of, likewise.
+_SLOPE_ROUNDING = 1e-15
 #: A subchannel whose SNR is below every normal number has too few digits left to be used.
 _LEAST_SNR = np.finfo(np.float64).tiny
 
 
 class Link(NamedTuple):
-    """What a UE may spend, the nats it must carry, and bounds that follow from these.
-
-    With a best SNR below ``least_snrs[n - 1]``, n subchannels cannot carry them.
-    """
+    """What a UE may spend, and the nats it must carry."""
 
     power_budget: float
     target: float
-    least_snrs: NDArray[np.float64]
 
 
 class Filling(NamedTuple):
@@ -183,40 +182,33 @@ def _grow(count, at, link, bound, found, channels, chosen, excesses):
     return filling, reached
 
 
-@kernel
-def target_nats(rate_threshold):
-    """The nats that a set must carry to count as reaching ``rate_threshold`` bits."""
-    if rate_threshold < 1e-300:
-        return 0.0  # out of the range in which the bounds of a `Link` are rounded safely
-    return NATS_PER_BIT * rate_threshold * (1.0 - _RATE_ROUNDING)
-
-
-@kernel
-def make_link(power_budget, rate_threshold, subchannels):
-    """The `Link` of a UE that must reach ``rate_threshold`` bits."""
-    target = target_nats(rate_threshold)
-    least = np.empty(subchannels)
-    for n in range(1, subchannels + 1):
-        # n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
-        least[n - 1] = n * expm1(target / n) * (1.0 - _BOUND_SLACK)
-    return Link(power_budget, target, least)
+@inlined
+def link_of(ue, power_budget, rate_threshold):
+    """The `Link` of a UE, from ``power_budget[ue]`` and ``rate_threshold[ue]`` in bits."""
+    threshold = rate_threshold[ue]
+    if threshold < 1e-300:
+        return Link(power_budget[ue], 0.0)  # out of the range in which bounds are rounded safely
+    return Link(power_budget[ue], NATS_PER_BIT * threshold * (1.0 - _RATE_ROUNDING))
 
 
 @inlined
-def least_need(best_snr, least):
-    """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target."""
-    if best_snr < _LEAST_SNR or best_snr < least[-1]:
+def least_need(best_gain, link, subchannels):
+    """A lower bound on the subchannels that a UE needs, or 0 if it cannot reach the target.
+
+    n equal subchannels with the best SNR carry n log(1 + snr/n), the most any n can.
+    """
+    snr, target = best_gain * link.power_budget, link.target * (1.0 - _BOUND_SLACK)
+    excess = snr / target - 1.0
+    if snr < _LEAST_SNR or not excess > 0.0:
         return 0
-    if best_snr >= least[0]:
-        return 1
-    low, high = 1, least.size - 1  # ``least`` falls with n: find the first that best_snr meets
-    while low < high:
-        middle = (low + high) // 2
-        if best_snr >= least[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return low + 1
+    # log(1 + x) <= x / sqrt(1 + x) gives a bound, and a step of Newton's method from it a better
+    # one: the tangent lies above a concave function, so that it never oversteps.
+    n = max(1.0, snr / (excess * (excess + 2.0)))
+    share = snr / n
+    nats = log1p(share)
+    slope = nats - share / (1.0 + share) + _SLOPE_ROUNDING * share
+    n += max(0.0, target - n * nats) / slope
+    return math.ceil(n) if n <= subchannels else 0
 
 
 @njit
@@ -229,11 +221,9 @@ def fewest_best(gains, link, free, scratch):
     """
     found, channels, chosen, excess = scratch
     count, at = _collect(gains, link.power_budget, free, found, channels)
-    bound = 0
-    if count > 0:
-        bound = least_need(found[at] * link.power_budget, link.least_snrs)
+    bound = least_need(found[at], link, count) if count > 0 else 0
     filling, reached = _NOTHING, False
-    if 0 < bound <= count:
+    if bound > 0:
         filling, reached = _grow(count, at, link, bound, found, channels, chosen, excess)
     return filling if reached else _NOTHING
 
@@ -245,16 +235,18 @@ def _fill_all(gains, power_budget, channels, scratch):
     count, at = _collect(gains, power_budget, channels, found, listed)
     if count == 0:
         return _NOTHING
-    link = Link(power_budget, np.inf, found)  # no bound is asked for
-    filling, _ = _grow(count, at, link, 1, found, listed, chosen, excess)
+    filling, _ = _grow(count, at, Link(power_budget, np.inf), 1, found, listed, chosen, excess)
     return filling
 
 
 @kernel
 def fewest_subchannels(gains, power_budget, rate_threshold, free):
-    """Algorithm 1 for one UE: its fewest best of the ``free`` subchannels; none if out of reach."""
+    """Algorithm 1 for one UE: its fewest best of the ``free`` subchannels; none if out of reach.
+
+    ``power_budget`` and ``rate_threshold`` have the entry of that UE alone.
+    """
     scratch = fill_scratch(gains.size)
-    filling = fewest_best(gains, make_link(power_budget, rate_threshold, gains.size), free, scratch)
+    filling = fewest_best(gains, link_of(0, power_budget, rate_threshold), free, scratch)
     return scratch.chosen[: filling.size].copy()
 
 
@@ -271,31 +263,34 @@ def waterfill(gains, power_budget):
 
 @kernel
 def waterfill_owners(gains, power_budget, owner):
-    """The power of each owner, water-filled over its subchannels: ``power[subchannel]``."""
+    """The power of each owner, water-filled over its subchannels: ``power[subchannel]``.
+
+    ``power_budget[ue]`` is what each UE may spend.
+    """
     power = np.zeros(owner.size)
     scratch, done = fill_scratch(owner.size), np.zeros(gains.shape[0], np.bool_)
     for ue in owner:
         if ue >= 0 and not done[ue]:
             done[ue] = True
             held = np.flatnonzero(owner == ue)
-            filling = _fill_all(gains[ue], power_budget, held, scratch)
+            filling = _fill_all(gains[ue], power_budget[ue], held, scratch)
             write_powers(filling, scratch.chosen, scratch.excess, power)
     return power
 
 
 @kernel
-def reach(gains, free, power_budget, target):
-    """Fewest best of the ``free`` subchannels that carry ``target`` nats, and the nats they carry.
+def reach(gains, free, power_budget, rate_threshold):
+    """Fewest best of the ``free`` subchannels that reach the threshold, and the nats they carry.
 
-    Both have an entry per UE. The need of a UE that cannot reach the target is 0, and its nats
+    All have an entry per UE. The need of a UE that cannot reach its threshold is 0, and its nats
     are the most that it can.
     """
     ues = gains.shape[0]
     need, nats = np.zeros(ues, np.int64), np.zeros(ues)
     found, channels, chosen, excess = fill_scratch(free.size)
-    link = Link(power_budget, target, found)  # no bound is asked for
     for ue in range(ues):
-        count, at = _collect(gains[ue], power_budget, free, found, channels)
+        link = link_of(ue, power_budget, rate_threshold)
+        count, at = _collect(gains[ue], link.power_budget, free, found, channels)
         if count > 0:
             filling, reached = _grow(count, at, link, 1, found, channels, chosen, excess)
             nats[ue] = nats_of(filling)

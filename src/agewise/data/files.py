@@ -9,7 +9,7 @@ from typing import BinaryIO, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field
 
-from agewise.checks import require_memory
+from agewise.checks import nearest, require_memory, visible
 from agewise.data.dataset import Dataset, DataSource, Samples
 from agewise.dependencies import pl
 from agewise.part import RelativeTo
@@ -155,10 +155,12 @@ class Table(_File):
             raise ValueError(f"{path}: expected a table that ends in .csv or .parquet")
         table = read_table(path)
         if self.label_column not in table.columns:
-            raise ValueError(
-                f"{path}: there is no column {self.label_column!r}; its columns are "
-                f"{', '.join(map(repr, table.columns[:10]))}"
-            )
+            columns = list(map(visible, table.columns))
+            hint = nearest(self.label_column, columns)
+            if len(columns) > 10 and not hint.startswith("did"):  # labels are last as a rule
+                last = ", ".join(columns[-10:])
+                hint = f"the last 10 of its {len(columns)} columns are {last}"
+            raise ValueError(f"{path}: there is no column {self.label_column!r}; {hint}")
         if table.is_empty():
             raise ValueError(f"{path}: the table has no rows")
         for column in table:

@@ -9,12 +9,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, model_validator
 
-from agewise.core.elementary import exp_each
 from agewise.data import files, published  # noqa: F401 - kinds of data sources
 from agewise.data.dataset import Dataset, DataSource, Task
+from agewise.devices import DeviceTable
 from agewise.files import fingerprint
 from agewise.part import LARGE, MOST, Kinds, Part, Unloaded
-from agewise.random import Streams, normal
+from agewise.random import Streams
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -55,46 +55,6 @@ class Partition:
         ue = np.repeat(np.arange(self.sizes.size), self.sizes)
         flat = np.bincount(ue * classes + labels[self.order], minlength=self.sizes.size * classes)
         return flat.reshape(self.sizes.size, classes)
-
-
-# ----------------------------------------------------------------------- how many samples a UE has
-class Sizes(Part):
-    """Sizes: how many samples a UE has."""
-
-    kind: str = ""
-    #: Whether they follow from the writers of a UE.
-    by_writer: ClassVar[bool] = False
-
-    def shares(self, ues: int, rng: Generator) -> _Floats:
-        """Share the samples among the UEs: ``float64[ue]`` with a sum of 1; equally by default."""
-        return np.full(ues, 1.0 / ues)
-
-
-class EqualSizes(Sizes):
-    """Every UE has as many samples."""
-
-    kind: Literal["equal"] = "equal"
-
-
-class LogNormalSizes(Sizes):
-    """The number of samples varies log-normally across the UEs."""
-
-    kind: Literal["log-normal"] = "log-normal"
-    sigma: float = Field(
-        gt=0, le=20, description="deviation of the logarithm of the number of samples"
-    )
-
-    def shares(self, ues: int, rng: Generator) -> _Floats:
-        """Draw the shares."""
-        drawn = exp_each(self.sigma * normal(rng, ues))
-        return np.asarray(drawn / drawn.sum())
-
-
-class NaturalSizes(Sizes):
-    """Every UE has the samples of its writers, however many."""
-
-    kind: Literal["natural"] = "natural"
-    by_writer: ClassVar[bool] = True
 
 
 # -------------------------------------------------------------------------- which samples a UE has
@@ -249,7 +209,6 @@ class Data(Part):
     partition: Annotated[PartitionScheme, Kinds] = Field(
         description="which samples lie on which UE"
     )
-    sizes: Annotated[Sizes, Kinds] = Field(description="how many samples a UE has")
 
     @model_validator(mode="after")
     def _require_writers(self) -> Self:
@@ -259,16 +218,6 @@ class Data(Part):
             raise ValueError(
                 f"partition = {self.partition.kind} needs a data set with writers, which "
                 f"{self.dataset.kind} is not: set data.dataset to femnist"
-            )
-        if by_writer and not self.sizes.by_writer:
-            raise ValueError(
-                f"sizes = {self.sizes.kind} does not go with partition = {self.partition.kind}, "
-                "where a UE has what its writers wrote: set data.sizes to natural"
-            )
-        if self.sizes.by_writer and not by_writer:
-            raise ValueError(
-                f"sizes = {self.sizes.kind} does not go with partition = {self.partition.kind}: "
-                "set data.sizes to equal or log-normal"
             )
         return self
 
@@ -280,10 +229,10 @@ class Data(Part):
         """Digests of the files that samples are from; ``None`` for one that is not there."""
         return tuple(map(fingerprint, self.dataset.files().values()))
 
-    def divide(self, dataset: Dataset, ues: int, streams: Streams) -> Partition:
+    def divide(self, dataset: Dataset, devices: DeviceTable, streams: Streams) -> Partition:
         """Divide the training samples among the UEs."""
         rng = streams.partition()
-        return self.partition.divide(dataset, self.sizes.shares(ues, rng), rng)
+        return self.partition.divide(dataset, devices.sample_shares(rng), rng)
 
 
 @functools.lru_cache(maxsize=2)

@@ -31,6 +31,13 @@ from agewise.learn.model import (
     UeSamples,
 )
 from agewise.learn.pytorch import Torch, add_module
+from agewise.learn.staleness import (
+    ConstantStaleness,
+    ExponentialStaleness,
+    HingeStaleness,
+    PolynomialStaleness,
+    Staleness,
+)
 from agewise.learn.threads import set_threads
 from agewise.learn.updates import (
     ArraySpec,
@@ -50,12 +57,15 @@ __all__ = [
     "AgreementDiscount",
     "ArraySpec",
     "Compression",
+    "ConstantStaleness",
     "ControlVariates",
     "Discount",
     "Diverged",
+    "ExponentialStaleness",
     "Federation",
     "FederationState",
     "FixedDiscount",
+    "HingeStaleness",
     "KMeans",
     "Learn",
     "Learned",
@@ -73,12 +83,14 @@ __all__ = [
     "Params",
     "Penalty",
     "PlainObjective",
+    "PolynomialStaleness",
     "Probe",
     "Proximal",
     "Qsgd",
     "ServerAdam",
     "ServerMomentum",
     "Sign",
+    "Staleness",
     "State",
     "TopK",
     "Torch",

@@ -16,6 +16,7 @@ from agewise.core.elementary import exp_each, power_each
 from agewise.learn.updates import ArraySpec, Params, State, StatefulPart, Updates
 from agewise.part import LARGE, Kinds, Part
 
+_Floats = NDArray[np.float64]
 #: Of the sums by which the agreement of old and new updates is estimated, kept from round to round.
 _KEPT: Final = 0.9
 #: The least share of new updates that old ones are taken to explain.
@@ -42,9 +43,14 @@ class Aggregation(StatefulPart):
     """
 
     kind: str = ""
+    #: Whether it relies on the weight of every remembered update being ``|D_k|``.
+    remembers_all: ClassVar[bool] = False
 
     def combine(self, state: State, updates: Updates, sizes: NDArray[np.int64]) -> Aggregated:
-        """Make the model after a round with these updates; ``sizes[ue]`` is ``|D_k|``."""
+        """Make the model after a round with these updates.
+
+        ``sizes[ue]`` is ``|D_k|``, times the weight of the staleness of what arrived late.
+        """
         raise self.lacks("combine")
 
 
@@ -126,7 +132,8 @@ class UpdateMemory(Aggregation):
 
     A UE that is not heard now counts with the update that it sent last, weighted by ``|D_k|`` and
     less the older it is, so that no data are forgotten between two turns. Here UEs count from their
-    first update on. Factors of a policy do not apply: everyone is in the sum.
+    first update on. Updates are remembered over their step size and applied with that of the round.
+    Factors of a policy do not apply: everyone is in the sum.
     """
 
     kind: Literal["memory"] = "memory"
@@ -165,11 +172,10 @@ class UpdateMemory(Aggregation):
         whole = float(state["weights"].sum())
         if whole == 0.0:
             return Aggregated(updates.params, state)
-        return Aggregated(_moved(updates.params, state["total"], 1.0 / whole), state, diversity)
+        factor = updates.step / whole
+        return Aggregated(_moved(updates.params, state["total"], factor), state, diversity)
 
-    def _update_memory(
-        self, state: State, updates: Updates, heard: NDArray[np.float64]
-    ) -> float | None:
+    def _update_memory(self, state: State, updates: Updates, heard: _Floats) -> float | None:
         """Remember what arrived from UEs of these sizes; their diversity."""
         ues, weights, ages, total = updates.ues, state["weights"], state["ages"], state["total"]
         kept = float(state["waiting"][0])
@@ -177,16 +183,7 @@ class UpdateMemory(Aggregation):
             total *= kept
             weights *= kept
             state["waiting"][0] = 1.0
-        apart, together, inner, squares = kernels.update_memory(
-            updates.models,
-            updates.starts,
-            updates.version,
-            ues,
-            state["updates"],
-            heard,
-            weights[ues],
-            total,
-        )
+        apart, together, inner, squares = _remember(state, updates, heard, weights[ues], total)
         if self.discount.learns:
             # What was never heard is remembered as 0 and adds nothing.
             kernels.learn_agreement(state["agreement"], _KEPT, inner, squares, ages[ues])
@@ -199,11 +196,12 @@ class VarianceReduced(Aggregation):
     """What arrived, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022).
 
     What arrived, less what was remembered of these UEs, plus what is remembered of all, with means
-    weighted by ``|D_k|``. A UE that was never heard is remembered as 0. Factors of a policy do not
-    apply.
+    weighted by ``|D_k|``. A UE that was never heard is remembered as 0. Updates are remembered over
+    their step size and applied with that of the round. Factors of a policy do not apply.
     """
 
     kind: Literal["variance-reduced"] = "variance-reduced"
+    remembers_all: ClassVar[bool] = True
 
     def state_spec(self, ues: int, length: int) -> Mapping[str, ArraySpec]:
         """Keep the updates, and their mean weighted by ``|D_k|`` over all UEs."""
@@ -217,17 +215,8 @@ class VarianceReduced(Aggregation):
         heard = float(sizes[ues].sum())
         shares = sizes[ues] / heard
         correction = np.zeros(updates.params.size)
-        apart, together, _, _ = kernels.update_memory(
-            updates.models,
-            updates.starts,
-            updates.version,
-            ues,
-            state["updates"],
-            shares,
-            shares,
-            correction,
-        )
-        params = _moved(updates.params, mean + correction, 1.0)
+        apart, together, _, _ = _remember(state, updates, shares, shares, correction)
+        params = _moved(updates.params, mean + correction, updates.step)
         mean += (heard / float(sizes.sum())) * correction
         return Aggregated(params, state, _diversity(apart, together))
 
@@ -314,6 +303,18 @@ def _mean_update(updates: Updates, sizes: NDArray[np.int64]) -> tuple[Params | N
         updates.models, updates.starts, updates.version, shares, step
     )
     return step, _diversity(apart, together)
+
+
+def _remember(
+    state: State, updates: Updates, new: _Floats, old: _Floats, total: _Floats
+) -> tuple[float, float, float, float]:
+    """Put updates over their step size in the place of older ones, also in their weighted sum."""
+    steps = (1.0 / updates.steps).astype(np.float32)
+    found: tuple[float, float, float, float] = kernels.update_memory(
+        updates.models, updates.starts, updates.version, steps, updates.ues, state["updates"],
+        new, old, total,
+    )  # fmt: skip
+    return found
 
 
 def _diversity(apart: float, together: float) -> float | None:

@@ -4,19 +4,21 @@
 recorded runs and whatever else follows a round again call it.
 """
 
-from collections.abc import Collection
-from typing import Annotated, NamedTuple, Self
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from agewise.core import aggregation as kernels
 from agewise.data import Dataset, Partition
 from agewise.learn import kmeans, linear, mlp, pytorch  # noqa: F401 - kinds of models
 from agewise.learn.aggregation import Aggregation
 from agewise.learn.compression import Compression, NoCompression
 from agewise.learn.local import LocalObjective, PlainObjective
 from agewise.learn.model import Learner, LocalSteps, Model, Penalty
+from agewise.learn.staleness import ConstantStaleness, Staleness
 from agewise.learn.updates import (
     ArraySpec,
     LocalModels,
@@ -44,6 +46,11 @@ class Learn(Part):
     )
     compression: Annotated[Compression, Kinds] = Field(
         default=NoCompression(), description="what becomes of an update before it is sent"
+    )
+    staleness: Annotated[Staleness, Kinds] = Field(
+        default=ConstantStaleness(),
+        description="what an update counts that started from an older model, where the pace is "
+        "periodic",
     )
     local_steps: int = Field(ge=1, le=MOST, description="tau, steps of a scheduled UE in a round")
     batch_size: int = Field(ge=1, le=MOST, description="samples of one step; the paper has 1")
@@ -92,19 +99,29 @@ class FederationState(NamedTuple):
     """All that learning carries from round to round.
 
     ``params`` is the newest model; ``memory`` is kept by the aggregation, ``unsent`` by error
-    feedback of the compression, and ``variates`` by the local objective. A round may work in these
-    arrays: whoever hands a state over does not use it again, and copies it to go two ways from it.
+    feedback of the compression, and ``variates`` by the local objective. ``past[t]`` are models of
+    earlier rounds from which UEs still learn. A round may work in these arrays, but for models:
+    whoever hands a state over does not use it again, and copies it to go two ways from it.
     """
 
     params: Params
     memory: State
     unsent: State
     variates: State
+    past: Mapping[int, Params]
 
     def copy(self) -> "FederationState":
-        """Copy all arrays."""
-        kept = ({name: x.copy() for name, x in state.items()} for state in self[1:])
-        return FederationState(self.params.copy(), *kept)
+        """Copy all arrays but models, which no round changes."""
+        memory, unsent, variates = (
+            {name: x.copy() for name, x in state.items()}
+            for state in (self.memory, self.unsent, self.variates)
+        )
+        return FederationState(self.params, memory, unsent, variates, self.past)
+
+    def keep(self, t: int, versions: Collection[int]) -> "FederationState":
+        """Keep of the models up to that of round ``t``, the newest, those of these rounds."""
+        known = {**self.past, t: self.params}
+        return self._replace(past={version: known[version] for version in versions})
 
 
 class Learned(NamedTuple):
@@ -144,6 +161,7 @@ class Federation:
             rules.aggregation.init_state(*shape),
             rules.compression.init_state(*shape),
             rules.local.init_state(*shape),
+            {},
         )
 
     def round(
@@ -152,21 +170,63 @@ class Federation:
         ues: NDArray[np.int64],
         t: int,
         factors: NDArray[np.float64] | None = None,
+        versions: NDArray[np.int64] | None = None,
     ) -> Learned:
         """Let these UEs, whose updates arrive in round ``t``, learn, and make the next model.
 
-        ``factors[i]`` are the policy's own weights of the updates, if it has any. `Diverged` if the
-        model does not stay finite.
+        ``factors[i]`` are the policy's own weights of the updates, if it has any. The update of
+        ``ues[i]`` started from the model of round ``versions[i]``, by default the newest; what a UE
+        does follows from that model, that round and the UE, whenever its update arrives. `Diverged`
+        if the model does not stay finite.
         """
-        start, rules, sizes = state.params, self.settings, self.learner.sizes
-        sent = LocalModels(start, self.train(state, ues, t), ues, t)
-        models, unsent = rules.compression.send(state.unsent, sent, self.streams.compression)
-        updates = Updates(start, models, ues, factors)
+        rules, sizes, start = self.settings, self.learner.sizes, state.params
+        if versions is None:
+            sent = LocalModels(start, self.train(state, ues, t), ues, t)
+            models, unsent = rules.compression.send(state.unsent, sent, self.streams.compression)
+            step = self.learner.steps.relative_step_of(t)
+            updates = Updates(start, models, ues, factors, step=step)
+        else:
+            weights = rules.staleness.weights(t - versions)
+            if rules.staleness.normalised_by == "weights":
+                sizes, factors = _reweighted(sizes, ues, factors, weights)
+                weights = np.ones_like(weights)
+            updates, unsent = self._late_updates(state, ues, t, factors, versions, weights)
         params, memory, diversity = rules.aggregation.combine(state.memory, updates, sizes)
         self._require_finite(params, updates, t)
         total_step = rules.local_steps * self.learner.steps.step_of(t)
         variates = rules.local.receive(state.variates, updates, sizes, total_step)
-        return Learned(FederationState(params, memory, unsent, variates), updates, diversity)
+        state = FederationState(params, memory, unsent, variates, state.past)
+        return Learned(state, updates, diversity)
+
+    def _late_updates(
+        self,
+        state: FederationState,
+        ues: NDArray[np.int64],
+        t: int,
+        factors: NDArray[np.float64] | None,
+        versions: NDArray[np.int64],
+        weights: NDArray[np.float64],
+    ) -> tuple[Updates, State]:
+        """What arrives of UEs that started from different models, and what is left unsent.
+
+        Each update is shortened by its weight.
+        """
+        code, unsent = self.settings.compression, state.unsent
+        known, found = {**state.past, t: state.params}, sorted(set(versions.tolist()))
+        starts = np.array([known[version] for version in found] or [state.params])
+        which = np.searchsorted(found, versions)
+        models = np.empty((ues.size, state.params.size), np.float32)
+        for i, version in enumerate(found):
+            own = np.flatnonzero(which == i)
+            trained = self.train(state._replace(params=starts[i]), ues[own], version)
+            sent = LocalModels(starts[i], trained, ues[own], t)
+            arrived, unsent = code.send(unsent, sent, self.streams.compression)
+            kernels.shorten(arrived, starts[i], weights[own])
+            models[own] = arrived
+        step_of = self.learner.steps.relative_step_of
+        steps = np.array([step_of(version) for version in versions.tolist()])
+        made = Updates(state.params, models, ues, factors, starts, which, step_of(t), steps)
+        return made, unsent
 
     def train(
         self, state: FederationState, ues: NDArray[np.int64], t: int, streams: Streams | None = None
@@ -197,9 +257,13 @@ class Federation:
         The loss is the mean over the UE's samples of what the model costs there that it started
         from.
         """
-        found = update_reports(wanted, updates.params, updates.models)
-        if "losses" in wanted:
-            found["losses"] = self.learner.losses(updates.params, updates.ues)
+        found = {name: np.empty(updates.ues.size) for name in wanted}
+        for i, start in enumerate(updates.starts if wanted else ()):
+            own = updates.version == i if len(updates.starts) > 1 else slice(None)
+            for name, values in update_reports(wanted, start, updates.models[own]).items():
+                found[name][own] = values
+            if "losses" in wanted:
+                found["losses"][own] = self.learner.losses(start, updates.ues[own])
         return found
 
     def _require_finite(self, params: Params, updates: Updates, t: int) -> None:
@@ -225,3 +289,17 @@ class Federation:
             f"the model diverged in round {t}: its weights are no longer finite{where}; the likely "
             f"cause {cause}"
         )
+
+
+def _reweighted(
+    sizes: NDArray[np.int64],
+    ues: NDArray[np.int64],
+    factors: NDArray[np.float64] | None,
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Multiply |D_k| of these UEs, and a policy's factors, by weights; factors keep their sum."""
+    scaled = sizes.astype(np.float64)
+    scaled[ues] *= weights
+    if factors is None or not ues.size:
+        return scaled, factors
+    return scaled, factors * weights * (factors.sum() / (factors * weights).sum())

@@ -29,6 +29,8 @@ class LocalObjective(StatefulPart):
     kind: str = ""
     #: Whether local steps must be along gradients, which k-means has none of.
     needs_gradients: ClassVar[bool] = True
+    #: Whether all updates must start from the newest model.
+    needs_rounds: ClassVar[bool] = False
     #: Whether every local step must be the step size times the gradient.
     needs_plain_sgd: ClassVar[bool] = False
 
@@ -82,6 +84,8 @@ class ControlVariates(LocalObjective):
     """
 
     kind: Literal["control-variates"] = "control-variates"
+    # c is that of the round: the update of a UE that started earlier was corrected by another one.
+    needs_rounds: ClassVar[bool] = True
     # (w^t - w_k) / (tau eta) is the mean of a UE's gradients with such steps alone.
     needs_plain_sgd: ClassVar[bool] = True
 

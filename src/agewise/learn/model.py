@@ -105,6 +105,10 @@ class LocalSteps:
         """The step size of round ``t``."""
         return self.step_size / (1.0 + self.step_decay * t)
 
+    def relative_step_of(self, t: int) -> float:
+        """The step size of round ``t`` over that of round 0."""
+        return 1.0 / (1.0 + self.step_decay * t)
+
     @functools.cached_property
     def descent(self) -> Descent:
         """Local SGD as the kernels take it."""

@@ -45,23 +45,17 @@ def _quotas(groups: Path) -> Iterator[float]:
 
 _cores = available_cores()
 _count = _cores
+_pool: ThreadPoolExecutor
 
 
-def _new_pool() -> ThreadPoolExecutor:
-    """A pool without threads: they start when there is work."""
-    return ThreadPoolExecutor(_cores, thread_name_prefix="agewise")
-
-
-_pool = _new_pool()
-
-
-def _begin_anew() -> None:
-    """Threads do not survive a fork."""
+def _make_pool() -> None:
+    """A pool without threads: they start when there is work, and do not survive a fork."""
     global _pool
-    _pool = _new_pool()
+    _pool = ThreadPoolExecutor(_cores, thread_name_prefix="agewise")
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+_make_pool()
+os.register_at_fork(after_in_child=_make_pool)
 
 
 def set_threads(count: int) -> None:

@@ -30,14 +30,6 @@ class ArraySpec(NamedTuple):
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
-def _no_starts() -> Params:
-    return np.empty((0, 0), np.float32)
-
-
-def _no_versions() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
-
-
 class StatefulPart(Part):
     """A part of learning that keeps arrays between rounds.
 
@@ -73,16 +65,19 @@ class Updates:
 
     ``models[i]`` is what UE ``ues[i]`` made of the model ``starts[version[i]]``; all started from
     ``params`` unless said otherwise. ``factors[i]`` are those of the policy, or ``None`` if it left
-    the weights to the average. The UEs may be given in any order; here they are in rising order, so
-    that no sum depends on who came first.
+    the weights to the average. ``steps[i]`` is the step size of the local learning behind an update
+    and ``step`` that of this round, in units of the first round's. The UEs may be given in any
+    order; here they are in rising order, so that no sum depends on who came first.
     """
 
     params: Params
     models: Params
     ues: NDArray[np.int64]
     factors: NDArray[np.float64] | None = None
-    starts: Params = field(default_factory=_no_starts)
-    version: NDArray[np.int64] = field(default_factory=_no_versions)
+    starts: Params = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    version: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    step: float = 1.0
+    steps: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         if self.models.shape != (self.ues.size, self.params.size):
@@ -93,6 +88,8 @@ class Updates:
         if not len(self.starts):
             object.__setattr__(self, "starts", self.params[np.newaxis])
             object.__setattr__(self, "version", np.zeros(self.ues.size, np.int64))
+        if not self.steps.size:
+            object.__setattr__(self, "steps", np.full(self.ues.size, self.step))
         if (self.ues[1:] > self.ues[:-1]).all():
             return
         order = np.argsort(self.ues)
@@ -101,11 +98,9 @@ class Updates:
         if repeated.any():
             twice = int(ues[1:][repeated][0])
             raise ValueError(f"UE {twice} sent two updates in a round: give one of each UE")
-        object.__setattr__(self, "ues", ues)
-        object.__setattr__(self, "models", self.models[order])
-        object.__setattr__(self, "version", self.version[order])
-        if self.factors is not None:
-            object.__setattr__(self, "factors", self.factors[order])
+        for name in ("ues", "models", "version", "steps", "factors"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, array[order])
 
     @property
     def moves(self) -> Params:

@@ -5,6 +5,7 @@ from agewise.policies.alternating import Alternating
 from agewise.policies.best_channel import BestChannel, BestChannelNorm, BestNorm
 from agewise.policies.fed_cs import FedCS
 from agewise.policies.importance_channel import ImportanceChannel
+from agewise.policies.learned import FEATURES, Learned, Scorer, features_of
 from agewise.policies.markov import Markov
 from agewise.policies.max_weight import MaxWeight, Whittle
 from agewise.policies.oort import Oort
@@ -22,16 +23,21 @@ from agewise.policies.registry import (
     summary,
 )
 from agewise.policies.round_robin import RoundRobin
+from agewise.policies.staleness import AgeReduction, Freshest, VersionAge
 from agewise.scheduling import Policy, RoundView
 
 __all__ = [
+    "FEATURES",
     "AgeBased",
+    "AgeReduction",
     "Alternating",
     "BestChannel",
     "BestChannelNorm",
     "BestNorm",
     "FedCS",
+    "Freshest",
     "ImportanceChannel",
+    "Learned",
     "Markov",
     "MaxPack",
     "MaxWeight",
@@ -44,8 +50,11 @@ __all__ = [
     "Random",
     "RoundRobin",
     "RoundView",
+    "Scorer",
+    "VersionAge",
     "Whittle",
     "describe",
+    "features_of",
     "find_class",
     "make_policy",
     "names",

@@ -47,12 +47,8 @@ def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
 def chances_of_success(view: RoundView) -> NDArray[np.float64]:
     """How likely an upload of each UE succeeds: that it is in reach, and arrives if it is sent.
 
-    Uploads may be late or lost. A UE that was scheduled in the last round has an age of 0 now if
-    its update arrived. The share of updates sent that arrived begins at 1, so that it is 1 as long
-    as nothing is lost. The policy keeps `MEAN`, "scheduled", "sent" and "arrived".
+    Uploads may be late or lost. The share of a UE's attempts that succeeded begins at 1, so that it
+    is 1 as long as nothing is lost. The policy declares the state `MEAN`.
     """
-    state = view.state.per_ue
-    state["sent"] = state["sent"] + state["scheduled"]
-    state["arrived"] = state["arrived"] + state["scheduled"] * (view.ages == 0)
-    arrives = (state["arrived"] + 1.0) / (state["sent"] + 1.0)
+    arrives = (view.successes + 1.0) / (view.attempts + 1.0)
     return np.asarray(chances_of_reach(view) * arrives)

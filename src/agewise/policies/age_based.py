@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.age import Form, check_alpha, f_alpha
+from agewise.checks import number_within
 from agewise.scheduling import Policy, RoundView
 
 
@@ -17,20 +18,25 @@ class AgeBased(Policy):
     The utility of a UE is ``f_alpha(age)``: the lower ``alpha``, the more a high age counts.
     ``form`` is the paper's f_alpha or its continuous variant. Packed greedily this is Algorithm 2;
     ``packing="exact"`` is the optimum of problem (3), which Algorithm 2 approximates, and
-    ``packing="auction"`` comes nearer to it in a few times the work.
+    ``packing="auction"`` comes nearer to it in a few times the work. Ages above a ``cap`` count as
+    the cap: where UEs hold their updates until they are heard, the oldest have the stalest ones.
     """
 
     name: ClassVar[str] = "age-based"
     alpha: float = 0.5
     form: Form = "paper"
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_alpha(self.alpha, self.form)
+        if self.cap is not None:
+            number_within("cap", self.cap, 0.0, above=True)
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Weigh the ages: f_alpha of Eq. 3a."""
-        return f_alpha(view.ages, self.alpha, self.form)
+        ages = view.ages if self.cap is None else np.minimum(view.ages, self.cap)
+        return f_alpha(ages, self.alpha, self.form)
 
 
 @dataclass(frozen=True, kw_only=True)

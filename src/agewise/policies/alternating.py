@@ -24,7 +24,7 @@ class Alternating(Policy):
     ``inclusive_every`` comes near to the pure cell-interior scheme.
 
     Adapted: the access point knows no positions, so the interior is the ``interior_share`` of the
-    UEs (at least one) with the highest mean gain over the subchannels and the rounds so far.
+    UEs (at least one) with the highest mean SNR over the subchannels and the rounds so far.
     Updates here do not add up in the air: as many of the UEs that a round is for as the spectrum
     serves transmit, in an order drawn afresh. Every ``inclusive_every``-th round is for all.
     """
@@ -44,9 +44,9 @@ class Alternating(Policy):
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw an order of the interior, or of everyone."""
         chance = rng.random(view.ue_count)
-        gain = running_mean(view.state, view.uplink.mean_gains())
+        snr = running_mean(view.state, view.uplink.mean_snrs())
         utility = 1.0 - chance
         if (view.t + 1) % self.inclusive_every != 0:
             count = max(1, round(self.interior_share * view.ue_count))
-            utility[np.lexsort((chance, -gain))[count:]] = -np.inf
+            utility[np.lexsort((chance, -snr))[count:]] = -np.inf
         return utility

@@ -16,17 +16,17 @@ class BestChannel(Policy):
     """Best channel first: BC of Amiri, Gündüz, Kulkarni, Poor (2021).
 
     "Convergence of update aware device scheduling for federated learning at the wireless edge"
-    serves the K UEs with the highest gain ``|h|²``. Adapted: the gain of a UE is its mean over the
-    subchannels, and as many are served, in falling order, as the spectrum has room for, each with
-    its fewest best free subchannels.
+    serves the K UEs with the highest gain ``|h|²``, all with the same power. Adapted: a UE counts
+    by its mean SNR over the subchannels, and as many are served, in falling order, as the spectrum
+    has room for, each with its fewest best free subchannels.
     """
 
     name: ClassVar[str] = "best-channel"
     packing: Packing = InOrder()
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Average the gains over the subchannels."""
-        return view.uplink.mean_gains()
+        """Average the SNR over the subchannels."""
+        return view.uplink.mean_snrs()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class BestChannelNorm(BestNorm):
         """Pack the candidates by their norms."""
         rank = self.tie_rank(view, rng)
         count = max(1, round(self.candidate_share * view.ue_count))
-        others = np.lexsort((rank, -view.uplink.mean_gains()))[count:]
+        others = np.lexsort((rank, -view.uplink.mean_snrs()))[count:]
         norms = self.utility(view, rng)
         norms[others] = -np.inf
         return self.pack(view, norms, rank)

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from agewise.checks import number_within
-from agewise.cost import upload_slots
 from agewise.scheduling import Policy, RoundView, Ties
 from agewise.spectrum import Allocation, fill
 
@@ -50,7 +49,8 @@ class FedCS(Policy):
             need, rate = uplink.needs(free)
             ues = np.flatnonzero(waiting & (need > 0))
             computing = view.compute_slots[ues]
-            uploading = upload_slots(rate[ues], uplink.rate_threshold)
+            slot_rate = uplink.rate_threshold[ues] * view.threshold_slots[ues]
+            uploading = slot_rate / rate[ues]
             added = uploading * need[ues] / uplink.subchannel_count
             added += np.maximum(0.0, computing - elapsed)
             # Its own upload and the round as a whole have to end in time.

@@ -10,32 +10,21 @@ from numpy.typing import NDArray
 from agewise.checks import one_of
 from agewise.policies._estimates import MEAN, chances_of_success
 from agewise.scheduling import Policy, RoundView
-from agewise.spectrum import Allocation
 
 #: Whether the channel is known before it is chosen who transmits, or only after.
 _Foresight = Literal["unseen", "seen"]
-#: What `chances_of_success` keeps of each UE.
-_STATE = MEAN | dict.fromkeys(("scheduled", "sent", "arrived"), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SuccessBased(Policy):
     """A policy that asks for `chances_of_success`, unless the channel is ``seen`` beforehand."""
 
-    state_per_ue: ClassVar[Mapping[str, float]] = MEAN | dict.fromkeys(
-        ("scheduled", "sent", "arrived"), 0.0
-    )
+    state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     channel: _Foresight = "unseen"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("channel", self.channel, get_args(_Foresight))
-
-    def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:
-        """Pack, and remember who was scheduled: the next round shows whose update arrived."""
-        allocation = super().schedule(view, rng)
-        view.state.per_ue["scheduled"] = allocation.scheduled.astype(np.float64)
-        return allocation
 
 
 @dataclass(frozen=True, kw_only=True)

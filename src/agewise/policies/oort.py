@@ -71,7 +71,7 @@ class Oort(Policy):
         last_place = round((1.0 - epsilon) * view.uplink.subchannel_count)
         ranked = np.sort(utilities[tried])[::-1]
         last = ranked[min(max(last_place, 1), ranked.size) - 1] if ranked.size else 0.0
-        speeds = 1.0 / (1.0 + view.compute_slots)
+        speeds = 1.0 / (view.threshold_slots + view.compute_slots)
         likely = np.where(tried, utilities, speeds)
         # Clocks that ring in the order of a draw in these proportions; nothing is impossible.
         rings = -log1p_each(-rng.random(view.ue_count)) / np.maximum(likely, 1e-300)
@@ -92,7 +92,7 @@ class Oort(Policy):
         # An age of 0 says that the UE was heard in the round before this one.
         last_heard = np.maximum(rounds - 1.0 - view.ages, 1.0)
         utilities = useful + np.sqrt(0.1 * log1p_each(np.array([rounds - 1.0])) / last_heard)
-        times = (view.compute_slots + 1.0) / (self.pace * view.deadline_slots)
+        times = (view.compute_slots + view.threshold_slots) / (self.pace * view.deadline_slots)
         return np.asarray(utilities * power_each(np.maximum(times, 1.0), -self.penalty))
 
 

@@ -24,7 +24,7 @@ class ProportionalFair(Policy):
     falling order of the ratio, each takes its fewest best free subchannels, and the SNR of a UE
     is that over the whole band. ``of`` says what is compared:
 
-    - "gain": the mean gain over the subchannels now, with that of all rounds. This is the paper's;
+    - "gain": the mean SNR over the subchannels now, with that of all rounds. This is the paper's;
       without a rate threshold UEs whose channels fade alike are served equally often, however far
       away they are.
     - "rate": the rate with all subchannels to itself now, water-filled, with the mean rate at
@@ -49,7 +49,7 @@ class ProportionalFair(Policy):
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Divide what is now by its average; infinity where nothing was served yet."""
         if self.of == "gain":
-            now = view.uplink.mean_gains()
+            now = view.uplink.mean_snrs()
             # With the present round in it the average exists from the start, and the order is the
             # same as without.
             average = running_mean(view.state, now, self.memory_rounds)

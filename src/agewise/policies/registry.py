@@ -16,8 +16,8 @@ from typing import Any, get_args, get_type_hints
 
 from numpy.typing import ArrayLike
 
-from agewise.checks import nearest, require_known, text_parameters
-from agewise.part import load_class
+from agewise.checks import nearest, require_known, short, text_parameters
+from agewise.part import fault, faults_named, load_class
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint, Policy, parameter_names
 from agewise.spectrum import Allocation, Packing, Uplink
@@ -85,9 +85,9 @@ def find_class(text: str) -> type[Policy]:
         where = f"policy {text!r} ({entry.value})"
         try:
             kind = entry.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Another package's code runs here: whatever is wrong with it is said with its name.
-            raise ValueError(f"{where} cannot be loaded: {error}") from error
+            raise ValueError(f"{where} cannot be loaded: {fault(error)}") from error
         if not (isinstance(kind, type) and issubclass(kind, Policy)):
             raise ValueError(f"{where} is not a subclass of Policy")
     else:
@@ -112,9 +112,9 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
     Parameters may also stand in the name, behind a colon.
 
     >>> print(make_policy("age-based", alpha=0.25))
-    age-based(alpha=0.25, form=paper, packing=greedy, ties=random)
-    >>> print(make_policy("max-pack:packing=exact"))
-    max-pack(packing=exact, ties=random)
+    age-based:alpha=0.25
+    >>> make_policy("max-pack:packing=exact").parameters
+    {'packing': 'exact', 'ties': 'random'}
     """
     if isinstance(policy, Policy):
         if parameters:
@@ -124,7 +124,7 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
             )
         return policy
     if not isinstance(policy, str):
-        raise ValueError(f"policy must be a name or a Policy object, not {policy!r}")
+        raise ValueError(f"policy must be a name or a Policy object, not {short(repr(policy))}")
     if (in_file := _IN_FILE.match(policy)) is not None:
         kind, name, written = find_class(policy), in_file["file"], in_file["parameters"] or ""
     else:
@@ -140,8 +140,8 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         given["packing"] = Packing.of(given["packing"])
     try:
         return kind(**given)
-    except TypeError as error:
-        raise ValueError(f"{owner} cannot be made: {error}") from error
+    except (TypeError, SystemExit) as error:
+        raise ValueError(f"{owner} cannot be made: {fault(error)}") from error
 
 
 def summary(name: str) -> str:
@@ -186,12 +186,13 @@ def _parameter(kind: type[Policy], name: str) -> Parameter:
     return Parameter(name, default, getattr(hint, "__name__", str(hint)))
 
 
+@faults_named()
 def schedule(
     gains: ArrayLike,
     ages: ArrayLike,
     *,
-    power: float,
-    rate_threshold: float,
+    power: ArrayLike,
+    rate_threshold: ArrayLike,
     policy: str | Policy = "age-based",
     seed: int = 0,
     **parameters: Any,
@@ -201,15 +202,16 @@ def schedule(
     ``gains[ue, subchannel]`` is the SNR per unit of power, ``ages[ue]`` the rounds since each
     UE's last received update, ``power`` each UE's budget (in the unit that makes gain times
     power an SNR) and ``rate_threshold`` the bits per real channel use that each scheduled UE
-    must reach. ``policy`` is a name with its ``parameters`` (``alpha``, ``packing`` and ``ties``
-    for "age-based"), or a policy object. ``seed`` decides what the policy leaves to chance.
+    must reach; both are a number for all UEs, or one for each. ``policy`` is a name with its
+    ``parameters`` (``alpha``, ``packing`` and ``ties`` for "age-based"), or a policy object.
+    ``seed`` decides what the policy leaves to chance.
 
     >>> gains = [[9.0, 1.0, 0.5], [0.2, 8.0, 7.0], [3.0, 0.1, 6.0]]
     >>> allocation = schedule(gains, ages=[0, 4, 1], power=2.0, rate_threshold=1.5)
     >>> allocation.owner
     array([0, 1, 2])
     """
-    uplink = Uplink(gains, power, rate_threshold)  # type: ignore[arg-type]
+    uplink = Uplink(gains, power, rate_threshold)
     chosen = make_policy(policy, **parameters)
     access_point = AccessPoint(chosen, uplink.ue_count, Streams(seed))
     access_point.describe(ages=ages)

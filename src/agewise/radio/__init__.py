@@ -11,7 +11,7 @@ from agewise.radio.csi import Csi
 from agewise.radio.fading import Fading, KFactor, Time
 from agewise.radio.interference import Interference
 from agewise.radio.large_scale import Environment, LargeScale
-from agewise.radio.mobility import Mobility, Motion
+from agewise.radio.mobility import Mobility
 from agewise.radio.path_loss import PathLoss
 from agewise.radio.placement import Placement
 from agewise.radio.profiles import DelayProfile, Frequency
@@ -35,7 +35,6 @@ __all__ = [
     "Link",
     "Mobility",
     "ModelledChannel",
-    "Motion",
     "PathLoss",
     "Placement",
     "RunContext",

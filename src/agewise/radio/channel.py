@@ -1,5 +1,7 @@
 """The channel, block by block: modelled by its parts."""
 
+import functools
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple, Protocol
 
@@ -12,7 +14,7 @@ from agewise.radio.cell import Cell, Link, RunContext
 from agewise.radio.csi import Csi, PerfectCsi
 from agewise.radio.fading import Fading
 from agewise.radio.interference import Interference, NoInterference
-from agewise.radio.large_scale import Environment, LargeScale, draw_o2i_loss_db
+from agewise.radio.large_scale import Environment, LargeScale, draw_depth_m
 from agewise.radio.mobility import Mobility, NoMobility
 from agewise.radio.path_loss import PathLoss
 from agewise.radio.placement import Placement
@@ -181,9 +183,9 @@ class ModelledChannel(ChannelModel):
             self._check_fading(cell, self.mobility.top_speed_in(walk) or None)
         return DrawnChannel(
             model=self,
-            cell=cell,
+            run=run,
             environment=environment,
-            o2i_loss_db=draw_o2i_loss_db(run, self.path_loss.o2i_share),
+            depth_m=draw_depth_m(run, self.path_loss.o2i_share),
             walk=walk,
             fading=self.fading.prepare(run),
             csi=self.csi.prepare(run),
@@ -199,24 +201,28 @@ class DrawnChannel:
     """
 
     model: ModelledChannel
-    cell: Cell
+    run: RunContext
     environment: Environment
-    o2i_loss_db: _Floats | None
+    depth_m: _Floats | None
     walk: State
     fading: State
     csi: State
     interference: State
     _last: tuple[int, State, LargeScale] | None = field(default=None, init=False)
+    _behind: State = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._behind = self.walk
 
     @property
     def ue_count(self) -> int:
         """K, the number of UEs."""
-        return self.cell.ues
+        return self.run.cell.ues
 
     @property
     def subchannel_count(self) -> int:
         """N, the number of subchannels."""
-        return self.cell.subchannels
+        return self.run.cell.subchannels
 
     @property
     def power_budget(self) -> float:
@@ -233,15 +239,25 @@ class DrawnChannel:
         last = self._last
         if last is not None and (last[0] == t or not self.moves):
             return last[2]
-        mobility, ues = self.model.mobility, self.ue_count
         state = self.walk if last is None or last[0] > t else last[1]
-        motion, state = mobility.move(state, t)
-        positions = given(mobility, "move", motion.positions_m, (ues, 2))
-        speed = given(mobility, "move", motion.speed_m_s, (ues,))
-        gains, los = self.environment.mean_gains(positions, self.o2i_loss_db)
-        large = LargeScale(positions, gains, los, speed)
+        positions, state = self._move(state, t)
+        gains, los = self.environment.mean_gains(positions, self.depth_m)
+        large = LargeScale(positions, gains, los, functools.partial(self._positions_before, t))
         self._last = (t, state, large)
         return large
+
+    def _move(self, state: State, t: int) -> tuple[_Floats, State]:
+        positions, state = self.model.mobility.move(state, t)
+        return given(self.model.mobility, "move", positions, (self.ue_count, 2)), state
+
+    def _positions_before(self, t: int, seconds: float) -> _Floats:
+        """Follow the UEs back from round ``t``: straight between rounds, and before the first."""
+        when = t - seconds / (self.run.round_s or math.inf)
+        first = max(math.floor(when), 0)
+        start, state = self._move(self.walk if self._behind[0] > first else self._behind, first)
+        self._behind = state
+        end, _ = self._move(state, min(first + 1, max(t, self.run.rounds - 1)))
+        return start + (when - first) * (end - start)
 
     def block(self, t: int) -> Block:
         """Return round ``t``, whatever was drawn before."""

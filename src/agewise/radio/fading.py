@@ -21,7 +21,7 @@ _Gains = NDArray[np.float64]
 Rounds = tuple[float | None, float | None]
 _Error = tuple[np.uint64, float, _Gains]
 _NOTHING, _NO_TAPS = np.empty((0, 0)), np.empty((2, 0, 0))
-_STILL, _UP_TO_DATE, _ALL = np.empty((0, 2)), np.empty(0), np.empty(0, np.bool_)
+_STILL, _ALL = np.empty((0, 2)), np.empty(0, np.bool_)
 #: The speed of light in m/s.
 LIGHT_M_S = 299_792_458.0
 #: Mean and deviation in dB of the K-factor in line of sight (TR 38.901 table 7.5-6).
@@ -57,16 +57,12 @@ class Time(Part):
         The speed is the fastest of the mobility: 0 without any, ``None`` where not known yet.
         """
 
-    def places(self, time_s: float, large: LargeScale) -> _Gains:
+    def places(self, time_s: float, large: LargeScale, delay_s: float = 0.0) -> _Gains:
         """Return where the UEs are among the waves then, ``[ue, (x, y)]`` in wavelengths.
 
-        Empty if fading is drawn anew in every round.
+        A delay is how long before that. Empty if fading is drawn anew in every round.
         """
         return _STILL
-
-    def moved(self, delay_s: float, large: LargeScale) -> _Gains:
-        """Return how far the UEs move in this time, ``[ue]`` in wavelengths."""
-        return _UP_TO_DATE
 
 
 class IndependentRounds(Time):
@@ -107,24 +103,15 @@ class Jakes(Time):
                 'channel.fading.time = "independent", which such rounds are'
             )
 
-    @property
-    def _doppler_hz(self) -> float:
-        """The largest Doppler shift at its own speed."""
-        return (self.speed_m_s or 0.0) * self.carrier_hz / LIGHT_M_S
-
-    def places(self, time_s: float, large: LargeScale) -> _Gains:
+    def places(self, time_s: float, large: LargeScale, delay_s: float = 0.0) -> _Gains:
         """Return the places in wavelengths; along x if the speed is the same for all."""
         if self.speed_m_s is None:
-            return large.positions_m / (LIGHT_M_S / self.carrier_hz)
+            positions_m = large.positions_before(delay_s) if delay_s else large.positions_m
+            return positions_m / (LIGHT_M_S / self.carrier_hz)
         places = np.zeros((large.mean_gains.size, 2))
-        places[:, 0] = self._doppler_hz * time_s
+        doppler_hz = self.speed_m_s * self.carrier_hz / LIGHT_M_S
+        places[:, 0] = doppler_hz * time_s - doppler_hz * delay_s
         return places
-
-    def moved(self, delay_s: float, large: LargeScale) -> _Gains:
-        """Return the ways in wavelengths."""
-        if self.speed_m_s is None:
-            return large.speed_m_s * (delay_s / (LIGHT_M_S / self.carrier_hz))
-        return np.full(large.mean_gains.size, self._doppler_hz * delay_s)
 
 
 # --------------------------------------------------------------------------------------- K-factors
@@ -296,7 +283,7 @@ class _Scattered(Fading):
     def gains(self, state: _Paths, t: int, large: LargeScale) -> _Gains:
         """Sum the paths of every UE."""
         gains = np.empty((large.mean_gains.size, state.run.cell.subchannels))
-        error = (state.run.streams.channel, 1.0, _UP_TO_DATE)
+        error = (state.run.streams.channel, 1.0, _STILL)
         self._fade(state, t, large, error, gains, _NOTHING)
         return gains
 
@@ -305,8 +292,10 @@ class _Scattered(Fading):
     ) -> tuple[_Gains, _Gains]:
         """Sum the paths as they are estimated, and as they are."""
         seen, true = np.empty((2, large.mean_gains.size, state.run.cell.subchannels))
-        behind = self.time.moved(error.delay_s, large) if error.delay_s > 0 else _UP_TO_DATE
-        self._fade(state, t, large, (error.key, error.correlation, behind), true, seen)
+        before, time_s = _STILL, (state.run.round_s or 0.0) * t
+        if error.delay_s > 0:
+            before = self.time.places(time_s, large, error.delay_s)
+        self._fade(state, t, large, (error.key, error.correlation, before), true, seen)
         return seen, true
 
     def _fade(self, state: _Paths, t: int, large: LargeScale, error: _Error, *out: _Gains) -> None:

@@ -1,5 +1,6 @@
 """The large scale of a channel, which outlasts a block: places, line of sight, mean gains."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from agewise.radio.shadowing import LOS, NLOS, O2I, GaussianField, Shadowing
 
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
-#: What the walls of a building take, and each metre inside (TR 38.901, table 7.4.3-3).
+#: What the walls of a building take, each metre inside, and most metres (TR 38.901, table 7.4.3-3).
 _WALL_DB, _INSIDE_DB_M, _DEEPEST_M = 20.0, 0.5, 25.0
 
 
@@ -21,13 +22,14 @@ class LargeScale(NamedTuple):
     """Large-scale parameters of the UEs in one round, around which fading varies the gains.
 
     ``positions_m[ue, (x, y)]`` with the access point at (0, 0), ``mean_gains[ue]`` as SNR per unit
-    of power, ``line_of_sight[ue]``, and ``speed_m_s[ue]``, 0 where nothing moves.
+    of power, and ``line_of_sight[ue]``. ``positions_before(seconds)`` follows the UEs back along
+    their ways.
     """
 
     positions_m: _Floats
     mean_gains: _Floats
     line_of_sight: _Flags
-    speed_m_s: _Floats
+    positions_before: Callable[[float], _Floats]
 
 
 class Environment(NamedTuple):
@@ -61,12 +63,13 @@ class Environment(NamedTuple):
         )
 
     def mean_gains(
-        self, positions_m: _Floats, o2i_loss_db: _Floats | None = None
+        self, positions_m: _Floats, depth_m: _Floats | None = None
     ) -> tuple[_Floats, _Flags]:
         """Return SNR per unit of power and line of sight at ``positions_m[place, (x, y)]``.
 
-        ``o2i_loss_db[place]`` is what walls take, 0 outdoors; nobody indoors is in line of sight,
-        but what the walls add to is the loss at the place outside.
+        ``depth_m[place]`` is how much of the way is inside a building, 0 outdoors. Nobody indoors
+        is in line of sight, but the path loss is that of line of sight where the building is, by
+        the way outside (d2D-out of TR 38.901), and of the whole way; walls add to it.
         """
         x, y = positions_m[:, 0], positions_m[:, 1]
         distance_m = np.sqrt(x * x + y * y)
@@ -74,23 +77,23 @@ class Environment(NamedTuple):
         los, loss = np.zeros(shape, np.bool_), self.path_loss
         if self.los_field is not None:
             level = normal_cdf_each(self.los_field.at(positions_m))
-            probability = loss.los_probability(distance_m)
+            outside_m = distance_m if depth_m is None else np.maximum(distance_m - depth_m, 0.0)
+            probability = loss.los_probability(outside_m)
             los = level < given(loss, "los_probability", probability, shape)
         gains = given(loss, "gain", loss.gain(distance_m, los), shape)
         condition = np.where(los, LOS, NLOS).astype(np.int8)
-        if o2i_loss_db is not None:
-            condition[o2i_loss_db > 0.0] = O2I
+        if depth_m is not None:
+            condition[depth_m > 0.0] = O2I
         lost_db = self.shadowing.loss_db(self.shadowing_state, positions_m, condition)
         lost_db = given(self.shadowing, "loss_db", lost_db, shape)
-        if o2i_loss_db is not None:
-            lost_db = lost_db + o2i_loss_db
+        if depth_m is not None:
+            lost_db = lost_db + (_WALL_DB * (condition == O2I) + _INSIDE_DB_M * depth_m)
         return self.scale * gains * ratios_each(-lost_db), condition == LOS
 
 
-def draw_o2i_loss_db(run: RunContext, share: float) -> _Floats | None:
-    """Draw what walls take of UEs in buildings, ``[ue]``; ``None`` if all are outdoors."""
-    if share == 0.0:
+def draw_depth_m(run: RunContext, o2i_share: float) -> _Floats | None:
+    """Draw how deep in buildings UEs are, ``[ue]``, 0 outdoors; ``None`` if all are outdoors."""
+    if o2i_share == 0.0:
         return None
     rng, ues = run.streams.indoor(), run.cell.ues
-    indoor, depth_m = rng.random(ues) < share, _DEEPEST_M * rng.random(ues)
-    return np.where(indoor, _WALL_DB + _INSIDE_DB_M * depth_m, 0.0)
+    return np.where(rng.random(ues) < o2i_share, _DEEPEST_M * rng.random(ues), 0.0)

@@ -7,7 +7,7 @@ so that threads may ask one walk.
 
 import functools
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,6 @@ _Floats = NDArray[np.float64]
 _MOST_CROSSINGS = 1000.0
 #: Straight ways around the middle of a thinner ring would hardly be found.
 _THINNEST = 0.99
-
-
-class Motion(NamedTuple):
-    """``positions_m[ue, (x, y)]`` and ``speed_m_s[ue]`` when a round begins."""
-
-    positions_m: _Floats
-    speed_m_s: _Floats
 
 
 class Mobility(Part):
@@ -72,8 +65,11 @@ class Mobility(Part):
         """Return the state at round 0: by default (0, where the UEs are placed, the run)."""
         return 0, _places(run, placement), run
 
-    def move(self, state: State, t: int) -> tuple[Motion, State]:
-        """Return the motion when round ``t`` begins, not before the state's, and the new state."""
+    def move(self, state: State, t: int) -> tuple[_Floats, State]:
+        """Return ``positions_m[ue, (x, y)]`` when round ``t`` begins, and the state then.
+
+        The round is not before that of the state.
+        """
         raise self.lacks("move")
 
     def top_speed_in(self, state: State) -> float | None:
@@ -96,9 +92,9 @@ class NoMobility(Mobility):
     def check(self, placement: Placement, round_s: float | None) -> None:
         """Accept every placement."""
 
-    def move(self, state: State, t: int) -> tuple[Motion, State]:
+    def move(self, state: State, t: int) -> tuple[_Floats, State]:
         """Return the places at the start."""
-        return Motion(state[1], np.zeros(len(state[1]))), state
+        return state[1], state
 
 
 class RandomWaypoint(Mobility):
@@ -143,20 +139,21 @@ class RandomWaypoint(Mobility):
         legs, counts = start_walks(run.streams.movement, run.cell.ues, placement.area, walk)
         return 0, legs, counts, (run.streams.movement, run.round_s, tuple(placement.area))
 
-    def move(self, state: State, t: int) -> tuple[Motion, State]:
+    def move(self, state: State, t: int) -> tuple[_Floats, State]:
         """Follow the legs, straight from point to point."""
         _, legs, counts, run = state
         key, round_s, area = run
         legs, counts = legs.copy(), counts.copy()
         walk = (self.slowest_m_s, self.fastest_m_s, self.pause_s)
-        motion = Motion(*go_on(key, t * round_s, area, walk, legs, counts))
-        return motion, (t, legs, counts, run)
+        positions_m = go_on(key, t * round_s, area, walk, legs, counts)
+        return positions_m, (t, legs, counts, run)
 
 
 class GaussMarkov(Mobility):
     """Each UE drifts with a mean velocity of its own and a correlated deviation from it.
 
-    Velocities are mirrored at the edge of the area (Liang and Haas 1999).
+    Ways are mirrored at the edge of the area, and mean velocities with them, so that UEs that are
+    uniform in it stay so (Liang and Haas 1999).
     """
 
     kind: Literal["gauss-markov"] = "gauss-markov"
@@ -182,13 +179,13 @@ class GaussMarkov(Mobility):
         kept = float(exp_each(np.array([-round_s / self.memory_s]))[0])
         return 0, drifts, (key, round_s, tuple(placement.area), (kept, self.deviation_m_s))
 
-    def move(self, state: State, t: int) -> tuple[Motion, State]:
+    def move(self, state: State, t: int) -> tuple[_Floats, State]:
         """Follow the steps from the state's round to this one."""
         last, drifts, run = state
         key, round_s, area, law = run
         drifts = drifts.copy()
-        motion = Motion(*drift(key, (last, t), round_s, area, law, drifts))
-        return motion, (t, drifts, run)
+        positions_m = drift(key, (last, t), round_s, area, law, drifts)
+        return positions_m, (t, drifts, run)
 
 
 class MobilityFile(Mobility):
@@ -232,7 +229,7 @@ class MobilityFile(Mobility):
         speeds = np.sqrt((ways * ways).sum(axis=2)).max(axis=1) / np.diff(times_s)
         return float(speeds.max())
 
-    def move(self, state: State, t: int) -> tuple[Motion, State]:
+    def move(self, state: State, t: int) -> tuple[_Floats, State]:
         """Follow straight lines between the times of the file."""
         _, times_s, positions_m, round_s = state
         time_s = times_s[0] + t * round_s
@@ -241,15 +238,12 @@ class MobilityFile(Mobility):
                 f"the tracks end after {times_s[-1] - times_s[0]:g} s, before round {t}"
             )
         if times_s.size == 1:
-            return Motion(positions_m[0], np.zeros(positions_m.shape[1])), state
+            return positions_m[0], state
         after = int(np.searchsorted(times_s, time_s, side="right"))
         after = min(max(after, 1), times_s.size - 1)
         start, end = positions_m[after - 1], positions_m[after]
-        lasting_s = times_s[after] - times_s[after - 1]
-        share = (time_s - times_s[after - 1]) / lasting_s
-        way = end - start
-        speed = np.sqrt(way[:, 0] * way[:, 0] + way[:, 1] * way[:, 1]) / lasting_s
-        return Motion(start + share * way, speed), state
+        share = (time_s - times_s[after - 1]) / (times_s[after] - times_s[after - 1])
+        return start + share * (end - start), state
 
 
 def _places(run: RunContext, placement: Placement) -> _Floats:

@@ -65,7 +65,7 @@ class PathLoss(Part):
         return np.asarray(ratios_each(-given(self, "loss_db", loss_db, distance_m.shape)))
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
-        """Return the probability of line of sight at these distances."""
+        """Return the probability of line of sight at these distances outdoors."""
         return np.zeros(distance_m.size)
 
     @property
@@ -213,7 +213,7 @@ class _Urban(_Tr38901):
     def los_probability(self, distance_m: _Floats) -> _Floats:
         """Certain to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
         street = 18.0 / np.maximum(distance_m, 18.0)
-        rest = np.asarray(exp_each(-np.maximum(distance_m, 0.0) / self.los_fall_m))
+        rest = np.asarray(exp_each(-distance_m / self.los_fall_m))
         return street + rest * (1.0 - street)
 
     @model_validator(mode="after")

@@ -3,14 +3,12 @@
 import difflib
 import reprlib
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from pydantic import ValidationError
 
-from agewise.checks import nearest
-from agewise.part import Options, Part, Values, kind_of, parts_of
-
-#: Characters of a name in an error; no field has as many.
-_LONGEST = 100
+from agewise.checks import nearest, short
+from agewise.part import Options, Part, Values, kind_of, parts_below, parts_of
 
 #: What pydantic calls a number out of its range, and its words for the limits.
 _BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
@@ -27,20 +25,11 @@ def require_known(name: str, scenario: type[Part]) -> list[type[Part]]:
         if Options in sections:
             return []
         fields = {key: field for section in sections for key, field in section.model_fields.items()}
-        if step not in fields:
+        if step not in fields and not any(section.named for section in sections):
             hint = _full_name(name, scenario) or nearest(step, fields)
-            raise ScenarioError(f"there is no {_shortened(name)}; {hint}")
-        sections = [
-            kind
-            for section in sections
-            if step in section.model_fields
-            for kind in parts_of(section.model_fields[step])
-        ]
+            raise ScenarioError(f"there is no {short(name)}; {hint}")
+        sections = [kind for section in sections for kind in parts_below(section, step)]
     return sections
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
 def _full_name(name: str, scenario: type[Part]) -> str:
@@ -74,14 +63,15 @@ def _one(mistake: Values, scenario: type[Part]) -> str:
         fields = {field for section in sections for field in section.model_fields}
         kind = kind_of(sections[0]) if len(sections) == 1 else None
         known = _kind_with(steps, scenario) or nearest(steps[-1], sorted(fields - {"kind"}))
-        return f"there is no {_shortened(name)}{f' with kind = {kind}' if kind else ''}; {known}"
+        return f"there is no {short(name)}{f' with kind = {kind}' if kind else ''}; {known}"
     if mistake["type"] == "missing":
         return f"{name} is missing"
     if mistake["type"] == "union_tag_not_found":
         return f"{name}.kind is missing; there are {', '.join(_kinds(name, scenario))}"
     if mistake["type"] == "union_tag_invalid":
         tag = mistake["ctx"]["tag"]
-        return f"{name}.kind = {tag!r}: {nearest(tag, _kinds(name, scenario))}"
+        hint = _of_file(tag, name, scenario) or nearest(tag, _kinds(name, scenario))
+        return f"{name}.kind = {short(tag)!r}: {hint}"
     text = mistake["msg"].removeprefix("Value error, ")
     text = text[0].lower() + text[1:]
     if mistake["type"] == "value_error":
@@ -89,6 +79,16 @@ def _one(mistake: Values, scenario: type[Part]) -> str:
     if mistake["type"] in _BOUNDS:
         text = _range(sections, steps[-1], mistake["type"]) or text
     return f"{name} = {reprlib.repr(mistake['input'])}: {text}"
+
+
+def _of_file(given: str, name: str, scenario: type[Part]) -> str:
+    """A hint at the kind of a section that reads files, if one names this file's ending."""
+    ending = PurePath(given).suffix
+    for section in require_known(name, scenario):
+        path = section.model_fields.get("path")
+        if ending and path is not None and ending in f"{section.__doc__} {path.description}":
+            return f'a file is read by {{kind = "{kind_of(section)}", path = "{given}", ...}}'
+    return ""
 
 
 def _kind_with(steps: Sequence[str], scenario: type[Part]) -> str:
@@ -135,8 +135,7 @@ def _named(steps: Sequence[str], scenario: type[Part]) -> tuple[list[str], list[
         chosen = False
         named.append(step if step.isprintable() else repr(step))  # a key may be any text
         inside = sections
-        fields = [section.model_fields.get(step) for section in sections]
-        sections = [kind for field in fields if field is not None for kind in parts_of(field)]
+        sections = [kind for section in sections for kind in parts_below(section, step)]
     return named, inside
 
 

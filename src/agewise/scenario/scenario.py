@@ -6,23 +6,29 @@ import math
 import os
 from collections.abc import Mapping
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
+import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from agewise.checks import nearest
-from agewise.cost import CostModel, Threshold, Timing, Workload
+from agewise.checks import nearest, short
+from agewise.cost import Broadcast, CostModel, Timing
 from agewise.data import Data
-from agewise.learn import Learn
+from agewise.devices import AlikeDevices, Devices, DeviceTable, Workload
+from agewise.learn import Learn, NoCompression
+from agewise.pace import Pace, Rounds
 from agewise.part import Kinds, Part, Unloaded, Values, is_code, kind_of, own_parts, values_of
 from agewise.radio import Cell, Channel, ChannelModel
 from agewise.random import Streams
 from agewise.scenario import toml
 from agewise.scenario.errors import ScenarioError, explain, require_known
 from agewise.scenario.measurement import Measurement
+from agewise.scheduling import NoPause, Retry
+from agewise.spectrum.uplink import read_only
+from agewise.threshold import Threshold, TimeLeft
 
+_PRESETS = files("agewise.scenario").joinpath("presets")
 _SomePart = TypeVar("_SomePart", bound=Part)
 
 
@@ -34,7 +40,16 @@ class Scenario(Part):
     threshold: Annotated[Threshold, Kinds] = Field(
         description="the rate that a scheduled UE must reach"
     )
+    devices: Annotated[Devices, Kinds] = Field(
+        default=AlikeDevices(), description="what the UEs are"
+    )
     timing: Annotated[Timing, Kinds] = Field(description="how long a round takes the UEs")
+    pace: Annotated[Pace, Kinds] = Field(
+        default=Rounds(), description="whether rounds wait for those scheduled"
+    )
+    retry: Annotated[Retry, Kinds] = Field(
+        default=NoPause(), description="when a UE whose uploads failed is eligible again"
+    )
     data: Data
     learn: Learn
     run: Measurement
@@ -43,8 +58,8 @@ class Scenario(Part):
     def preset(cls, name: str) -> Self:
         """A named scenario of the package; `presets` lists them."""
         if name not in presets():
-            raise ScenarioError(f"there is no preset {name!r}; {nearest(name, presets())}")
-        text = _preset_file(name).read_text(encoding="utf-8")
+            raise ScenarioError(f"there is no preset {name!r}; {nearest(str(name), presets())}")
+        text = _PRESETS.joinpath(f"{name}.toml").read_text(encoding="utf-8")
         return cls.read(toml.parse(text, f"preset {name}"), f"preset {name}")
 
     @classmethod
@@ -120,33 +135,66 @@ class Scenario(Part):
     @property
     def rate_threshold(self) -> float:
         """R_s in bits per real channel use; a model's length is looked up if it follows from it."""
-        needs_model = self.threshold.needs_model
-        return self._rate_for(
-            self._upload_bits(self.model_length) if needs_model else self.threshold.upload_bits(0.0)
-        )
+        if self.threshold.needs_model:
+            bits = self._upload_bits(self.model_length)
+        else:
+            bits = self.threshold.upload_bits(0.0)  # a compression need not be loaded for that
+        return self.threshold.rate_for(bits, self._bandwidth_hz)
 
     def _upload_bits(self, length: int) -> float:
         return self.threshold.upload_bits(self.learn.compression.payload_bits(length))
 
-    def _rate_for(self, upload_bits: float) -> float:
-        bandwidth_hz = self.cell.subchannel_bandwidth_hz or math.nan  # the validator asks for one
-        return self.threshold.rate_for(upload_bits, bandwidth_hz)
+    @property
+    def _bandwidth_hz(self) -> float:
+        return self.cell.subchannel_bandwidth_hz or math.nan  # the validator asks for one
 
     def workload(self, streams: Streams) -> Workload:
-        """What the UEs of a run have to do in a round."""
+        """What the UEs of a run have to do."""
         samples = self.learn.local_steps * self.learn.batch_size
-        return Workload(self.cell.ues, samples, self.threshold.upload_s, streams)
+        return Workload(self.cell.ues, self.run.rounds, samples, self.timing.unit, streams)
 
-    def cost_model(self, streams: Streams, power_budget: float, length: int) -> CostModel:
-        """What rounds cost on a channel of this power budget with models of this length."""
-        payload, work = self._upload_bits(length), self.workload(streams)
+    def device_table(self, streams: Streams) -> DeviceTable:
+        """What each UE of a run is."""
+        return self.devices.table(self.workload(streams))
+
+    def cost_model(
+        self, devices: DeviceTable, power_budget: float, length: int | None = None
+    ) -> CostModel:
+        """What uploads need and rounds cost, on a channel of this power budget.
+
+        ``length`` is that of the model; it is looked up where it matters and is not given.
+        """
+        if length is None:
+            matters = self.threshold.needs_model or not np.isnan(devices.payload_bits).all()
+            matters = matters or self.timing.varying_downlink is not None
+            length = self.model_length if matters else 1
+        timing, upload_s, bits = self.timing, self.threshold.upload_s, self._upload_bits(length)
+        slot_s, clock = timing.slot_seconds(upload_s), timing.clock(devices, upload_s, power_budget)
+        unit_w = clock.watts if clock else 1.0 if self.channel.is_in_watts else math.nan
+        compute, period = timing.computing_slots(devices, upload_s), self.pace.slots_of(slot_s)
+        deadline = period or timing.deadline_after(upload_s)
+        begins = clock.downlink_s / slot_s if clock and period else 0.0
+        left = TimeLeft(deadline - begins - compute, slot_s)
+        threshold, slots = self.threshold.uploads(devices, bits, self._bandwidth_hz, left)
         return CostModel(
-            payload,
-            self._rate_for(payload),
-            self.timing.computing_slots(work),
-            self.timing.deadline_after(work.upload_s),
-            self.timing.clock(work, power_budget),
+            read_only(devices.payloads(bits)),
+            read_only(devices.power_budgets(power_budget, unit_w)),
+            read_only(threshold),
+            slots,
+            compute,
+            deadline,
+            clock,
+            period,
+            self._broadcast(power_budget, length),
         )
+
+    def _broadcast(self, power_budget: float, length: int) -> Broadcast | None:
+        """What a downlink that depends on the channel sends, and how."""
+        downlink = self.timing.varying_downlink
+        if downlink is None:
+            return None
+        bits = NoCompression().payload_bits(length)  # the model is sent whole
+        return Broadcast(downlink, power_budget, bits, self._bandwidth_hz)
 
     def resolved(self) -> Values:
         """Every value that is set, as plain data."""
@@ -159,14 +207,68 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         self.channel.check(self.cell)
-        upload_s = self.threshold.upload_s
-        if upload_s is not None and self.cell.subchannel_bandwidth_hz is None:
-            kind = self.threshold.kind
-            raise ValueError(f"threshold.kind = {kind} needs cell.subchannel_bandwidth_hz")
-        self.timing.require_fitting(upload_s, link_budget=self.channel.is_in_watts)
-        if not self.threshold.needs_model:
+        threshold, upload_s = self.threshold, self.threshold.upload_s
+        if threshold.is_timed and self.cell.subchannel_bandwidth_hz is None:
+            raise ValueError(
+                f"threshold.kind = {threshold.kind} needs cell.subchannel_bandwidth_hz"
+            )
+        if self.timing.varying_downlink and self.cell.subchannel_bandwidth_hz is None:
+            raise ValueError("timing.downlink needs cell.subchannel_bandwidth_hz")
+        in_watts, unit = self.channel.is_in_watts, self.timing.unit
+        self.timing.require_fitting(upload_s, link_budget=in_watts)
+        by_writer = self.data.partition.by_writer
+        self.devices.require_fitting(
+            unit, in_watts=in_watts or unit == "seconds", by_writer=by_writer
+        )
+        self._require_pace(upload_s)
+        if threshold.by_time_left:
+            self._require_time()
+        elif not threshold.needs_model:
             _ = self.rate_threshold  # refuses a payload that no rate carries
         return self
+
+    def _require_time(self) -> None:
+        """Raise ``ValueError`` where a round has no time that could be left to an upload."""
+        ends = self.pace.kind != "rounds" or self.timing.deadline_after(None) < math.inf
+        if self.timing.unit != "seconds" or not ends:
+            raise ValueError(
+                "threshold.kind = time-left needs to know when a round ends: set timing.kind to "
+                "seconds with a deadline_s, or give the pace a period"
+            )
+        if self.timing.varying_downlink is not None:
+            raise ValueError(
+                "threshold.kind = time-left needs to know how long the model takes: set "
+                "timing.downlink to kind constant"
+            )
+
+    def _require_pace(self, upload_s: float | None) -> None:
+        """Raise ``ValueError`` where the times or local learning do not fit the pace."""
+        timing, learn = self.timing, self.learn
+        period = self.pace.slots_of(timing.slot_seconds(upload_s))
+        if period is None:
+            return
+        if timing.kind == "none":
+            raise ValueError("pace.kind = periodic needs times: timing.kind = slots or seconds")
+        if timing.deadline_after(upload_s) < math.inf:
+            raise ValueError(
+                "timing has a deadline, and with pace.kind = periodic the period is one: leave "
+                "the deadline out"
+            )
+        if period < (least := timing.least_period(upload_s)):
+            raise ValueError(
+                f"pace has periods of {period:g} slots: the model and one upload at the rate "
+                f"threshold take {least:g}"
+            )
+        if learn.local.needs_rounds:
+            raise ValueError(
+                f"learn.local = {learn.local.kind!r} needs updates that start from the newest "
+                'model: pace = "rounds", or learn.local = "none"'
+            )
+        if learn.aggregation.remembers_all and learn.staleness.normalised_by == "weights":
+            raise ValueError(
+                f"learn.aggregation = {learn.aggregation.kind!r} remembers updates at their full "
+                'weight: learn.staleness.normalised_by = "data"'
+            )
 
 
 def require_scenario(value: object) -> None:
@@ -176,7 +278,7 @@ def require_scenario(value: object) -> None:
         if isinstance(value, str | Path):
             make = "preset" if str(value) in presets() else "load"
             hint = f': give Scenario.{make}("{value}")'
-        raise ScenarioError(f"scenario must be a Scenario, not {value!r}{hint}")
+        raise ScenarioError(f"scenario must be a Scenario, not {short(repr(value))}{hint}")
 
 
 def short_hash(scenario: Scenario) -> str:
@@ -187,18 +289,13 @@ def short_hash(scenario: Scenario) -> str:
 
 def presets() -> list[str]:
     """The names of the package's scenarios."""
-    folder = files("agewise.scenario").joinpath("presets")
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
+    return sorted(file.name.removesuffix(".toml") for file in _PRESETS.iterdir())
 
 
 def summary(name: str) -> str:
     """The first line of the preset's file, which says what it is."""
-    text: str = _preset_file(name).read_text(encoding="utf-8")
+    text = _PRESETS.joinpath(f"{name}.toml").read_text(encoding="utf-8")
     return text.split("\n")[0].lstrip("# ")
-
-
-def _preset_file(name: str) -> Traversable:
-    return files("agewise.scenario").joinpath("presets", f"{name}.toml")
 
 
 def _located(section: _SomePart, folder: Path | None, name: str = "") -> _SomePart:
@@ -208,8 +305,7 @@ def _located(section: _SomePart, folder: Path | None, name: str = "") -> _SomePa
     name of the section.
     """
     changed: Values = {}
-    for key in type(section).model_fields:
-        inner = getattr(section, key)
+    for key, inner in section:
         if isinstance(inner, Part):
             moved = _located(inner, folder, f"{name}.{key}".lstrip("."))
             if moved is not inner:
@@ -278,11 +374,19 @@ def _set_section(values: Values, name: str, value: object, kinds: list[type[Part
         table.pop(key, None)  # a section that may be left out
         return
     if not isinstance(value, str):
-        table[key] = value
+        table[key] = _copied(value)  # changes below it are not the caller's
         return
     chosen = [section for section in kinds if kind_of(section) == value]
     kept = table.get(key, {}) if chosen else {}
     table[key] = {k: v for k, v in kept.items() if k in chosen[0].model_fields} | {"kind": value}
+
+
+def _copied(value: object, levels: int = 40) -> object:
+    if not isinstance(value, dict):
+        return value
+    if levels == 0:
+        raise ScenarioError("tables are nested too deeply")
+    return {k: _copied(v, levels - 1) for k, v in value.items()}
 
 
 def _set_value(values: Values, name: str, value: object) -> None:

@@ -43,7 +43,10 @@ def _table(section: Part, path: str, field: FieldInfo | None = None) -> list[str
     for name, inner in type(section).model_fields.items():
         here = f"{path}.{name}" if path else name
         current = getattr(section, name)
-        if isinstance(current, Options):
+        if current is None and parts_of(inner):
+            lines += [*_comment(_meaning(name, inner)), f"# {name} ="]
+            lines += [line for kind in parts_of(inner) for line in _other_kind(kind)]
+        elif isinstance(current, Options):
             lines += [*_comment(_meaning(name, inner)), f"{name} = {_inline(current)}"]
         elif isinstance(current, Part):
             heading = inner.description or _first_line(type(current))
@@ -54,8 +57,11 @@ def _table(section: Part, path: str, field: FieldInfo | None = None) -> list[str
         else:
             lines += _comment(_meaning(name, inner))
             lines.append(f"# {name} =" if current is None else f"{name} = {_literal(current)}")
-    extra = section.model_extra or {}  # of code that is not loaded
-    lines += [f"{json.dumps(name)} = {_literal(each)}" for name, each in extra.items()]
+    for name, each in (section.model_extra or {}).items():
+        if isinstance(each, Part):  # by a name of the user's
+            below += ["", *_table(each, f"{path}.{name}")]
+        else:  # of code that is not loaded
+            lines.append(f"{json.dumps(name)} = {_literal(each)}")
     others = [kind for kind in parts_of(field) if kind is not type(section)] if field else []
     return lines + [line for kind in others for line in _other_kind(kind)] + below
 

@@ -10,12 +10,16 @@ from agewise.scheduling.policy import (
     Ties,
     parameter_names,
 )
+from agewise.scheduling.retry import BackOff, NoPause, Retry
 
 __all__ = [
     "AccessPoint",
+    "BackOff",
     "Feedback",
+    "NoPause",
     "Policy",
     "Report",
+    "Retry",
     "RoundView",
     "State",
     "Ties",

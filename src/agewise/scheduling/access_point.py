@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import check_ages, next_ages
+from agewise.checks import short, whole_number
+from agewise.core.proof import IN_TIME
 from agewise.random import Streams
 from agewise.scheduling._roster import Column, Roster
 from agewise.scheduling.policy import Feedback, Policy, Report, RoundView, State
+from agewise.scheduling.retry import NoPause, Retry
 from agewise.spectrum import Allocation, InfeasibleAllocation, Uplink
 from agewise.spectrum.uplink import read_only
 
@@ -19,10 +22,16 @@ _REPORTS: tuple[Report, ...] = get_args(Report)
 _FILLS: dict[str, float] = {
     "ages": 0,
     "participation": 0,
+    "attempts": 0,
+    "failures": 0,  # in a row
+    "resumes": 0,  # the round in which it is eligible again
     "data_sizes": 1,
     "compute_slots": 0.0,
+    "threshold_slots": 1.0,
+    "staleness": 0,
 } | dict.fromkeys(_REPORTS, math.nan)
 _PACKAGE = __name__.partition(".")[0]
+_AT_ONCE = NoPause()
 #: Before the names of the columns in which a policy's state is kept.
 _STATE = "state."
 #: Before the names of a policy's scalars in a snapshot.
@@ -37,7 +46,8 @@ class AccessPoint:
     An update that is not there after ``deadline_slots`` is lost, so policies only see the UEs
     that can make it; ``everyone_eligible`` leaves that to them. Where the channel is not known
     exactly, a ``margin`` in bits per real channel use is added to the rate threshold that policies
-    must reach, so that fewer uploads fall below the threshold itself.
+    must reach, so that fewer uploads fall below the threshold itself. ``retry`` says when a UE that
+    was scheduled and not heard is eligible again.
 
     >>> from agewise.policies import AgeBased
     >>> access_point = AccessPoint(AgeBased(ties="lowest-index"), 3, Streams(0))
@@ -58,11 +68,17 @@ class AccessPoint:
         deadline_slots: float = math.inf,
         everyone_eligible: bool = False,
         margin: float = 0.0,
+        retry: Retry = _AT_ONCE,
     ) -> None:
-        self.policy, self.streams, self.margin = policy, streams, margin
+        if not isinstance(policy, Policy):
+            raise ValueError(f"policy must be what make_policy makes, not {short(repr(policy))}")
+        self.policy, self.streams, self.margin, self.retry = policy, streams, margin, retry
         self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
-        self._is_ours = type(policy).__module__.partition(".")[0] == _PACKAGE
+        self._asked = np.empty(0, np.int64)  # rows
+        self._failing = False  # whether the last attempt of any UE failed
+        rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
+        self._is_ours = rooms == {_PACKAGE}
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
         self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
         self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
@@ -97,10 +113,17 @@ class AccessPoint:
         ages: ArrayLike | None = None,
         data_sizes: NDArray[np.int64] | None = None,
         compute_slots: NDArray[np.float64] | None = None,
+        threshold_slots: NDArray[np.float64] | None = None,
+        staleness: NDArray[np.int64] | None = None,
         feedback: Feedback | None = None,
     ) -> None:
         """Set what is known of the present UEs, one number each; ``None`` leaves it as it is."""
-        known: dict[str, Column | None] = {"data_sizes": data_sizes, "compute_slots": compute_slots}
+        known: dict[str, Column | None] = {
+            "data_sizes": data_sizes,
+            "compute_slots": compute_slots,
+            "threshold_slots": threshold_slots,
+            "staleness": staleness,
+        }
         if feedback is not None:
             known |= {name: getattr(feedback, name) for name in _REPORTS}
         if ages is not None:
@@ -130,29 +153,35 @@ class AccessPoint:
             odd = min(snapshot.keys() ^ expected.keys())
             raise ValueError(f"not a snapshot of the policy {self.policy}: {odd!r} does not fit")
         for name, values in snapshot.items():
-            if values.shape != expected[name].shape:
+            if (values.shape, values.dtype) != (expected[name].shape, expected[name].dtype):
                 raise ValueError(
-                    f"the snapshot has {values.size} entries of {name!r}, not "
-                    f"{expected[name].size}: it is of other UEs"
+                    f"the snapshot has {values.size} entries of {name!r} ({values.dtype}), not "
+                    f"{expected[name].size} ({expected[name].dtype}): it is of other UEs"
                 )
             if name.startswith(_SCALAR):
                 self._scalars[name.removeprefix(_SCALAR)] = float(values)
             elif name != "t":
                 self._roster.columns[name] = read_only(np.array(values))
-        self.t = int(snapshot["t"])
+        self.t = whole_number("t", int(snapshot["t"]), 0, 2**31 - 1)
+        self._failing = bool(self._roster.columns["failures"].any())
 
     def mask_ineligible(self, uplink: Uplink) -> Uplink:
-        """What policies are shown of an uplink: those who would be late have gains of 0.
+        """What policies are shown of an uplink: those not eligible have gains of 0.
 
-        A UE is in time if it has computed one slot before the deadline, for an upload at the rate
-        threshold takes one slot. The threshold that is shown is higher by the margin.
+        A UE is in time if an upload at the rate threshold would be, begun when it has computed;
+        after failures it sits out some rounds (`Retry`). The threshold that is shown is higher by
+        the margin.
         """
         if self.margin > 0:
             threshold = uplink.rate_threshold + self.margin
             uplink = Uplink(uplink.gains, uplink.power_budget, threshold)
+        if self._failing and self.retry is not _AT_ONCE:
+            uplink = uplink.only(self._roster.present("resumes") <= self.t)
         if self.deadline_slots == math.inf or self.everyone_eligible:
             return uplink
-        return uplink.only(self._roster.present("compute_slots") + 1.0 <= self.deadline_slots)
+        present = self._roster.present
+        there = present("compute_slots") + present("threshold_slots")
+        return uplink.only(there <= self.deadline_slots * IN_TIME)
 
     def plan(self, uplink: Uplink) -> Allocation:
         """Who uploads in this round: the policy's choice, proven against what it was shown."""
@@ -162,7 +191,7 @@ class AccessPoint:
                 "present"
             )
         uplink = self.mask_ineligible(uplink)
-        view = self._view(uplink)
+        view = self.view(uplink)
         allocation = self.policy.schedule(view, self.streams.policy(self.t))
         try:
             if not isinstance(allocation, Allocation):
@@ -171,6 +200,7 @@ class AccessPoint:
         except InfeasibleAllocation as error:
             raise InfeasibleAllocation(f"{self.policy} in round {self.t}: {error}") from error
         self._keep(view.state)
+        self._asked = self._roster.rows(np.flatnonzero(allocation.scheduled))
         if view.uplink is uplink:  # a policy of the package, which saw the arrays themselves
             return allocation
         return allocation.on(uplink)  # whatever the policy said of gains and threshold
@@ -180,10 +210,12 @@ class AccessPoint:
         ues: NDArray[np.int64],
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
         update_ages: NDArray[np.int64] | int = 0,
+        unused: NDArray[np.int64] | None = None,
     ) -> None:
         """Take the updates of these UEs, with what they reported, and go on to the next round.
 
-        Eq. 2: what is received resets an age, to 0 or to how old the update already was.
+        Eq. 2: what is received resets an age, to 0 or to how old the update already was. UEs whose
+        update was ``unused`` answered, so their attempt has not failed, but they age.
         """
         roster, rows = self._roster, self._roster.rows(ues)
         ages = next_ages(roster.columns["ages"], rows, update_ages)
@@ -191,13 +223,31 @@ class AccessPoint:
         roster.put("participation", roster.columns["participation"][rows] + 1, rows)
         for name, values in (reports or {}).items():
             roster.put(name, values, rows)
+        answered = rows if unused is None else np.append(rows, roster.rows(unused))
+        self._count_attempts(answered)
         self.t += 1
 
-    def _view(self, uplink: Uplink) -> RoundView:
+    def _count_attempts(self, answered: NDArray[np.int64]) -> None:
+        """Take down whose attempts succeeded, and who sits out for how long."""
+        columns, asked = self._roster.columns, self._asked
+        self._asked = asked[:0]
+        self._roster.put("attempts", columns["attempts"][asked] + 1, asked)
+        if np.array_equal(asked, answered) and not self._failing:
+            return  # as a rule
+        failed = asked[~np.isin(asked, answered)]
+        failures = columns["failures"].copy()
+        failures[answered] = 0
+        failures[failed] += 1
+        pause = self.retry.pause(failures[failed])
+        self._roster.columns["failures"] = read_only(failures)
+        self._roster.put("resumes", self.t + 1 + pause, failed)
+        self._failing = bool(failures.any())
+
+    def view(self, uplink: Uplink) -> RoundView:
         """What the policy sees; one from outside the package sees copies, which it cannot spoil."""
-        present, per_ue = self._roster.present, {}
-        for name in self.policy.state_per_ue:
-            per_ue[name] = present(_STATE + name).copy()  # a plan that fails changes nothing
+        present = self._roster.present
+        # Copies, for a plan that fails changes nothing.
+        per_ue = {name: present(_STATE + name).copy() for name in self.policy.state_per_ue}
         feedback = self.feedback if self.policy.reads else Feedback.none(uplink.ue_count)
         view = RoundView(
             t=self.t,
@@ -205,7 +255,11 @@ class AccessPoint:
             ages=present("ages"),
             data_sizes=present("data_sizes"),
             compute_slots=present("compute_slots"),
+            threshold_slots=present("threshold_slots"),
             deadline_slots=self.deadline_slots,
+            staleness=present("staleness"),
+            attempts=present("attempts"),
+            successes=present("participation"),
             feedback=feedback,
             state=State(per_ue, dict(self._scalars)),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import one_of
-from agewise.records import PolicyKey
+from agewise.records import PolicyKey, plain_value
 from agewise.spectrum import Allocation, Greedy, Packing, Uplink
 from agewise.spectrum.uplink import read_only
 
@@ -20,6 +20,10 @@ from agewise.spectrum.uplink import read_only
 Report = Literal["losses", "update_norms"]
 #: Who goes first among UEs of equal score: the one drawn, afresh in each round, or the first.
 Ties = Literal["random", "lowest-index"]
+#: What a view has of each UE.
+_PER_UE = (
+    "ages", "data_sizes", "compute_slots", "threshold_slots", "staleness", "attempts", "successes",
+)  # fmt: skip
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _set = object.__setattr__
 
@@ -57,10 +61,13 @@ class RoundView:
 
     ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;
     ``ages[ue]`` is the age of each UE's last received update, ``data_sizes[ue]`` ``|D_k|``. Times
-    are in slots, of which an upload at exactly the rate threshold takes one: ``compute_slots[ue]``
-    is how long the UE's local learning takes, and an update that is not there after
-    ``deadline_slots`` is lost. ``feedback`` is what earlier rounds reported, and ``state`` what
-    the policy left there, the only part that it may change.
+    are in slots: ``compute_slots[ue]`` is how long until the UE has its update,
+    ``threshold_slots[ue]`` how long an upload at exactly the rate threshold takes, 1 unless UEs
+    differ in that, and an update that is not there after ``deadline_slots`` is lost.
+    ``staleness[ue]`` is how many rounds ago the UE got the model that its update starts from: 0
+    where UEs learn within the round. ``attempts[ue]`` counts the rounds in which the UE was
+    scheduled, ``successes[ue]`` those in which its update arrived. ``feedback`` is what earlier
+    rounds reported, and ``state`` what the policy left there, the only part that it may change.
     """
 
     t: int
@@ -68,7 +75,11 @@ class RoundView:
     ages: NDArray[np.int64] | NDArray[np.float64]
     data_sizes: NDArray[np.int64]
     compute_slots: NDArray[np.float64]
+    threshold_slots: NDArray[np.float64]
     deadline_slots: float
+    staleness: NDArray[np.int64]
+    attempts: NDArray[np.int64]
+    successes: NDArray[np.int64]
     feedback: Feedback
     state: State
 
@@ -80,14 +91,9 @@ class RoundView:
     def read_only_copy(self) -> "RoundView":
         """Return the same view on arrays of its own, which cannot be written to."""
         heard = (read_only(getattr(self.feedback, name).copy()) for name in get_args(Report))
-        return replace(
-            self,
-            uplink=self.uplink.read_only_copy(),
-            ages=read_only(self.ages.copy()),
-            data_sizes=read_only(self.data_sizes.copy()),
-            compute_slots=read_only(self.compute_slots.copy()),
-            feedback=Feedback(*heard),
-        )
+        copies = {name: read_only(getattr(self, name).copy()) for name in _PER_UE}
+        uplink = self.uplink.read_only_copy()
+        return replace(self, uplink=uplink, feedback=Feedback(*heard), **copies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +179,10 @@ class Policy(ABC):
     @property
     def key(self) -> PolicyKey:
         """The name and the parameters, by which results know the policy."""
-        return PolicyKey(self.name, self.parameters)
+        defaults = {each.name: plain_value(each.default) for each in fields(self)}
+        parameters = self.parameters
+        usual = (name for name, x in parameters.items() if plain_value(x) == defaults[name])
+        return PolicyKey(self.name, parameters, tuple(usual))
 
     @final
     def __str__(self) -> str:

@@ -14,7 +14,6 @@ import scipy
 from numpy.typing import NDArray
 
 from agewise.core.exact import Quota, sets_within
-from agewise.core.waterfill import Link
 
 _UNLIMITED = 2**62
 #: Units of work that a linear program counts as, and each of its columns.
@@ -37,7 +36,8 @@ class Candidates(NamedTuple):
     """
 
     gains: NDArray[np.float64]
-    link: Link
+    power_budget: NDArray[np.float64]
+    rate_threshold: NDArray[np.float64]
     ues: NDArray[np.int64]
     weights: NDArray[np.float64]
 
@@ -168,10 +168,10 @@ def price_columns(
     The cost of a column is the sum of its ``subchannel_duals``. Returns the duals that follow for
     the candidates, the columns and their costs.
     """
-    gains, link, ues, weights = candidates
+    *offered, weights = candidates
     quota = Quota(True, 0, effort.node_limit)
     least, rounding, candidate, cost, start, members, nodes, _ = sets_within(
-        gains, link, ues, subchannel_duals, weights, quota
+        *offered, subchannel_duals, weights, quota
     )
     effort.spent += nodes
     columns = Columns(candidate, start, members)
@@ -185,12 +185,12 @@ def columns_within_gap(
 
     No other column has a reduced cost above ``-gap``.
     """
-    gains, link, ues, weights = candidates
+    *offered, weights = candidates
     limits = weights - np.maximum(duals.profit, 0.0) + (gap + duals.rounding)
     limits *= 1.0 + rounding_of_sums(candidates.subchannels)
     quota = Quota(False, most_columns, effort.node_limit)
     _, _, candidate, _, start, members, nodes, complete = sets_within(
-        gains, link, ues, duals.subchannel, limits, quota
+        *offered, duals.subchannel, limits, quota
     )
     effort.spent += nodes
     return Columns(candidate, start, members), complete

@@ -35,6 +35,7 @@ class Allocation:
     ``gain[subchannel]`` the owner's gain there (0 where nobody transmits). An owner per
     subchannel makes the sets of different UEs disjoint by construction.
 
+    ``power_budget[ue]`` and ``rate_threshold[ue]`` are what each UE may spend and must reach.
     ``aggregation[ue]`` is the factor of each UE's update in the next model, for policies that
     choose it; without it updates are averaged by the number of samples behind them.
     """
@@ -42,14 +43,18 @@ class Allocation:
     owner: NDArray[np.int64]
     power: NDArray[np.float64]
     gain: NDArray[np.float64]
-    ue_count: int
-    power_budget: float
-    rate_threshold: float
+    power_budget: NDArray[np.float64]
+    rate_threshold: NDArray[np.float64]
     aggregation: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.owner, self.power, self.gain):
             read_only(array)
+
+    @property
+    def ue_count(self) -> int:
+        """K, the number of UEs."""
+        return np.size(self.power_budget)
 
     def weighing(self, aggregation: ArrayLike) -> "Allocation":
         """The same allocation with a factor for each UE's update: ``w + sum a_k (w_k - w)``."""
@@ -83,9 +88,7 @@ class Allocation:
         owners = owners.astype(np.int64, copy=False)
         _require_known_owners(owners, uplink.ue_count)
         gain = owners_gains(uplink.gains, owners)
-        return cls(
-            owners, powers, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
-        )
+        return cls(owners, powers, gain, uplink.power_budget, uplink.rate_threshold)
 
     def factors_of(self, ues: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """The factors of these UEs' updates, or ``None`` if the policy left them to the average."""
@@ -114,24 +117,24 @@ class Allocation:
 
         The gains are those the allocation was made from; give ``gains[ue, subchannel]`` to prove
         it against others, such as the true channel where the scheduler saw an estimate, or an
-        ``Uplink`` to prove it against a power budget and a threshold as well.
+        ``Uplink`` to prove it against power budgets and thresholds as well.
         """
         owner, power, gain = self._checked_arrays()
-        budget, threshold = self.power_budget, self.rate_threshold
-        if gains is not None:
+        if gains is None:
+            budget, threshold = self._checked_limits()
+        else:
+            shape = gains.gains.shape if isinstance(gains, Uplink) else np.shape(gains)
+            if shape != (self.ue_count, owner.size):
+                raise InfeasibleAllocation(
+                    f"gains have shape {shape}, the allocation is of {self.ue_count} UEs and "
+                    f"{owner.size} subchannels"
+                )
             uplink = gains
             if not isinstance(uplink, Uplink):
-                uplink = Uplink(np.asarray(gains), budget, threshold)
-            if uplink.gains.shape != (self.ue_count, owner.size):
-                raise InfeasibleAllocation(
-                    f"gains have shape {uplink.gains.shape}, the allocation is of "
-                    f"{self.ue_count} UEs and {owner.size} subchannels"
-                )
+                uplink = Uplink(uplink, self.power_budget, self.rate_threshold)
             budget, threshold = uplink.power_budget, uplink.rate_threshold
             gain = owners_gains(uplink.gains, owner)
-        violation, where, amount = first_violation(
-            owner, power, gain, self.ue_count, budget, threshold
-        )
+        violation, where, amount, limit = first_violation(owner, power, gain, budget, threshold)
         if violation == SOUND:
             return
         if violation == UNKNOWN_OWNER:
@@ -142,20 +145,20 @@ class Allocation:
             NO_OWNER: f"channel constraint (3e) violated: subchannel {where} has power "
             f"{amount:.6g} but no owner",
             OVER_BUDGET: f"power constraint (3c) violated: UE {where} spends {amount:.9g} of a "
-            f"budget of {budget:.9g}",
+            f"budget of {limit:.9g}",
             BELOW_THRESHOLD: f"rate constraint (3b) violated: UE {where} reaches {amount:.9g} "
-            f"of the {threshold:.9g} bits per channel use that the threshold asks",
+            f"of the {limit:.9g} bits per channel use that the threshold asks",
         }
         raise InfeasibleAllocation(said[violation])
 
     def on(self, uplink: Uplink) -> "Allocation":
-        """The same owners, powers and factors with the gains, budget and threshold of ``uplink``.
+        """The same owners, powers and factors with the gains, budgets and thresholds of ``uplink``.
 
         It must be valid there; where it is of this very uplink already, it is returned as it is.
         """
         if (
-            self.power_budget == uplink.power_budget
-            and self.rate_threshold == uplink.rate_threshold
+            np.array_equal(self.power_budget, uplink.power_budget)
+            and np.array_equal(self.rate_threshold, uplink.rate_threshold)
             and np.array_equal(self.gain, owners_gains(uplink.gains, self.owner))
         ):
             return self
@@ -168,9 +171,16 @@ class Allocation:
         """
         return replace(self, gain=owners_gains(gains, self.owner))
 
-    def reaches(self, rate_threshold: float) -> NDArray[np.bool_]:
+    def reaches(self, rate_threshold: ArrayLike) -> NDArray[np.bool_]:
         """``bool[ue]``: whether the rate is at least this, up to rounding."""
-        return np.asarray(self.rate >= rate_threshold * (1.0 - ROUNDING))
+        return np.asarray(self.rate >= np.multiply(rate_threshold, 1.0 - ROUNDING))
+
+    def _checked_limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Budgets and thresholds in the form that the proof takes."""
+        budget, threshold = self.power_budget, self.rate_threshold
+        if not np.shape(budget) == np.shape(threshold) == (self.ue_count,):
+            raise InfeasibleAllocation("power_budget and rate_threshold must have an entry per UE")
+        return np.asarray(budget, np.float64), np.asarray(threshold, np.float64)
 
     def _checked_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Owner, power and gain in the form that the proof takes."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import whole_parameter
 from agewise.core.exact import match
-from agewise.core.waterfill import make_link, waterfill_owners
+from agewise.core.waterfill import waterfill_owners
 from agewise.spectrum._columns import (
     Candidates,
     ColumnGeneration,
@@ -119,11 +119,12 @@ def solve(
             raise ValueError("weights are too large: their sum overflows; scale them")
     ranks = np.arange(uplink.ue_count) if rank is None else np.asarray(rank)
     # The UEs that count, heaviest first, and their weights in units of the highest.
-    link = make_link(uplink.power_budget, uplink.rate_threshold, uplink.subchannel_count)
     ues = np.lexsort((ranks, -weight))
     ues = ues[((weight > 0) & (uplink.needs()[0] > 0))[ues]]
     unit = float(weight[ues].max()) if ues.size else 1.0
-    candidates = Candidates(uplink.gains, link, ues, weight[ues] / unit)
+    candidates = Candidates(
+        uplink.gains, uplink.power_budget, uplink.rate_threshold, ues, weight[ues] / unit
+    )
     search = _Search(
         candidates,
         packed.owner.copy(),
@@ -205,9 +206,8 @@ class _Search:
         Column generation bounds all packings; then those between incumbent and bound are searched.
         """
         # From the packing given, and from the best one with a single subchannel per UE.
-        gains, link, ues, weights = self.candidates
         packed = self._columns_of(self.owner)
-        owner, prices = match(gains, link, ues, weights)
+        owner, prices = match(*self.candidates)
         matched = Columns.of_owners(owner)
         for columns in (packed, matched):
             self._improve(self.candidates, columns)
@@ -253,7 +253,7 @@ class _Search:
 
     def _columns_of(self, owner: _Ints) -> Columns:
         """The columns of a packing given by the owners of the subchannels."""
-        candidate = np.full(self.candidates.gains.shape[0] + 1, -1)  # the last one is for nobody
+        candidate = np.full(len(self.candidates.gains) + 1, -1)  # the last one is for nobody
         candidate[self.candidates.ues] = np.arange(self.candidates.ues.size)
         return Columns.of_owners(candidate[owner])
 

@@ -167,11 +167,11 @@ class Auction(Packing):
         object.__setattr__(self, "price_rounds", rounds)
 
     def _pack(self, uplink: Uplink, weights: _Floats, rank: _Ints) -> Allocation:
-        bidders = Bidders(weights, rank, np.lexsort((rank, -weights)))
+        order = np.lexsort((rank, -weights))
+        bidders = Bidders(weights, rank, order, uplink.power_budget, uplink.rate_threshold)
         granted = pack_by_auction(
-            uplink.gains, bidders, uplink.power_budget, uplink.rate_threshold,
-            np.array(self.exponents), self.price_rounds,
-        )  # fmt: skip
+            uplink.gains, bidders, np.array(self.exponents), self.price_rounds
+        )
         return _allocation(uplink, *granted)
 
 
@@ -196,9 +196,7 @@ def fill(uplink: Uplink, order: ArrayLike) -> Allocation:
 
 
 def _allocation(uplink: Uplink, owner: _Ints, power: _Floats, gain: _Floats) -> Allocation:
-    return Allocation(
-        owner, power, gain, uplink.ue_count, uplink.power_budget, uplink.rate_threshold
-    )
+    return Allocation(owner, power, gain, uplink.power_budget, uplink.rate_threshold)
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> _Ints:

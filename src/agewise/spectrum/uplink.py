@@ -1,6 +1,6 @@
 """What one block of the uplink offers: the side of problem (3) that no policy can change."""
 
-import math
+import functools
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from agewise.checks import real_number
 from agewise.core.elementary import NATS_PER_BIT
 from agewise.core.proof import best_gains
-from agewise.core.waterfill import reach, target_nats
+from agewise.core.waterfill import reach
 
 #: Above this SNR sums of the closed form could overflow.
 _LARGEST_SNR = 1e300
@@ -19,35 +19,36 @@ _set = object.__setattr__
 _Array = TypeVar("_Array", bound=NDArray[Any])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Uplink:
     """Gains of every UE on every subchannel, each UE's power budget, the rate it must reach.
 
     ``gains`` is ``float64[ue, subchannel]``, received SNR per unit of power, and is kept without
     a copy if it is such an array already; 0 marks a subchannel that the UE cannot use.
-    ``power_budget`` is P_TX and ``rate_threshold`` is R_s in bits per real channel use.
+    ``power_budget[ue]`` is P_TX and ``rate_threshold[ue]`` R_s in bits per real channel use; a
+    number is that of all UEs. A UE whose threshold is infinite cannot be served: its gains are 0.
     Construction checks everything once, so that what takes an ``Uplink`` need not check again.
     """
 
     gains: NDArray[np.float64]
-    power_budget: float
-    rate_threshold: float
-    best_gains: NDArray[np.float64] = field(init=False, repr=False)
+    power_budget: NDArray[np.float64]
+    rate_threshold: NDArray[np.float64]
+    best_gains: NDArray[np.float64] = field(repr=False)
 
-    def __post_init__(self) -> None:
-        gains = _as_gains(self.gains)
-        power_budget = real_number("power", self.power_budget)
-        rate_threshold = real_number("rate_threshold", self.rate_threshold)
-        if not power_budget > 0:
-            raise ValueError(f"power must be positive, not {power_budget:g}")
-        if not rate_threshold >= 0:
-            raise ValueError(f"rate_threshold must be non-negative, not {rate_threshold:g}")
-        best, largest = best_gains(gains)
-        if not largest * power_budget <= _LARGEST_SNR:
-            best = _looked_at_again(gains, power_budget)
-        _set(self, "gains", gains)
-        _set(self, "power_budget", power_budget)
-        _set(self, "rate_threshold", rate_threshold)
+    def __init__(
+        self, gains: ArrayLike, power_budget: ArrayLike, rate_threshold: ArrayLike
+    ) -> None:
+        checked = _as_gains(gains)
+        power = per_ue("power", power_budget, len(checked))
+        threshold = per_ue("rate_threshold", rate_threshold, len(checked))
+        best, best_snr, unreachable = best_gains(checked, power, threshold)
+        if not best_snr <= _LARGEST_SNR:
+            best = _looked_at_again(checked, power, threshold)
+        if unreachable:
+            checked = np.where(np.isfinite(threshold)[:, np.newaxis], checked, 0.0)
+        _set(self, "gains", checked)
+        _set(self, "power_budget", power)
+        _set(self, "rate_threshold", threshold)
         _set(self, "best_gains", best)
 
     def only(self, eligible: NDArray[np.bool_]) -> "Uplink":
@@ -69,15 +70,14 @@ class Uplink:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Algorithm 1 for every UE: its fewest of the ``free`` subchannels, and the rate on them.
 
-        All are free by default. The need of a UE that cannot reach the threshold is 0, and its
+        All are free by default. The need of a UE that cannot reach its threshold is 0, and its
         rate the highest that it can.
 
         >>> Uplink(np.array([[3.0, 1.0], [1.0, 1.0]]), 1.0, rate_threshold=1.0).needs()[0]
         array([1, 0])
         """
         channels = np.arange(self.subchannel_count) if free is None else free
-        target = target_nats(self.rate_threshold)
-        need, nats = reach(self.gains, channels, self.power_budget, target)
+        need, nats = reach(self.gains, channels, self.power_budget, self.rate_threshold)
         return need, nats / NATS_PER_BIT
 
     def highest_rates(self) -> NDArray[np.float64]:
@@ -86,16 +86,18 @@ class Uplink:
         >>> Uplink(np.array([[3.0, 0.0], [2.0, 2.0]]), 1.0, rate_threshold=0.0).highest_rates()
         array([1., 1.])
         """
-        every = np.arange(self.subchannel_count)
-        return np.asarray(reach(self.gains, every, self.power_budget, math.inf)[1] / NATS_PER_BIT)
+        every, beyond = np.arange(self.subchannel_count), np.full(self.ue_count, np.inf)
+        _, nats = reach(self.gains, every, self.power_budget, read_only(beyond))
+        return np.asarray(nats / NATS_PER_BIT)
 
-    def mean_gains(self) -> NDArray[np.float64]:
-        """Return the mean gain of every UE over the subchannels; 0 where there are none.
+    def mean_snrs(self) -> NDArray[np.float64]:
+        """Return the mean SNR of every UE over the subchannels, each with all power; 0 of none.
 
-        >>> Uplink(np.array([[3.0, 1.0], [0.0, 1.0]]), 1.0, rate_threshold=0.0).mean_gains()
-        array([2. , 0.5])
+        >>> Uplink(np.array([[3.0, 1.0], [0.0, 1.0]]), [1.0, 4.0], rate_threshold=0.0).mean_snrs()
+        array([2., 2.])
         """
-        return np.asarray(self.gains.sum(axis=1) / max(1, self.subchannel_count))
+        means = self.gains.sum(axis=1) / max(1, self.subchannel_count)
+        return np.asarray(means * self.power_budget)
 
     @property
     def ue_count(self) -> int:
@@ -131,8 +133,46 @@ def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
     return np.ascontiguousarray(given, dtype=np.float64)
 
 
-def _looked_at_again(gains: NDArray[np.float64], power_budget: float) -> NDArray[np.float64]:
-    """The best gain of each UE, or ``ValueError`` naming the first gain that is not valid."""
+def per_ue(name: str, values: ArrayLike, ues: int) -> NDArray[np.float64]:
+    """A read-only vector with an entry per UE; copied only if it is not one yet."""
+    if type(values) is np.ndarray and values.dtype == _FLOAT and values.shape == (ues,):
+        array = np.ascontiguousarray(values)  # as a rule, and checked fast
+        return read_only(array.view()) if array.flags.writeable else array
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be masked")
+    if type(values) is float or np.ndim(values) == 0:
+        return _alike(real_number(name, values), ues)
+    given = np.asarray(values)
+    if given.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be real numbers, not {given.dtype}")
+    if given.shape != (ues,):
+        raise ValueError(
+            f"{name} must be a number, or have one for each of the {ues} UEs, not shape "
+            f"{given.shape}"
+        )
+    return read_only(given.astype(np.float64))
+
+
+@functools.lru_cache(maxsize=4)
+def _alike(number: float, ues: int) -> NDArray[np.float64]:
+    """The same number for all UEs; the array is shared and read-only."""
+    return read_only(np.full(ues, number))
+
+
+def _looked_at_again(
+    gains: NDArray[np.float64], power: NDArray[np.float64], threshold: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The best gain of each UE, or ``ValueError`` naming the first number that is not valid."""
+    for name, values, wrong, what in (
+        ("power", power, ~(np.isfinite(power) & (power > 0)), "positive and finite"),
+        ("rate_threshold", threshold, ~(threshold >= 0), "non-negative"),
+    ):
+        if wrong.any():
+            first, one = int(wrong.argmax()), f"{values[wrong][0]:g}"
+            where = (
+                f", not {one}" if (values == values[0]).all() else f": that of UE {first} is {one}"
+            )
+            raise ValueError(f"{name} must be {what}{where}")
     bad = ~(np.isfinite(gains) & (gains >= 0))
     if bad.any():
         ue, subchannel = np.unravel_index(int(bad.argmax()), gains.shape)
@@ -140,10 +180,13 @@ def _looked_at_again(gains: NDArray[np.float64], power_budget: float) -> NDArray
             f"gains must be non-negative and finite: the gain of UE {ue} on subchannel "
             f"{subchannel} is {gains[ue, subchannel]}"
         )
-    best = np.asarray(gains.max(axis=1))  # with negative zeros, which look like negative numbers
-    if float(best.max()) * power_budget > _LARGEST_SNR:
-        raise ValueError(
-            f"gains are too large: {best.max():g} times the power {power_budget:g} is above "
-            f"{_LARGEST_SNR:g}; scale them"
-        )
+    # With negative zeros, which look like negative numbers.
+    best = np.where(np.isfinite(threshold), gains.max(axis=1, initial=0.0), 0.0)
+    with np.errstate(over="ignore"):
+        most = int((best * power).argmax())
+        if best[most] * power[most] > _LARGEST_SNR:
+            raise ValueError(
+                f"gains are too large: {best[most]:g} times the power {power[most]:g} of UE {most} "
+                f"is above {_LARGEST_SNR:g}; scale them"
+            )
     return best

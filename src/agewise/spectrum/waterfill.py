@@ -42,7 +42,7 @@ def waterfill(gains: ArrayLike, power_budget: float) -> WaterFilling:
     uplink = Uplink(values[np.newaxis] if values.ndim == 1 else values, power_budget, 0.0)
     if uplink.ue_count != 1:
         raise ValueError(f"waterfill takes the gains of one UE, not an array {values.shape}")
-    power, level, nats = kernels.waterfill(uplink.gains[0], uplink.power_budget)
+    power, level, nats = kernels.waterfill(uplink.gains[0], uplink.power_budget[0])
     return WaterFilling(power, level, nats / NATS_PER_BIT)
 
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils import vector_to_parameters
 
-from agewise.checks import nearest
+from agewise.checks import first_line, nearest
 from agewise.data import Dataset
 from agewise.learn.model import LocalSteps
 from agewise.learn.pytorch import Torch
@@ -108,7 +108,7 @@ class LocalOptimiser:
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"learn.model.optimiser = {model.optimiser} with settings {self._settings}: "
-                f"{_first_line(error)}"
+                f"{first_line(error)}"
             ) from error
 
     def go(
@@ -193,7 +193,7 @@ def make_module(model: Torch, dataset: Dataset) -> torch.nn.Module:
         module = make()
     except Exception as error:
         # The user's code runs here: whatever is wrong with it is said as one sentence.
-        raise ValueError(f"learn.model: the module cannot be made: {_first_line(error)}") from error
+        raise ValueError(f"learn.model: the module cannot be made: {first_line(error)}") from error
     if not isinstance(module, torch.nn.Module):
         raise ValueError(
             f"learn.model: a torch.nn.Module is needed, and {model.source or model.name} gives a "
@@ -205,7 +205,7 @@ def make_module(model: Torch, dataset: Dataset) -> torch.nn.Module:
             outputs = module.eval()(torch.from_numpy(samples).view(-1, *shape))
     except Exception as error:
         raise ValueError(
-            f"learn.model: the module fails on samples of shape {shape}: {_first_line(error)}"
+            f"learn.model: the module fails on samples of shape {shape}: {first_line(error)}"
         ) from error
     _require_parameters(module)
     expected = (len(samples), dataset.class_count)
@@ -231,7 +231,3 @@ def _require_parameters(module: torch.nn.Module) -> None:
     if not any(each.requires_grad for each in parameters):
         raise ValueError("learn.model: no parameter of the module requires a gradient, so there "
                          "is nothing to learn")  # fmt: skip
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -12,11 +12,11 @@ from agewise.radio._files import stamp_of
 from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import ChannelModel
 from agewise.radio.traces._gains import (
+    ARCHIVES,
     ENDINGS,
     GainsFormat,
     Trace,
     TraceFormat,
-    require_recordable,
     write_trace,
 )
 from agewise.radio.traces._others import (
@@ -40,7 +40,6 @@ __all__ = [
     "TraceChannel",
     "TraceFormat",
     "open_gains",
-    "require_recordable",
     "write_trace",
 ]
 
@@ -56,13 +55,11 @@ class AutoFormat(TraceFormat):
     def chosen(self, path: Path) -> TraceFormat:
         """Return the format that the ending and the names inside leave no doubt about."""
         require_file(path)
-        if path.suffix == ".npz":
-            names = set(array_names(path))
-            if "gains" not in names and {"a", "tau"} <= names:
-                return SionnaFormat()
-            if "gains" not in names and names & set(CHANNEL_NAMES):
-                return DeepMimoFormat()
-            return GainsFormat()
+        names = set(array_names(path)) if path.suffix in ARCHIVES else set()
+        if "gains" not in names and {"a", "tau"} <= names:
+            return SionnaFormat()
+        if "gains" not in names and names & set(CHANNEL_NAMES):
+            return DeepMimoFormat()
         if path.suffix in ENDINGS:
             return GainsFormat()
         if path.suffix in _NAMED:

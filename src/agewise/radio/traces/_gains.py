@@ -1,4 +1,4 @@
-"""Traces: recorded channels, and files of gains of our own kinds: NPZ, NPY, HDF5, Parquet."""
+"""Traces: recorded channels, and files of gains: NPZ, NPY, MAT, HDF5, Parquet."""
 
 import math
 import zipfile
@@ -18,11 +18,15 @@ from agewise.radio.channel import Block, Channel
 from agewise.readers import array_names, map_array, read_table, reading, require_columns
 
 HDF5_ENDINGS = (".h5", ".hdf5")
-ENDINGS = (".npz", ".npy", *HDF5_ENDINGS, ".parquet")
+#: Archives of arrays with names.
+ARCHIVES = (".npz", ".mat")
+ENDINGS = (*ARCHIVES, ".npy", *HDF5_ENDINGS, ".parquet")
 _ARRAYS: tuple[str, ...] = ("gains", "seen", "positions_m", "power_budget")
 _AXES = ("round", "ue", "subchannel")
 #: Numbers that are looked at together where a whole file is checked.
 _CHUNK = 2**18
+#: Bytes of numbers that HDF5 can pack into one byte of a file: what deflate reaches.
+_DENSEST = 1032
 
 
 class Blocks(Protocol):
@@ -98,18 +102,18 @@ class TraceFormat(Part):
 
 
 class GainsFormat(TraceFormat):
-    """Arrays gains[round, ue, subchannel] in .npz, .npy, .h5 or a .parquet table."""
+    """Arrays gains[round, ue, subchannel] in .npz, .npy, .mat, .h5 or a .parquet table."""
 
     kind: Literal["gains"] = "gains"
 
     def read(self, path: Path, cell: Cell) -> Trace:
         """Return the trace in a file, whose gains stay on the disk where they can.
 
-        An .npz or HDF5 file holds ``gains`` and, where a recorded channel has them, ``seen``,
+        An .npz, .mat or HDF5 file holds ``gains`` and, where a recorded channel has them, ``seen``,
         ``positions_m`` and ``power_budget``; an .npy just the gains. A .parquet has the columns
         ``round``, ``ue``, ``subchannel`` (each from 0) and ``gain``, every combination once.
         """
-        if path.suffix == ".npz":
+        if path.suffix in ARCHIVES:
             names = array_names(path)
             arrays = {name: map_array(path, name) for name in _ARRAYS if name in names}
             return _checked(path, arrays, ", ".join(names) or "nothing")
@@ -124,7 +128,7 @@ class GainsFormat(TraceFormat):
 
 def as_block(values: Any) -> NDArray[np.float64]:
     """Copy one round on the disk into memory, as kernels take it."""
-    with np.errstate(over="ignore"):  # a longer float: what is infinite then is found by checks
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is found by checks
         return np.array(values, dtype=np.float64, order="C")
 
 
@@ -146,10 +150,26 @@ def _from_hdf5(path: Path) -> Trace:
     h5py = require("h5py", "hdf5")
     with reading(path, "HDF5 file"):
         file = h5py.File(path, "r", locking=False)
-        arrays = {name: file[name] for name in file if isinstance(file[name], h5py.Dataset)}
+        held = list(file)  # to ask the file itself would follow links
+        arrays = {name: _dataset(file, name, path) for name in _ARRAYS if name in held}
         if "power_budget" in file.attrs:
             arrays["power_budget"] = np.asarray(file.attrs["power_budget"])
-        return _checked(path, arrays, ", ".join(file) or "nothing")
+        return _checked(path, arrays, ", ".join(held) or "nothing")
+
+
+def _dataset(file: Any, name: str, path: Path) -> Any:
+    """Return a dataset whose numbers are in the file itself, and no more than it can hold."""
+    h5py = require("h5py", "hdf5")
+    if file.get(name, getclass=True, getlink=True) is not h5py.HardLink:
+        raise ValueError(f"{name} is a link, which is not followed")
+    dataset = file[name]
+    if not isinstance(dataset, h5py.Dataset):
+        raise ValueError(f"{name} is not an array")
+    if dataset.external or dataset.is_virtual:
+        raise ValueError(f"{name} is kept in other files, which are not read")
+    if dataset.nbytes > _DENSEST * path.stat().st_size:
+        raise ValueError(f"{name} of shape {dataset.shape} is more than such a file can hold")
+    return dataset
 
 
 def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
@@ -157,10 +177,11 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
     if "gains" not in arrays:
         raise ValueError(f"{path}: it has no array 'gains'; it holds {held}")
     gains = arrays["gains"]
-    if getattr(gains.dtype, "kind", "O") not in "iuf" or len(gains.shape) != 3:
+    kind, shape = getattr(gains.dtype, "kind", "O"), gains.shape
+    if kind not in "iuf" or len(shape) != 3 or 0 in shape:
         raise ValueError(
-            f"{path}: gains must be numbers[round, ue, subchannel], not {gains.dtype} of shape "
-            f"{gains.shape}"
+            f"{path}: gains must be numbers[round, ue, subchannel], at least one of each, not "
+            f"{gains.dtype} of shape {shape}"
         )
     require_gains(path, "gains", gains)
     rounds, ues, _ = gains.shape
@@ -180,7 +201,8 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
             raise ValueError(f"{path}: {name} must be finite numbers of metres")
     budget = np.asarray(arrays["power_budget"][()] if "power_budget" in arrays else 1.0)
     if budget.size != 1 or budget.dtype.kind not in "iuf" or not 1e-100 <= budget.item() <= 1e100:
-        raise ValueError(f"{path}: power_budget must be one positive number, not {budget}")
+        found = repr(budget.item()) if budget.size == 1 else f"{budget.size} values"
+        raise ValueError(f"{path}: power_budget must be one positive number, not {found}")
     return Trace(gains, arrays.get("seen"), arrays.get("positions_m"), float(budget.item()))
 
 
@@ -204,22 +226,15 @@ def _from_parquet(path: Path) -> NDArray[np.float64]:
 
 # --------------------------------------------------------------------------------------- recording
 class _Array(NamedTuple):
-    """An array that is written a block at a time: one for each of the ``rounds``."""
+    """An array that is written a block at a time: one for each round, or one for all of them."""
 
     shape: tuple[int, ...]
-    rounds: int
     part: Callable[[Block], NDArray[np.float64] | None]
 
     def blocks(self, channel: Channel) -> Iterator[NDArray[np.float64]]:
         """Draw the blocks one after the other."""
-        for t in range(self.rounds):
+        for t in range(self.shape[0] if len(self.shape) == 3 else 1):
             yield np.ascontiguousarray(self.part(channel.block(t)), "<f8").reshape(self.shape[-2:])
-
-
-def require_recordable(path: Path) -> None:
-    """Raise ``ValueError`` unless a trace can be recorded in a file of this name."""
-    if path.suffix not in (".npz", *HDF5_ENDINGS):
-        raise ValueError(f"{path}: a trace is recorded as .npz, {' or '.join(HDF5_ENDINGS)}")
 
 
 def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, Any]) -> None:
@@ -227,16 +242,16 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
 
     ``about`` says what it is from. Any block can be drawn again, so that none has to be kept.
     """
-    require_recordable(path)
+    if path.suffix not in (".npz", *HDF5_ENDINGS):
+        raise ValueError(f"{path}: a trace is recorded as .npz, {' or '.join(HDF5_ENDINGS)}")
     shape = (rounds, channel.ue_count, channel.subchannel_count)
-    arrays = {"gains": _Array(shape, rounds, lambda block: block.true)}
+    arrays = {"gains": _Array(shape, lambda block: block.true)}
     blocks = (channel.block(t) for t in range(rounds))
     if any(block.seen is not block.true for block in blocks):
-        arrays["seen"] = _Array(shape, rounds, lambda block: block.seen)
+        arrays["seen"] = _Array(shape, lambda block: block.seen)
     if channel.block(0).positions_m is not None:
-        still, count = (channel.ue_count, 2), rounds if channel.moves else 1
-        places = (rounds, *still) if channel.moves else still
-        arrays["positions_m"] = _Array(places, count, lambda block: block.positions_m)
+        places = (rounds, shape[1], 2) if channel.moves else (shape[1], 2)
+        arrays["positions_m"] = _Array(places, lambda block: block.positions_m)
     about = {"power_budget": channel.power_budget, **about}
     with atomic_write(path) as temporary:
         if path.suffix == ".npz":

@@ -29,12 +29,14 @@ CHANNEL_NAMES = ("channels", "channel")
 _POSITION_NAMES = ("rx_pos", "location", "loc", "rx_loc")
 #: Decibels beyond which a number is no SNR.
 _MOST_DB = 300.0
+#: Overflows are found in the gains that come of them.
+_UNCHECKED = np.errstate(over="ignore", invalid="ignore")
 _LINK = "transmit power and noise, which turn path gains into SNR; left out, they are SNRs already"
 
 
 # ----------------------------------------------------------------------------------- ray tracers
 class SionnaFormat(TraceFormat):
-    """Channel impulse responses of Sionna: a and tau in an .npz; a time step is a round."""
+    """Channel impulse responses of Sionna: a and tau in an .npz or .mat; a time step is a round."""
 
     kind: Literal["sionna"] = "sionna"
     ues: Literal["receivers", "transmitters"] = Field(
@@ -85,6 +87,7 @@ class SionnaFormat(TraceFormat):
         return _scaled(path, gains, self.link, cell)
 
 
+@_UNCHECKED
 def _response_power(a: NDArray[Any], tau: NDArray[Any], cell: Cell) -> NDArray[np.float64]:
     """Return ``[time, ue, subchannel]`` of ``a[ue, ue_ant, ap_ant, path, time]``.
 
@@ -110,7 +113,7 @@ def _response_power(a: NDArray[Any], tau: NDArray[Any], cell: Cell) -> NDArray[n
 
 
 class DeepMimoFormat(TraceFormat):
-    """Channels of DeepMIMO: channels[ue, rx, tx, subcarrier] in an .npz."""
+    """Channels of DeepMIMO: channels[ue, rx, tx, subcarrier] in an .npz or .mat."""
 
     kind: Literal["deepmimo"] = "deepmimo"
     link: LinkBudget | None = Field(default=None, description=_LINK)
@@ -155,6 +158,7 @@ class DeepMimoFormat(TraceFormat):
         return Trace(gains, None, positions, content.power_budget)
 
 
+@_UNCHECKED
 def _carrier_power(channels: NDArray[Any], subchannels: int) -> NDArray[np.float64]:
     """Return ``[scene, user, subchannel]`` of ``[scene, user, rx, tx, subcarrier]``."""
     scenes, users, own, other, carriers = channels.shape
@@ -186,6 +190,7 @@ def _positions(path: Path, names: Sequence[str], users: int) -> NDArray[np.float
     return np.ascontiguousarray(placed)
 
 
+@_UNCHECKED
 def _scaled(
     path: Path,
     gains: NDArray[np.float64],
@@ -249,7 +254,7 @@ class _Faded:
         means = self.snr[t]
         ues = means.size
         places = np.zeros((ues, 2)) if self.positions_m is None else self.positions_m[t]
-        large = LargeScale(places, means, np.zeros(ues, np.bool_), np.zeros(ues))
+        large = LargeScale(places, means, np.zeros(ues, np.bool_), lambda _: places)
         return self.fading.gains(self.state, t, large)
 
 
@@ -266,18 +271,19 @@ class Ns3SinrFormat(_SnrFormat):
         """
         table = read_table(path, "\t")
         table = table.rename({name: name.strip("% ") for name in table.columns})
-        carrier = [name for name in table.columns if name.lower() == "componentcarrierid"]
+        carrier = [name for name in table.columns if name.lower() == "componentcarrierid"][:1]
+        value = "sinr" if "sinr" in table.columns else "sinrLinear"
+        require_columns(path, table, ("time", "IMSI", value, *carrier), names=("IMSI",))
         if carrier:
             table = table.filter(pl.col(carrier[0]) == self.carrier)
             if table.is_empty():
                 raise ValueError(
                     f"{path}: there is no row of channel.format.carrier = {self.carrier}"
                 )
-        value = "sinr" if "sinr" in table.columns else "sinrLinear"
-        require_columns(path, table, ("time", "IMSI", value), names=("IMSI",))
-        if (table[value] < 0).any():
+        if not table[value].is_between(0.0, 10.0 ** (_MOST_DB / 10.0)).all():
             raise ValueError(
-                f"{path}: {value} must be linear and not negative: it is no ratio in dB"
+                f"{path}: {value} must be linear, not negative and no ratio in dB, up to "
+                f"{_MOST_DB:g} dB"
             )
         index = _rows_of_rounds(path, table, ("time", "IMSI"), self.round_s, cell.ues)
         return _MeanSnrs(_numbers(table, value)[index], None)
@@ -304,12 +310,7 @@ class DriveTestFormat(_SnrFormat):
         if {"x_m", "y_m"} <= set(table.columns):
             require_columns(path, table, ("x_m", "y_m"))
             positions = np.stack([_numbers(table, name)[index] for name in ("x_m", "y_m")], axis=-1)
-        return _MeanSnrs(_linear(_numbers(table, value)[index]), positions)
-
-
-def _linear(ratios_db: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ratios in dB as plain ratios, the same to the bit on every machine."""
-    return np.asarray(ratios_each(np.ravel(ratios_db)).reshape(ratios_db.shape))
+        return _MeanSnrs(np.asarray(ratios_each(_numbers(table, value)))[index], positions)
 
 
 def _numbers(table: "pl.DataFrame", name: str) -> NDArray[np.float64]:
@@ -325,20 +326,22 @@ def _rows_of_rounds(
     """
     times = _numbers(table, names[0])
     ues = table[names[1]].unique().sort().to_list()
-    rows = []
-    for ue in ues:
-        own = np.flatnonzero((table[names[1]] == ue).to_numpy())
-        rows.append(own[np.argsort(times[own], kind="stable")])
-    start = max(times[own[0]] for own in rows)
-    end = min(times[own[-1]] for own in rows)
-    if end < start:
-        raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs have values")
     if len(ues) != ue_count:
         raise ValueError(
             f"{path}: the trace has {len(ues)} UEs and the scenario {ue_count}: set "
             f"cell.ues={len(ues)}"
         )
-    rounds = int((end - start) / round_s + 1e-9) + 1
+    rows = []
+    for ue in ues:
+        own = np.flatnonzero((table[names[1]] == ue).to_numpy())
+        rows.append(own[np.argsort(times[own], kind="stable")])
+    start = max(float(times[own[0]]) for own in rows)
+    end = min(float(times[own[-1]]) for own in rows)
+    if end < start:
+        raise ValueError(f"{path}: there is no time at which all {len(ues)} UEs have values")
+    lasts = (end - start) / round_s + 1e-9
+    require_memory(8.0 * 4 * len(ues) * lasts, f"{path}: its rounds")
+    rounds = int(lasts) + 1
     at = start + round_s * (np.arange(rounds) + 1e-9)  # a row of that very time counts
     index = [own[np.searchsorted(times[own], at, side="right") - 1] for own in rows]
     return np.stack(index, axis=1)

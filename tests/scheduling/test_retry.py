@@ -1,0 +1,76 @@
+"""Retry: a UE that fails sits out longer and longer, and is asked again in the end."""
+
+import numpy as np
+import pytest
+
+from agewise import policies
+from agewise.random import Streams
+from agewise.scheduling import AccessPoint, BackOff, NoPause
+from agewise.spectrum import Uplink
+
+
+def attempts_of(policy, retry, broken, rounds, ues=100, places=10):
+    """``[round]``: who is scheduled, where these UEs never answer."""
+    point = AccessPoint(policy, ues, Streams(3), retry=retry)
+    uplink, scheduled = Uplink(np.ones((ues, places)), 1.0, 0.1), []
+    for _ in range(rounds):
+        chosen = np.flatnonzero(point.plan(uplink).scheduled)
+        scheduled.append(chosen)
+        point.receive(np.setdiff1d(chosen, broken))
+    return scheduled, point
+
+
+def test_a_ue_that_never_answers_is_asked_after_1_3_7_and_then_limit_rounds():
+    scheduled, point = attempts_of(
+        policies.AgeBased(ties="lowest-index"), BackOff(limit=10), [0], 60, ues=3, places=3
+    )
+    asked = [t for t, ues in enumerate(scheduled) if 0 in ues]
+    assert asked == [0, 2, 6, 14, 25, 36, 47, 58]
+    assert point.participation.tolist() == [0, 60, 60]
+
+
+def test_a_success_ends_the_pause():
+    point = AccessPoint(policies.MaxPack(), 1, Streams(0), retry=BackOff(limit=16))
+    uplink, asked = Uplink(np.ones((1, 1)), 1.0, 0.1), []
+    for t in range(12):
+        scheduled = np.flatnonzero(point.plan(uplink).scheduled)
+        asked += [t] * scheduled.size
+        point.receive(scheduled if t in (6, 7) else scheduled[:0])
+    assert asked == [0, 2, 6, 7, 8, 10]
+
+
+@pytest.mark.parametrize("name", ["age-based", "max-pack", "round-robin", "random", "whittle"])
+def test_broken_ues_get_no_more_than_a_little_over_their_share(name):
+    """10 broken of 100 take all of age-based's places without back-off; with it, about 10%."""
+    broken = np.arange(10)
+    policy = policies.make_policy(name)
+    scheduled, point = attempts_of(policy, BackOff(limit=16), broken, 60)
+    assert np.isin(np.concatenate(scheduled), broken).mean() < 0.13
+    assert point.participation[10:].min() > 0
+
+
+def test_without_back_off_they_capture_age_based():
+    scheduled, _ = attempts_of(policies.AgeBased(), NoPause(), np.arange(10), 60)
+    assert np.isin(np.concatenate(scheduled[30:]), np.arange(10)).all()
+
+
+def test_a_policy_sees_attempts_and_successes():
+    _, point = attempts_of(policies.AgeBased(), BackOff(limit=4), [1], 9, ues=3, places=3)
+    view = point.view(Uplink(np.ones((3, 3)), 1.0, 0.1))
+    assert view.attempts.tolist() == [9, 3, 9]
+    assert view.successes.tolist() == [9, 0, 9]
+
+
+def test_pauses_outlive_a_snapshot():
+    whole, first = (
+        attempts_of(policies.AgeBased(), BackOff(limit=16), [0], rounds, ues=4, places=2)[1]
+        for rounds in (5, 5)
+    )
+    again = AccessPoint(policies.AgeBased(), 4, Streams(3), retry=BackOff(limit=16))
+    again.restore(first.snapshot())
+    uplink = Uplink(np.ones((4, 2)), 1.0, 0.1)
+    for _ in range(6):
+        plans = [np.flatnonzero(point.plan(uplink).scheduled) for point in (whole, again)]
+        assert plans[0].tolist() == plans[1].tolist()
+        for point in (whole, again):
+            point.receive(np.setdiff1d(plans[0], [0]))
