@@ -5,7 +5,7 @@ SciPy is imported where it is used, because it takes longer to import than all t
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ import scipy  # whose parts are imported when first used
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.checks import real_number
+from agewise.random import Streams
 
 if TYPE_CHECKING:
     from agewise.records import History
@@ -98,6 +99,11 @@ LEVELS = (0.05, 0.01, 0.001)
 #: With fewer seeds in common no verdict is given.
 FEWEST_SEEDS = 5
 Verdict = Literal["better", "worse", "not shown", "too few seeds"]
+#: With fewer seeds the correlation of many contrasts is too rough (`benchmarks/families.py`).
+_CORRELATED_SEEDS = 20
+_DRAWS, _AT_ONCE = 100_000, 5_000  # of the largest of many normal numbers
+#: Which test an interval and a p-value come from.
+Method = Literal["paired t test", "max-t", "Bonferroni"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +117,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Mean paired difference over ``pairs`` seeds, its confidence limits and two-sided p-value.
+    """Mean paired difference over ``pairs`` seeds, its 95% limits and two-sided p-value.
 
-    ``p`` is corrected for the ``family`` of tests that are judged together (`correct`). All
-    numbers are NaN where a run on either side is not known.
+    Limits and p-value come from one ``method`` and agree: the limits hold 0 unless p < 0.05.
+    ``gaps`` are the differences by seed. All numbers are NaN where a run on either side is not
+    known.
     """
 
     mean: float
@@ -122,7 +129,8 @@ class Contrast:
     high: float
     p: float
     pairs: int
-    family: int = 1
+    method: Method = "paired t test"
+    gaps: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def verdict(self) -> Verdict:
@@ -148,13 +156,15 @@ class Contrast:
 class Estimate:
     """Mean over seeds with its 95% interval, and the ``gain`` over a baseline where there is one.
 
-    A single seed has NaN limits.
+    A single seed has NaN limits. ``few`` are the numbers of fewer than five seeds, which say more
+    than the interval.
     """
 
     mean: float
     low: float
     high: float
     gain: Contrast | None = None
+    few: tuple[float, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -226,17 +236,19 @@ def estimate(values: ArrayLike, gain: Contrast | None = None) -> Estimate:
     >>> estimate([1.0, 2.0, 3.0]).mean
     2.0
     """
-    found = mean_interval(values)
-    return Estimate(float(found.mean), float(found.low), float(found.high), gain)
+    found, numbers = mean_interval(values), np.asarray(values, dtype=np.float64)
+    few = tuple(numbers.tolist()) if 1 < numbers.size < FEWEST_SEEDS else ()
+    return Estimate(float(found.mean), float(found.low), float(found.high), gain, few)
 
 
-def contrast(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Contrast:
+def contrast(first: ArrayLike, second: ArrayLike, seeds: Sequence[int] | None = None) -> Contrast:
     """Paired t test of ``first[seed] - second[seed]``, runs on common random numbers.
 
-    A NaN on either side makes the result NaN: to drop the pair would hide that a run failed.
+    ``seeds`` says which these are, from 0 on if left out. A NaN on either side makes the result
+    NaN: to drop the pair would hide that a run failed.
 
     >>> contrast([0.9, 0.8], [0.9, 0.8])
-    Contrast(mean=0.0, low=0.0, high=0.0, p=1.0, pairs=2, family=1)
+    Contrast(mean=0.0, low=0.0, high=0.0, p=1.0, pairs=2, method='paired t test')
     """
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if one.ndim != 1 or one.shape != other.shape:
@@ -246,58 +258,83 @@ def contrast(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> C
         return Contrast(math.nan, math.nan, math.nan, math.nan, 0)
     with np.errstate(invalid="ignore"):  # inf - inf is NaN
         gaps = one - other
-    mean, error, half = (float(x) for x in _mean_error_half(gaps, confidence))
+    mean, error, half = (float(x) for x in _mean_error_half(gaps, 1 - LEVELS[0]))
     if error == 0:  # no spread: t is infinite, or 0/0 where the two never differ
         p = 1.0 if mean == 0 else 0.0
     else:
         p = float(2 * scipy.special.stdtr(pairs - 1, -abs(mean / error)))
-    return Contrast(mean, mean - half, mean + half, p, pairs)
+    by_seed = dict(zip(range(pairs) if seeds is None else seeds, gaps.tolist(), strict=True))
+    return Contrast(mean, mean - half, mean + half, p, pairs, gaps=by_seed)
 
 
 def correct(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    """The contrasts with their p-values corrected as one family of tests (`holm`).
+    """The contrasts with limits and p-values that hold for all of them together.
+
+    By single-step max-t if all have the same seeds, at least 20, so that the correlation of the
+    tests can be estimated; else by Bonferroni. A NaN, a test that could not be made, does not
+    count, and one test stays what it is.
 
     >>> both = correct([contrast([1, 2, 3], [0, 0, 0]), contrast([1, 1], [1, 1])])
-    >>> [(round(each.p, 3), each.family) for each in both]
-    [(0.148, 2), (1.0, 2)]
+    >>> [(round(each.p, 3), each.method) for each in both]
+    [(0.148, 'Bonferroni'), (1.0, 'Bonferroni')]
     """
-    p_values = holm([each.p for each in contrasts])
-    family = int(np.count_nonzero(~np.isnan(p_values)))
-    return [
-        replace(each, p=float(p), family=family)
-        for each, p in zip(contrasts, p_values, strict=True)
+    made = [each for each in contrasts if not math.isnan(each.p)]
+    if len(made) < 2:
+        return list(contrasts)
+    alone, seeds = np.array([each.p for each in made]), made[0].gaps.keys()
+    method: Method = "Bonferroni"
+    joint, level = np.minimum(len(made) * alone, 1.0), LEVELS[0] / len(made)
+    if len(seeds) >= _CORRELATED_SEEDS and all(each.gaps.keys() == seeds for each in made):
+        gaps = np.array([[each.gaps[seed] for each in made] for seed in seeds])
+        method, (joint, level) = "max-t", _max_t(alone, gaps)
+    p_values = iter(joint.tolist())
+    judged = []
+    for each in contrasts:
+        if not math.isnan(each.p):
+            t = scipy.special.stdtrit(each.pairs - 1, 1 - np.array([level, LEVELS[0]]) / 2)
+            half = float(t[0] / t[1]) * (each.high - each.mean)
+            low, high, p = each.mean - half, each.mean + half, next(p_values)
+            each = replace(each, low=low, high=high, p=p, method=method)
+        judged.append(each)
+    return judged
+
+
+def _max_t(
+    p_values: NDArray[np.float64], gaps: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """The chance that any test of ``gaps[seed, test]`` has so small a p-value if none is true.
+
+    With it, the level at which each test is made so that this chance is 5%. Each t has Student's
+    distribution and all have the correlation of the gaps, by way of normal numbers: a multivariate
+    t has one variance for all tests, and with few seeds finds too much.
+    """
+    apart = gaps - gaps.mean(axis=0)
+    length = np.sqrt((apart**2).sum(axis=0))
+    apart = np.divide(apart, length, out=np.zeros_like(apart), where=length > 0)
+    rng = Streams(0).own("max-t")  # the same draws, so the same numbers, for every family
+    drawn = [
+        np.abs(rng.standard_normal((_AT_ONCE, len(gaps))) @ apart).max(axis=1)
+        for _ in range(_DRAWS // _AT_ONCE)
     ]
+    largest = np.sort(np.concatenate(drawn))
+    below = np.searchsorted(largest, -scipy.special.ndtri(p_values / 2))
+    critical = largest[round((1 - LEVELS[0]) * _DRAWS)]
+    level = 2 * float(scipy.special.ndtr(-critical))
+    return np.maximum(1 - below / _DRAWS, p_values), min(level, LEVELS[0])
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Holm-Bonferroni adjusted ``p_values[test]``, in the given order.
+def correlation(x: ArrayLike, y: ArrayLike) -> Contrast:
+    """Pearson's correlation of two lists that vary, at least three long, against none; no limits.
 
-    NaN, a test that could not be made, stays NaN and does not count as a test.
-
-    >>> holm([0.01, 0.25, 0.04])
-    array([0.03, 0.25, 0.08])
-    """
-    adjusted = np.array(p_values, dtype=np.float64)
-    made = np.flatnonzero(~np.isnan(adjusted))
-    if adjusted.ndim != 1 or not ((adjusted[made] >= 0) & (adjusted[made] <= 1)).all():
-        raise ValueError("p_values must be a list of numbers from 0 to 1")
-    order = made[np.argsort(adjusted[made])]
-    stepped = adjusted[order] * np.arange(order.size, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted
-
-
-def correlation(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
-    """Pearson's correlation of two lists that vary, at least three long, and its p-value.
-
-    >>> r, p = correlation([1, 2, 3, 4], [1, 3, 2, 5])
-    >>> round(r, 3), round(p, 3)
+    >>> found = correlation([1, 2, 3, 4], [1, 3, 2, 5])
+    >>> round(found.mean, 3), round(found.p, 3)
     (0.832, 0.168)
     """
     r = float(np.clip(np.corrcoef(np.asarray(x), np.asarray(y))[0, 1], -1.0, 1.0))
     freedom = np.size(x) - 2
     t = math.inf if abs(r) == 1 else abs(r) * math.sqrt(freedom / (1 - r * r))
-    return r, float(2 * scipy.special.stdtr(freedom, -t))
+    p = float(2 * scipy.special.stdtr(freedom, -t))
+    return Contrast(r, math.nan, math.nan, p, np.size(x))
 
 
 def time_to_target(

@@ -1,7 +1,9 @@
 """Figures for papers: one of each kind, and the numbers in them."""
 
 import csv
+import errno
 import io
+import os
 import re
 import subprocess
 import sys
@@ -10,10 +12,12 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_pgf import LatexManager
 
+from agewise import Scenario
 from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
 from agewise.report._setting import Setting
-from agewise.report._style import DARK, INKS, LIGHT, new_figure
+from agewise.report._style import DARK, INKS, LIGHT, new_figure, paper_style, save
 from agewise.report.figures import figure_csv
 from agewise.statistics import AXES, Contrast, mean_interval
 from agewise.tables import GainMap
@@ -42,7 +46,7 @@ def a_setting(**known):
     return SimpleNamespace(**usual | known)
 
 
-@pytest.mark.parametrize("kind", [name for name in PICTURES if name != "explained"])
+@pytest.mark.parametrize("kind", [name for name in PICTURES if name != "waterfall"])
 def test_every_kind_has_a_columns_width_and_embedded_fonts(kind, compared, swept, tmp_path):
     result = swept if kind == "map" else compared
     pdf = draw_figure(result, kind, tmp_path / f"{kind}.pdf").read_bytes()
@@ -192,7 +196,7 @@ def test_water_stands_at_one_level_above_the_inverse_gains(monkeypatch):
     far = _idea.Filled(3, 90.0, np.array([4.0, 10.0]), np.array([0.425, 0.575]))
     near = _idea.Filled(1, 9.0, np.array([40.0]), np.array([1.0]))
     monkeypatch.setattr(_idea, "find_filled", lambda _: (4, near, far))
-    (axis,) = drawn("water", a_setting(scenario=SimpleNamespace(rate_threshold=4.0)))
+    (axis,) = drawn("water", a_setting(scenario=Scenario.preset("paper")))
     bars = [(bar.get_y(), bar.get_height()) for bar in axis.patches]
     np.testing.assert_allclose(bars[2:], [[0, 0.1], [0, 0.25], [0.1, 0.575], [0.25, 0.425]])
     bits = 0.5 * np.log2(1 + np.array([40.0, 5.75, 1.7]))
@@ -232,7 +236,7 @@ def test_maps_have_stars_for_sure_squares_and_pale_ones_without():
     found = ((0, 0, 0.021, 0.0004), (0, 1, -0.021, 0.7), (1, 0, -0.034, 0.02))
     squares = {(0, y, x): Contrast(gain, gain, gain, p, 20) for y, x, gain, p in found}
     axis = new_axis()
-    made = GainMap(["a"], "b", "", ["a", "b"], "", ["1", "4"], {}, squares, AXES["rounds"])
+    made = GainMap(["a"], "b", "", ["a", "b"], "", ["1", "4"], {}, squares, "", AXES["rounds"])
     gain_map(made, 0, axis)
     assert [text.get_text() for text in axis.texts] == ["+2.1***", "-2.1", "-3.4*", "–"]
     covers = [square.get_alpha() for square in axis.patches]
@@ -262,7 +266,7 @@ def test_lines_stand_out_from_the_page(shade):
 def test_a_trace_has_every_figure_but_those_of_places(traced, tmp_path):
     out = tmp_path / "x.csv"
     without = {"distance", "classes", "cell"}
-    for kind in set(PICTURES) - without - {"map", "water", "explained"}:
+    for kind in set(PICTURES) - without - {"map", "water", "waterfall"}:
         assert draw_figure(traced.path, kind, out) == out
     for kind in without:
         with pytest.raises(ValueError, match=f"figure {kind} needs .* where the UEs are"):
@@ -275,18 +279,41 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
         ((swept, "pie", out), "no figure 'pie'; there are gain, forest, accuracy, costs"),
         ((compared, "map", out), "map needs a sweep"),
         ((swept, "ages", out, {"threshold.rate": 9.0}), "no finished setting has rate=9; there"),
-        ((swept, "ages", tmp_path / "x.nonsense"), "not supported"),
+        ((swept, "ages", tmp_path / "x.nonsense"), "x.nonsense: a figure ends in .pdf, .pgf, "),
+        ((swept, "ages", ".pdf"), "^.pdf: a figure ends in .pdf, .pgf, .svg, .eps, .png, .csv$"),
+        ((swept, "ages", "f"), "^f: a figure ends in "),
         ((swept, "ages", tmp_path / "x.pgf"), "needs LaTeX"),
     ):
         with pytest.raises(ValueError, match=said):
             draw_figure(*given)
     for options, said in (
         ({"width": "wide"}, "column, page, or inches from 1 to 20, not 'wide'"),
+        ({"at": "rate=4"}, "at must be values by names of fields, not 'rate=4'"),
         ({"style": "nice"}, "no style 'nice' and no file of that name; there are paper, slides"),
         ({"policies": ["random"]}, "random"),
     ):
         with pytest.raises(ValueError, match=said):
             draw_figure(compared, "ages", out, **options)
+    assert not any(tmp_path.iterdir())
+    wrong = tmp_path / "wrong.mplstyle"
+    for content, said in (("a,b\n1,2\n", "'a,b'"), ("line.width: 2\n", "'line.width: 2'"),
+                          ("lines.linewidth: wide\n", "wide")):  # fmt: skip
+        wrong.write_text(f"# a style\nlines.linewidth: 2  # points\n{content}")
+        with pytest.raises(ValueError, match=f"wrong.mplstyle: no style: .*{said}"):
+            draw_figure(compared, "ages", out, style=str(wrong))
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png", "csv"])
+def test_a_full_disk_is_said_of_the_file(compared, tmp_path, monkeypatch, ending):
+    """The system says so when content is written or flushed, and names no file."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        draw_figure(compared, "ages", tmp_path / f"x.{ending}")
+    assert caught.value.filename == str(tmp_path / f"x.{ending}")
     assert not any(tmp_path.iterdir())
 
 
@@ -302,3 +329,67 @@ def test_accuracy_is_drawn_over_what_rounds_cost(compared, tmp_path):
     accuracy = compared.accuracy("round-robin")
     when = [np.flatnonzero(each <= last * (1 + 1e-7))[-1] for each in spent]
     assert float(line[-1]["y"]) == pytest.approx(np.mean(accuracy[np.arange(3), when]), rel=1e-6)
+
+
+STUB = """#!{python}
+import sys
+heard = open({heard!r}, "a")
+for line in sys.stdin:
+    heard.write(line)
+    heard.flush()
+    if "pgf_backend_query_start" in line:
+        print("*pgf_backend_query_start\\n*", end="", flush=True)
+    elif "typeout" in line:
+        print("10.0pt,6.0pt,2.0pt\\n\\n*", end="", flush=True)
+"""
+
+
+@pytest.fixture
+def latex(tmp_path, monkeypatch):
+    """What stands for LaTeX, which measures every text alike: the file of what it was told."""
+    heard = tmp_path / "heard.tex"
+    (tmp_path / "bin").mkdir()
+    stub = tmp_path / "bin" / "xelatex"
+    stub.write_text(STUB.format(python=sys.executable, heard=str(heard)))
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", str(stub.parent), prepend=":")
+    LatexManager._get_cached_or_new_impl.cache_clear()
+    yield heard
+    LatexManager._get_cached_or_new_impl.cache_clear()
+
+
+def test_a_figure_for_latex(compared, latex, tmp_path):
+    for kind in ("accuracy", "gain", "forest"):
+        drawn = draw_figure(compared, kind, tmp_path / f"{kind}.pgf").read_text()
+        assert drawn.count(r"\begin{pgfpicture}") == drawn.count(r"\end{pgfpicture}") == 1
+        assert "age-based" in drawn
+        again = draw_figure(compared, kind, tmp_path / "again.pgf").read_text()
+        assert again == drawn
+    with pytest.raises(ValueError, match=r"heat.pgf: the figure has pixels"):
+        draw_figure(compared, "heat", tmp_path / "heat.pgf")
+    names = {"accuracy.pgf", "gain.pgf", "forest.pgf", "again.pgf", "bin", latex.name}
+    assert {file.name for file in tmp_path.iterdir()} == names
+
+
+def test_no_name_commands_latex(latex, tmp_path):
+    evil = r"\input{/etc/passwd} \write18{x} 50% $x$ a_b ^^5cinput{y}"
+    with paper_style(), mpl.rc_context({"text.parse_math": False}):
+        axis = new_axis()
+        axis.plot([0, 1], label=evil)
+        axis.set(title=f"{evil}\n{evil}", xlabel=evil)
+        axis.set_yticks([0, 1], [evil, "b"])
+        axis.legend()
+        axis.annotate(evil, (0, 0))
+        save(axis.figure, tmp_path / "x.pgf")
+    for told in (tmp_path / "x.pgf", latex):
+        text = told.read_text()
+        assert r"\textbackslash{}write18\{x\}" in text
+        shown = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+        for command in (r"\input", r"\write18", "^^5c", "$x$"):
+            assert command not in shown
+
+
+def test_a_style_cannot_hand_names_to_latex(compared, tmp_path):
+    (tmp_path / "own.mplstyle").write_text("text.usetex: True\n")
+    style = str(tmp_path / "own.mplstyle")
+    assert draw_figure(compared, "accuracy", tmp_path / "x.pdf", style=style).exists()

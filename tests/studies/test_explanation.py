@@ -1,100 +1,87 @@
-"""What explains the gain: measures by hand, runs followed again, what their differences say."""
+"""What a gain is made of: sets that are drawn, replays of them, and what their steps say."""
 
 import json
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment import RunOptions
 from agewise.report import draw_figure, write_page
 from agewise.simulation import samples_of
 from agewise.studies import explanation
-from agewise.studies.explanation import (
-    _MEASURES,
-    _POLICIES,
-    _compare_labels,
-    _compare_updates,
-    _follow,
-    _SeedBlocks,
-    _squared_mean,
-    _summarise,
-    _Task,
-)
+from agewise.studies.explanation import _draw, _drawn_stages, _replay, _Task
+from agewise.tables import Explanation
 from tests.samples import average
 from tests.scenarios import tiny
 
 mpl.use("Agg")
 SCENARIO = tiny(**{"run.rounds": 8, "data.partition.classes_per_ue": 1})
+PAIR = ("age-based", "max-pack")
+QUIET = {"engine": "inline", "quiet": True}
 
 
-def test_labels_by_hand():
-    counts = np.array([[4, 0, 0], [0, 4, 0], [0, 0, 8]])
-    covered, distance = _compare_labels([np.array([0, 1]), np.array([2])], counts)
-    assert covered == pytest.approx((2 / 3 + 1 / 3) / 2)
-    assert distance == pytest.approx((0.5 + 0.5) / 2)
-    assert _compare_labels([np.array([], np.int64)], counts) == (0.0, 1.0)
-    assert _compare_labels([np.arange(3)], counts) == (1.0, 0.0)
-
-
-def test_updates_by_hand():
-    """Without noise the bias is a distance, and orthogonal updates have a diversity of 1."""
-    start = np.array([1.0, 1.0], np.float32)
-    draw = start + np.array([[2.0, 0.0], [0.0, 2.0]], np.float32)
-    sizes = np.array([3, 1])
-    sets = [np.array([0]), np.array([1]), np.array([0, 1])]
-    found = [_compare_updates([draw, draw], start, [one], sizes) for one in sets]
-    length = np.hypot(1.5, 0.5)
-    assert found[0] == pytest.approx((1, np.hypot(0.5, 0.5) / length, found[0][1], 0), abs=1e-6)
-    assert found[1] == pytest.approx((1, np.hypot(1.5, 1.5) / length, found[1][1], 0), abs=1e-6)
-    assert found[2] == pytest.approx((1, 0, 0, 0), abs=1e-6)
-    both = _compare_updates([draw, draw], start, sets[:2], sizes)
-    assert both[1] == pytest.approx((found[0][1] + found[1][1]) / 2)
-    assert both[2] == pytest.approx(np.hypot(0.5, 0.5) / length, abs=1e-6), "1, 1 less 1.5, 0.5"
-
-
-def test_the_number_of_draws_adds_nothing_to_a_squared_length():
-    rng = np.random.default_rng(0)
-    found = [_squared_mean(np.array([3.0, 4.0]) + rng.normal(size=(3, 2))) for _ in range(4000)]
-    assert np.mean(found) == pytest.approx(25.0, abs=0.3)
-
-
-def test_variance_is_that_of_the_average_over_draws():
-    rng = np.random.default_rng(1)
-    start, sizes = np.zeros(400, np.float32), np.ones(4, np.int64)
-    draws = [(1 + rng.normal(size=(4, 400))).astype(np.float32) for _ in range(60)]
-    _, bias, _, variance = _compare_updates(draws, start, [np.array([0, 1])], sizes)
-    assert variance == pytest.approx(0.5, rel=0.1), "400 / 2 over 400"
-    assert bias < 0.15
+def test_ues_are_drawn_as_often_as_their_weights_say():
+    weights = np.array([80, 80, *range(1, 19), 0])
+    rng, count = np.random.default_rng(0), 8
+    drawn = [_draw(weights, count, rng.random(21)) for _ in range(4000)]
+    assert {each.size for each in drawn} == {count}
+    assert all((np.diff(each) > 0).all() for each in drawn), "each once, in rising order"
+    share = np.bincount(np.concatenate(drawn), minlength=21) / len(drawn)
+    assert share[:2].tolist() == [1, 1], "80 of 331 times 8 is above 1"
+    assert share[2:] == pytest.approx(6 * weights[2:] / 171, abs=0.03)
+    everyone = _draw(weights, 20, rng.random(21))
+    assert everyone.tolist() == list(range(20)), "all that have a weight"
+    assert _draw(weights, 0, rng.random(21)).size == 0
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return [agewise.simulate(SCENARIO, policy, 3) for policy in _POLICIES]
+    return [agewise.simulate(SCENARIO, policy, 3) for policy in PAIR]
 
 
-def test_runs_are_followed_on_their_own_models(runs):
-    """Worked out beside it: the model of round 4 of max-pack, then age-based's sets from there."""
-    blocks = _follow(_Task.of(SCENARIO, 3, runs, 4))
-    assert blocks.starts.tolist() == [0, 4]
+def task(runs, scenario=SCENARIO):
+    received, accuracies = [run.received for run in runs], [run.accuracy for run in runs]
+    return _Task(scenario, 3, received, accuracies, ["a", "b"], None)
+
+
+def test_stages_change_one_thing_each():
+    """The baseline hears UE 0 always and 1 to 8 in turn, the rival the last nine of twelve."""
+    rounds = np.arange(800)
+    packed = [np.array([0, 1 + t % 8]) for t in rounds]
+    aged = [np.sort(3 + (3 * t + np.arange(3)) % 9) for t in rounds]
+    stages = _drawn_stages(agewise.Streams(3), aged, packed, 12)
+    sizes = [{ues.size for ues in sets} for sets in stages]
+    assert sizes == [{2}, {2}, {2}, {3}, {3}]
+    counts = [np.bincount(np.concatenate(sets), minlength=12) / 800 for sets in stages]
+    assert counts[0] == pytest.approx(np.array([1, *8 * [1 / 8], 0, 0, 0]), abs=0.05)
+    assert counts[1] == pytest.approx(np.array([*9 * [2 / 9], 0, 0, 0]), abs=0.05)
+    assert counts[2] == pytest.approx(np.full(12, 2 / 12), abs=0.05)
+    assert counts[3] == pytest.approx(np.full(12, 3 / 12), abs=0.05)
+    assert counts[4] == pytest.approx(np.array([0, 0, 0, *9 * [3 / 9]]), abs=0.05)
+    evenly = zip(stages[2], stages[3], strict=True)
+    assert all(set(x) <= set(y) for x, y in evenly), "the same draws"
+    again = _drawn_stages(agewise.Streams(3), aged, packed, 12)
+    assert all(map(np.array_equal, stages[0] + stages[4], again[0] + again[4]))
+    other = _drawn_stages(agewise.Streams(4), aged, packed, 12)
+    assert not all(map(np.array_equal, stages[2], other[2]))
+
+
+def test_a_replay_is_the_same_learning_of_other_ues(runs):
+    """Worked out beside it, round by round; both ends are the runs themselves."""
+    scores = _replay(task(runs))
+    assert scores[0] == pytest.approx(runs[1].accuracy.mean(), abs=1e-12)
+    assert scores[-1] == pytest.approx(runs[0].accuracy.mean(), abs=1e-12)
     streams = agewise.Streams(3)
     learner = samples_of(SCENARIO, streams).learner
+    covered = _drawn_stages(streams, *(run.received for run in runs), 12)[2]
     params, reached = learner.init(streams), []
-    for t in range(8):
-        ues = runs[1 if t < 4 else 0].received[t]
+    for t, ues in enumerate(covered):
         models = learner.train(params, ues, t, streams)
         params, _ = average(models, learner.sizes[ues], params)
         reached.append(learner.evaluate(params).accuracy)
-    expected = np.mean(reached[4:]) - runs[1].accuracy[4:].mean()
-    assert blocks.gains[1, 1] == pytest.approx(expected, abs=1e-12)
-    both = [one.accuracy[:4].mean() for one in runs]
-    assert blocks.gains[:, 0] == pytest.approx([both[0] - both[1]] * 2), "the same first model"
-    assert np.array_equal(blocks.values[0, 0], blocks.values[1, 0]), "the same first model"
-    heard = blocks.values[..., list(_MEASURES).index("heard")]
-    ever = [np.unique(np.concatenate(runs[0].received[: t + 1])) for t in range(4, 8)]
-    share = np.mean([learner.sizes[ues].sum() for ues in ever]) / learner.sizes.sum()
-    assert heard[:, 1, 0] == pytest.approx(share)
+    assert scores[3] == pytest.approx(np.mean(reached), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -103,90 +90,139 @@ def test_runs_are_followed_on_their_own_models(runs):
         {"learn.compression": {"kind": "sign", "error_feedback": True}},
         {"learn.compression": {"kind": "qsgd", "bits": 3}, "learn.local": "control-variates"},
         {"learn.aggregation": {"kind": "memory", "discount": "agreement"}},
+        {"learn.model": {"kind": "mlp", "hidden_widths": [4]}, "run.evaluate_every": 3},
+        {"learn.model": {"kind": "k-means", "clusters": 4, "initial_deviation": 0.1}},
     ],
 )
-def test_a_replay_does_all_that_a_round_of_learning_does(changes):
+def test_all_that_a_round_of_learning_does_is_replayed(changes):
     scenario = SCENARIO.with_(**changes)
-    runs = [agewise.simulate(scenario, policy, 3) for policy in _POLICIES]
-    assert _follow(_Task.of(scenario, 3, runs, 4)).starts.tolist() == [0, 4]
+    runs = [agewise.simulate(scenario, policy, 3) for policy in PAIR]
+    scores = _replay(task(runs, scenario))
+    assert scores[0] == pytest.approx(np.nanmean(runs[1].accuracy), abs=1e-12)
+    assert len(set(scores)) > 2
 
 
-def test_a_run_that_cannot_be_followed_is_refused(runs):
-    task = _Task.of(SCENARIO, 3, runs, 4)
-    task.accuracies[0][-1] += 0.01
-    with pytest.raises(ValueError, match="seed 3 reached .* when it was followed again"):
-        _follow(task)
+def test_runs_that_do_not_come_out_again_are_refused(runs):
+    weighing = agewise.simulate(SCENARIO, "importance-channel", 3)
+    with pytest.raises(ValueError, match="seed 3: .* a policy weighs updates"):
+        _replay(task([weighing, runs[1]]))
+    unmeasured = task(runs)
+    unmeasured.accuracies[0][:] = np.nan
+    with pytest.raises(ValueError, match="no accuracy was measured"):
+        _replay(unmeasured)
 
 
-def made_up(differences, seeds=8, blocks=10):
-    """Blocks of seeds in which age-based is ahead by these differences, with some noise."""
+def made_up(steps, seeds=8):
+    """Scores that rise by these steps, with some noise; the noise is added to the total too."""
     rng = np.random.default_rng(5)
-    ahead = np.array([differences.get(name, 0.0) for name in _MEASURES])
-    found = []
-    for _ in range(seeds):
-        apart = ahead + 0.1 * rng.normal(size=(2, blocks, len(_MEASURES)))
-        values = np.stack((1 + apart, np.ones_like(apart)), axis=2)
-        gains = 0.02 + 0.001 * rng.normal(size=(2, blocks))
-        found.append(_SeedBlocks(np.arange(blocks) * 5, gains, values))
-    return found
+    noise = 0.001 * rng.normal(size=(seeds, 7))
+    return Explanation("a", "b", range(seeds), 0.8 + np.cumsum([0, *steps]) + noise)
 
 
-def test_what_the_policies_are_shown_to_differ_in_is_told():
-    made = _summarise(made_up({"diversity": -0.5, "heard": 0.5}))
-    rows = {row["measure"]: row for row in made.table.to_dicts()}
-    assert rows["heard"]["difference"] == pytest.approx(0.5, abs=0.05)
-    assert rows["heard"]["difference_p"] < 0.001 < rows["bias"]["difference_p"]
-    assert made.sentences[0].startswith("Gradient diversity does not explain the gain")
-    assert "shown to differ in data ever heard (1.49" in made.sentences[1]
-    assert "(+2.0 points per block, " in made.sentences[1]
-    assert "8 seeds with 20 blocks of 5 rounds each; p-values corrected" in made.sentences[1]
-    more = _summarise(made_up({"diversity": 0.5}))
-    assert more.sentences[0].startswith("Gradient diversity may explain the gain")
-    assert "differ in no other measure" in more.sentences[1]
-    assert "is not shown" in _summarise(made_up({})).sentences[0]
+def test_steps_add_up_to_the_total_and_what_is_shown_is_told():
+    made = made_up([0, 0.01, 0.02, -0.01, 0, 0.005])
+    assert sum(step.mean for step in made.steps) == pytest.approx(made.total.mean)
+    assert made.total.mean == pytest.approx(0.025, abs=0.002)
+    assert made.sentences[0].startswith("a learns better than b: +2.")
+    assert "in points of mean accuracy over 8 seeds." in made.sentences[0]
+    gains, losses, none = made.sentences[1].split("; ")
+    assert gains.startswith("Gains are shown of evenness among those heard (+")
+    assert ", coverage (+" in gains
+    assert losses.startswith("losses are shown of number of uploads (-")
+    assert none.startswith("no effect is shown of order in time (")
+    assert "unevenness of a (" in none
+    assert made_up(6 * [-0.01]).sentences[0].startswith("a learns worse than b: -6.")
+    assert made_up(6 * [0]).sentences[0].startswith("No difference between a and b is shown: ")
 
 
 def test_few_seeds_test_nothing():
-    made = _summarise(made_up({"heard": 0.5}, seeds=4))
-    assert made.sentences[1] == "4 seeds are too few to say in what the policies differ."
-    assert made.table["difference_p"].is_nan().all()
+    made = made_up(6 * [0.01], seeds=3)
+    assert made.sentences[0].startswith("Too few seeds for a verdict: 3; a minus b: +6.")
+    assert made.sentences[1].startswith("The steps are order in time (+1.")
+    assert "p =" not in made.table().to_text()
+
+
+def test_the_table_has_a_row_for_each_stage_and_the_total():
+    made = made_up([0, 0.01, 0.02, -0.01, 0, 0.005])
+    lines = made.table().to_markdown().splitlines()[2:]
+    assert len(lines) == 8
+    assert lines[0].startswith("| – | b | 79.9 ±")
+    assert lines[3].startswith("| coverage | drawn evenly from all UEs | 83.0 ±")
+    assert lines[-1].startswith("| all of it | a minus b | – | +2.")
+    assert "all 6 (steps) together by Bonferroni" in made.table().note
+    told = made.to_json()
+    means = [step["accuracy"] for step in told["steps"]]
+    assert [y - x for x, y in pairwise(means)] == pytest.approx(
+        [step["mean"] for step in told["steps"][1:]]
+    )
+
+
+@pytest.fixture
+def result(tmp_path):
+    return agewise.compare(SCENARIO, [*PAIR, "random"], 5, tmp_path / "r", **QUIET)
 
 
 def test_reproduce_explains_and_goes_on(tmp_path, monkeypatch):
-    options = {"explain": True, "engine": "inline", "quiet": True}
-    made = agewise.reproduce(SCENARIO, 5, tmp_path, **options)
+    made = agewise.reproduce(SCENARIO, 5, tmp_path, explain=True, **QUIET)
     found = made.explanation
-    assert (found.seeds, found.blocks) == (5, 10)
-    assert [file.name for file in found.figures] == ["explanation.png", "explanation.pdf"]
-    kept = json.loads((tmp_path / "explanation.json").read_bytes())
-    assert kept["sentences"] == found.sentences
-    page = agewise.write_page(made.result).read_text(encoding="utf-8")
-    assert "What differs on the same models" in page
-    assert "data:image/png;base64," in page
-    damaged = tmp_path / "explanation" / "seed-0002.json"
+    gain = made.result.accuracy("age-based:ties=random") - made.result.accuracy(
+        "max-pack:ties=random"
+    )
+    assert found.total.mean == pytest.approx(gain.mean())
+    assert {file.name for file in made.figures} >= {"explanation.png", "explanation.pdf"}
+    assert made.claims[3].verdict != "cannot be judged"
+    page = write_page(made.result).read_text(encoding="utf-8")
+    assert "What the gain is made of" in page
+    assert "drawn evenly from all UEs" in page
+    damaged = next((tmp_path / "explanation").glob("seed-0002*"))
     damaged.write_bytes(damaged.read_bytes().replace(b'"seed": 2', b'"seed": 3'))
     again = []
 
-    def followed(task):
+    def replayed(task):
         again.append(task.seed)
-        return _follow(task)
+        return _replay(task)
 
-    monkeypatch.setattr(explanation, "_follow", followed)
-    repeated = agewise.reproduce(SCENARIO, 6, tmp_path, **options).explanation
+    monkeypatch.setattr(explanation, "_replay", replayed)
+    repeated = agewise.reproduce(SCENARIO, 6, tmp_path, explain=True, **QUIET).explanation
     assert again == [2, 5], "the damaged one and the new one"
-    assert repeated.seeds == 6
+    assert np.array_equal(repeated.scores[:5], found.scores)
 
 
-def test_a_changed_file_is_not_shown(tmp_path):
-    result = agewise.compare(
-        SCENARIO, _POLICIES, 1, tmp_path / "r", engine="inline", quiet=True, baseline="max-pack"
-    )
-    said = "What differs on the same models"
+def test_any_pair_is_explained_and_kept(result, monkeypatch):
+    first = agewise.explain(result, **QUIET)
+    assert (first.rival, first.baseline) == PAIR
+    other = agewise.explain(result.path, "random", "age-based", **QUIET)
+    assert (other.rival, other.baseline) == ("random", "age-based")
+    assert len(list((result.path / "explanation").iterdir())) == 10
+    monkeypatch.setattr(explanation, "_replay", None)
+    assert np.array_equal(agewise.explain(result, **QUIET).scores, first.scores)
+
+
+def test_what_cannot_be_explained_is_one_sentence(tmp_path):
+    def refused(said, scenario=SCENARIO, policies=PAIR, **given):
+        made = agewise.compare(scenario, policies, 1, tmp_path / said, **QUIET)
+        with pytest.raises(ValueError, match=said):
+            agewise.explain(made, **given, **QUIET)
+
+    refused("of two policies, not of random alone", policies=["random"])
+    refused("not of max-pack alone", policy="max-pack")
+    periodic = agewise.Scenario.preset("periodic").with_(**{"run.rounds": 2})
+    refused('explain runs with pace = "rounds"', periodic)
+    swept = agewise.sweep(SCENARIO, PAIR, {"run.rounds": [2, 3]}, 1, tmp_path / "s", **QUIET)
+    with pytest.raises(ValueError, match="is a sweep: run the setting to explain"):
+        agewise.explain(swept, **QUIET)
+
+
+def test_a_changed_file_is_not_shown(result, tmp_path):
+    said = "What the gain is made of"
     assert said not in write_page(result).read_text(encoding="utf-8")
-    explanation.explain(result, RunOptions(engine="inline", quiet=True))
+    agewise.explain(result, **QUIET)
     assert said in write_page(result).read_text(encoding="utf-8")
+    numbers = draw_figure(result, "waterfall", tmp_path / "x.csv").read_text()
+    assert numbers.count("line,mean accuracy") == 8
     file = result.path / "explanation.json"
-    file.write_bytes(file.read_bytes().replace(b"too few", b"enough!"))
+    assert json.loads(file.read_bytes())["seeds"] == [0, 1, 2, 3, 4]
+    file.write_bytes(file.read_bytes().replace(b"max-pack", b"max-luck"))
     assert said not in write_page(result).read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="explained needs a reproduction with --explain"):
-        draw_figure(result, "explained", tmp_path / "x.pdf")
+    with pytest.raises(ValueError, match="waterfall needs what agewise explain measures"):
+        draw_figure(result, "waterfall", tmp_path / "x.pdf")

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agewise import Scenario, Streams, Uplink, gap, simulate
+from agewise import Scenario, Streams, Uplink, gap, schedule_traffic, simulate
 from agewise.age import f_alpha, next_ages
 from agewise.spectrum.exact import solve
 from agewise.studies import Losses, gap_scenario
@@ -90,6 +90,14 @@ def test_gap_over_regimes(tmp_path):
     ]
     assert row["loss_per_round"] == pytest.approx(np.mean([one.per_round for one in single]))
     assert row["loss_over_run"] == pytest.approx(np.mean([one.over_run for one in single]))
+    runs = made.result.histories("age-based", {"threshold.rate": 2.0})
+    bounds = [schedule_traffic(SCENARIO.with_(**{"threshold.rate": 2.0}), "random", 9, seed=seed)
+              for seed in runs]  # fmt: skip
+    above = [
+        run.ages.mean() / one.age_bound - 1 for run, one in zip(runs.values(), bounds, strict=True)
+    ]
+    assert row["above_bound"] == pytest.approx(np.mean(above))
+    assert (table["above_bound"] >= 0).all()
     assert [file.name for file in made.figures] == ["gap.png", "gap.pdf"]
     assert all(file.stat().st_size > 5000 for file in made.figures)
     files = {file: file.stat().st_mtime_ns for file in made.result.path.rglob("*.parquet")}

@@ -1,7 +1,7 @@
-from ._claims import Claim, claims_note, claims_of, explanation_table
+from ._claims import Claim, claims_note, claims_of
 from ._gains import gain_map
 from ._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
-from ._verdict import failed_runs
+from ._verdict import failed_runs, verdict
 from .figures import draw_figure
 from .page import write_page
 from .pictures import PICTURES, Picture
@@ -15,11 +15,11 @@ __all__ = [
     "claims_note",
     "claims_of",
     "draw_figure",
-    "explanation_table",
     "failed_runs",
     "gain_map",
     "new_figure",
     "paper_style",
     "save",
+    "verdict",
     "write_page",
 ]

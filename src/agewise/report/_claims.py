@@ -1,6 +1,5 @@
-"""The paper's three claims, judged on paired runs, and what differs on the same models."""
+"""The paper's three claims, judged on paired runs; the third in two readings."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -8,23 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise.experiment import LearningCurve, Result, RunMetrics
-from agewise.files import read_verified_json
 from agewise.policies import AgeBased, MaxPack
-from agewise.statistics import AXES, Axis, Contrast, Estimate, contrast, correlation
-from agewise.tables import Column, Flat, Line, Row, Table
-from agewise.tables._words import at_text, estimate_text, not_shown, p_text, points_text, too_few
+from agewise.statistics import AXES, Axis, Contrast, Verdict, contrast, correlation
+from agewise.tables import Explanation, Row
+from agewise.tables._words import (
+    at_text,
+    judged_text,
+    not_shown,
+    points_text,
+    signed_text,
+    too_few,
+)
 
-#: What was measured on the same models, in a results folder.
-EXPLANATION = "explanation.json"
 #: The paper says the gain is most pronounced "when the communication rounds are less than 40".
 EARLY = 40
 #: What is said of a claim that was shown, shown in part, and of which the contrary was shown.
 HOLDS, IN_PART, REFUTED = "holds", "holds in part", "does not hold"
+#: What is said of a claim that was not measured.
+UNJUDGED = "cannot be judged"
 #: Which tests are behind the claims.
 CLAIMS_NOTE = (
-    "Claim 1 takes its p-values from the table of accuracies. Claims 2 and 3 are separate "
-    "questions, each with a test of its own: all of its parts must be shown, so they are not "
-    "corrected for each other."
+    "Claim 1 takes its p-values from the table of accuracies. The others are separate questions, 3 "
+    "and 4 two readings of what the paper says of diversity: all parts of each must be shown, so "
+    "they are not corrected for each other."
 )
 
 
@@ -33,7 +38,7 @@ def claims_note(axis: Axis) -> str:
     if axis.column is None:
         return CLAIMS_NOTE
     return (
-        f"Claim 1 is judged {axis.equal}; claims 2 and 3 are about rounds, as in the paper. "
+        f"Claim 1 is judged {axis.equal}; the others are about rounds, as in the paper. "
         f"{CLAIMS_NOTE}"
     )
 
@@ -82,140 +87,118 @@ def claims_of(
         return []  # a policy in the shadow of a live one trained nothing
     against = result if result.baseline == both[1] else replace(result, baseline=both[1])
     row = next(row for row in against.table(axis, at).rows if row.policy == both[0])
-    return judge(pair, row, read_verified_json(result.path / EXPLANATION), axis)
+    explained = Explanation.read(result.path)
+    if explained and [explained.rival, explained.baseline] != list(map(str, both)):
+        explained = None
+    return judge(pair, row, explained, axis)
 
 
 def judge(
-    pair: Pair, row: Row, explained: Flat | None = None, axis: Axis = AXES["rounds"]
+    pair: Pair, row: Row, explained: Explanation | None = None, axis: Axis = AXES["rounds"]
 ) -> list[Claim]:
     """The claims for age-based against max-pack with the same seeds and rule for ties.
 
     ``row`` is that of age-based in the table of the result, by whose gains the first claim is
-    judged. The third is judged on the same models for both policies where they were ``explained``,
-    and on each policy's own models otherwise.
+    judged. The paper's third is judged in both readings, the second only if the gain was
+    ``explained``.
     """
-    return [_higher(row, axis), _early(pair), _diversity(pair, explained)]
+    return [_higher(row, axis), _early(pair), _diversity(pair), _coverage(pair, explained)]
 
 
-def _judged(seeds: int, *, shown: Sequence[bool], refuted: Sequence[bool]) -> str:
-    """The verdict on a claim of several parts: which of them, or of their contraries, were shown.
+def _judged(seeds: int, parts: Sequence[Verdict], *, all_needed: bool = False) -> str:
+    """The verdict on a claim of several parts, of which it may need all.
 
     That a part was not shown says nothing against it.
 
-    >>> _judged(20, shown=[True, True], refuted=[False, False])
-    'holds'
-    >>> _judged(20, shown=[False, False], refuted=[False, False])
-    'not shown with 20 seeds'
-    >>> _judged(20, shown=[False, False], refuted=[True, False])
-    'does not hold'
+    >>> _judged(20, ["better", "better"]), _judged(20, ["better", "not shown"])
+    ('holds', 'holds in part')
+    >>> _judged(20, ["better", "worse"], all_needed=True), _judged(20, ["not shown"])
+    ('does not hold', 'not shown with 20 seeds')
     """
     if few := too_few(seeds):
         return few
-    if any(shown):
-        return HOLDS if all(shown) else IN_PART
-    return REFUTED if any(refuted) else not_shown(seeds)
+    if "better" in parts and (set(parts) == {"better"} or not all_needed):
+        return HOLDS if set(parts) == {"better"} else IN_PART
+    return REFUTED if "worse" in parts else not_shown(seeds)
 
 
 def _higher(row: Row, axis: Axis) -> Claim:
     gains = row.gains
     evidence = ", ".join(
         f"{points_text(gain.mean)} points "
-        f"{f'at round {at:g}' if axis.column is None else at_text(at, axis)}{_in_brackets(gain.p)}"
+        f"{f'at round {at:g}' if axis.column is None else at_text(at, axis)}{_in_brackets(gain)}"
         for at, gain in gains.items()
-    )
-    verdict = _judged(
-        min((gain.pairs for gain in gains.values()), default=row.seeds),
-        shown=[gain.verdict == "better" for gain in gains.values()],
-        refuted=[gain.verdict == "worse" for gain in gains.values()],
     )
     claim = "age-based (ABS) reaches a higher accuracy than max-pack"
     if axis.column is not None:
         claim += f" {axis.equal}"
-    return Claim(claim, verdict, evidence or "nothing was measured at these points")
+    parts = [gain.verdict for gain in gains.values()]
+    seeds = min((gain.pairs for gain in gains.values()), default=row.seeds)
+    return Claim(claim, _judged(seeds, parts), evidence or "nothing was measured at these points")
 
 
 def _early(pair: Pair) -> Claim:
     claim, gain = f"the gain is most pronounced before round {EARLY}", pair.gain
     seeds, rounds = gain.shape
     if rounds <= EARLY:
-        return Claim(claim, "cannot be judged", f"the runs have only {rounds} rounds")
+        return Claim(claim, UNJUDGED, f"the runs have only {rounds} rounds")
     if np.isnan(gain[:, :EARLY]).all(axis=1).any():
-        return Claim(claim, "cannot be judged", f"nothing was measured up to round {EARLY}")
+        return Claim(claim, UNJUDGED, f"nothing was measured up to round {EARLY}")
     before, after = np.nanmean(gain[:, :EARLY], axis=1), np.nanmean(gain[:, EARLY:], axis=1)
     early, more = contrast(before, np.zeros_like(before)), contrast(before, after)
     evidence = (
-        f"mean gain {points_text(before.mean())} points up to round {EARLY}{_in_brackets(early.p)} "
+        f"mean gain {points_text(early.mean)} points up to round {EARLY}{_in_brackets(early)} "
         f"and {points_text(after.mean())} after; difference {points_text(more.mean)}"
-        f"{_in_brackets(more.p)}"
+        f"{_in_brackets(more)}"
     )
     # There must be a gain, and more of it than later: both have to be shown, which makes one test
     # of the two (intersection and union) without a correction.
-    verdicts = [early.verdict, more.verdict]
-    shown, refuted = verdicts == ["better", "better"], [each == "worse" for each in verdicts]
-    return Claim(claim, _judged(seeds, shown=[shown], refuted=refuted), evidence)
+    verdict = _judged(seeds, [early.verdict, more.verdict], all_needed=True)
+    return Claim(claim, verdict, evidence)
 
 
-def _diversity(pair: Pair, explained: Flat | None) -> Claim:
-    """Explained means: the updates are more diverse, and runs that gain more are so by more.
+def _diversity(pair: Pair) -> Claim:
+    """Explained means: the updates of a round are more diverse, and more so in runs that gain.
 
-    The spread (diversity times the number of updates) is judged, because the diversity itself
-    falls with the number of updates, and max-pack collects more; or the diversity on the same
-    models, where that was measured.
+    The spread (diversity times the number of updates) is judged, because the diversity itself falls
+    with the number of updates, and max-pack collects more.
     """
     first, second = pair.metrics
-    wider, gain = first.spread - second.spread, np.nanmean(pair.gain, axis=1)
-    more = contrast(first.spread, second.spread)
+    more, gain = contrast(first.spread, second.spread), np.nanmean(pair.gain, axis=1)
+    wider = first.spread - second.spread
+    parts = [more.verdict]
     evidence = (
-        f"on their own models, diversity {first.diversity.mean():.2f} against "
-        f"{second.diversity.mean():.2f}"
-        f"{_in_brackets(contrast(first.diversity, second.diversity).p)}; times the number of "
-        f"updates {first.spread.mean():.1f} against {second.spread.mean():.1f}"
-        f"{_in_brackets(more.p)}"
+        f"each on its own models, the diversity is {first.diversity.mean():.2f} against "
+        f"{second.diversity.mean():.2f}; times the number of updates {first.spread.mean():.1f} "
+        f"against {second.spread.mean():.1f}{_in_brackets(more)}"
     )
-    if explained is not None:
-        row = next(row for row in explained["rows"] if row["measure"] == "diversity")
-        found = (row[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
-        mean, low, high, p = (float("nan") if each is None else float(each) for each in found)
-        more = Contrast(mean, low, high, p, pairs=explained["seeds"])
-        evidence = (
-            f"on the same models the diversity of what is heard is {row['age_based']:.2f} against "
-            f"{row['max_pack']:.2f}{_in_brackets(more.p)}"
-        )
-    linked = opposed = False
     if gain.size > 2 and min(gain.std(), wider.std()) > 1e-9:
-        r, p = correlation(wider, gain)
-        linked, opposed = p < 0.05 and r > 0, p < 0.05 and r < 0
-        evidence += f"; correlation with the gain over seeds {r:+.2f}{_in_brackets(p)}"
-    verdict = _judged(
-        more.pairs,
-        shown=[more.verdict == "better", linked],
-        refuted=[more.verdict == "worse", opposed],
-    )
-    return Claim("gradient diversity explains the gain", verdict, evidence)
+        linked = correlation(wider, gain)
+        parts.append(linked.verdict)
+        evidence += (
+            f"; correlation with the gain over seeds {signed_text(linked.mean, 2)}"
+            f"{_in_brackets(linked)}"
+        )
+    else:
+        parts.append("not shown")
+    claim = "gradient diversity within a round explains the gain"
+    return Claim(claim, _judged(more.pairs, parts, all_needed=True), evidence)
 
 
-def _in_brackets(p: float) -> str:
-    """The p-value behind a number; nothing if there was no test."""
-    return f" ({p_text(p)})" if p_text(p) else ""
+def _coverage(pair: Pair, explained: Explanation | None) -> Claim:
+    """Explained means: more UEs are heard, and to hear all of them evenly is worth something."""
+    claim = "gradient diversity, as coverage over rounds, explains the gain"
+    first, second = (each.distinct_ues for each in pair.metrics)
+    wider = contrast(first, second)
+    evidence = f"{first.mean():.1f} UEs are heard against {second.mean():.1f}{_in_brackets(wider)}"
+    if explained is None:
+        return Claim(claim, UNJUDGED, f"{evidence}; agewise explain measures what that is worth")
+    worth = explained.coverage
+    evidence += f"; coverage is worth {points_text(worth.mean)} points{_in_brackets(worth)}"
+    seeds = min(wider.pairs, worth.pairs)
+    return Claim(claim, _judged(seeds, [wider.verdict, worth.verdict], all_needed=True), evidence)
 
 
-def explanation_table(rows: Sequence[Flat]) -> Table:
-    """What both policies hear on the same models, and the paired difference."""
-    columns = [
-        Column("measure", kind="words"),
-        Column("age-based", ".2f"),
-        Column("max-pack", ".2f"),
-        Column("difference"),
-    ]
-    note = (
-        "What both policies hear, compared on the same models; intervals are 95%, and p-values "
-        "are corrected (Holm) for all of the table."
-    )
-    lines = []
-    for row in rows:
-        numbers = {name: math.nan if x is None else x for name, x in row.items()}
-        mean, low, high, p = (numbers[f"difference{end}"] for end in ("", "_low", "_high", "_p"))
-        said = [estimate_text(Estimate(mean, low, high), ".2f", 1.0), p_text(p)]
-        difference = [Line(text) for text in said if text]
-        lines.append([str(row["label"]), numbers["age_based"], numbers["max_pack"], difference])
-    return Table("How the two policies differ in each measure", columns, lines, note)
+def _in_brackets(gain: Contrast) -> str:
+    """The p-value behind a number; nothing with too few seeds."""
+    return f" ({judged_text(gain)})" if judged_text(gain) else ""

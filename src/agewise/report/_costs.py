@@ -18,8 +18,8 @@ class AxisView:
     """Policies on one axis, by name: their mean gains over the baseline, and what it took.
 
     The mean is over the rounds, or over the axis up to ``end``, the cost of the cheapest run to two
-    digits: one point would be early in learning on one axis and late on another. The p-values of
-    all axes are corrected together (Holm).
+    digits: one point would be early in learning on one axis and late on another. All axes are one
+    family of tests.
     """
 
     axis: Axis
@@ -57,8 +57,8 @@ def cost_table(setting: Setting, views: Sequence[AxisView], target: float | None
     columns = [Column(view.head) for view in views]
     cells = {name: [_cell(view, name, setting.baseline) for view in views] for name in rows}
     parts = [] if setting.baseline is None else [f"Mean gain over {setting.baseline} at equal cost"]
-    tests = sum(not math.isnan(gain.p) for view in views for gain in view.gains.values())
-    note = words.family_text(tests, setting.baseline or "", "policies and costs")
+    gains = [gain for view in views for gain in view.gains.values()]
+    note = words.family_text(gains, setting.baseline or "", "policies and costs")
     if target is not None:
         share = words.percent_text(target)
         columns.append(Column(f"runs that\nreached {share}%"))
@@ -96,7 +96,7 @@ def _cell(view: AxisView, name: str, baseline: str | None) -> Cell:
     gain, taken = view.gains.get(name), view.to_target.get(name)
     lines = [] if baseline is None else [Line(words.NOTHING)]
     if gain is not None:
-        lines = Column("").lines(gain)
+        lines = Column("", ".1f", 100.0).lines(gain)
     if taken is not None:
         median, limits = words.median_text(taken, view.axis)
         other = None if name == baseline else view.to_target.get(baseline or "")

@@ -1,21 +1,28 @@
 """Pictures of gains: of every policy, per cost, per class and over the settings of a sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from agewise.files import read_verified_json
 from agewise.report import _style as style
-from agewise.report._claims import EXPLANATION
 from agewise.report._costs import AxisView, axis_views
-from agewise.report._setting import Setting
+from agewise.report._setting import Numbers, Setting
 from agewise.report.pictures import Shown
-from agewise.statistics import FEWEST_SEEDS, correlation
-from agewise.tables import GainMap
-from agewise.tables._words import STARS_NOTE, and_list, at_text, last_part, starred
+from agewise.statistics import FEWEST_SEEDS, Contrast, contrast, correlation
+from agewise.tables import Explanation, GainMap
+from agewise.tables._words import (
+    STARS_NOTE,
+    and_list,
+    at_text,
+    last_part,
+    not_shown,
+    signed_text,
+    starred,
+    too_few,
+)
 
 #: How much of the width of a picture the name of a policy may take.
 _NAME_WIDE = 0.3
@@ -34,32 +41,28 @@ def draw_forest(setting: Setting, names: Sequence[str], canvas: style.Canvas) ->
     axis.axvline(0.0, color=style.ink("ink"), linewidth=0.8)
     for place, (name, gain) in enumerate(ranked):
         index = setting.indices[name]
-        middle, low, high = (100 * x for x in (gain.mean, gain.low, gain.high))
-        axis.plot([low, high], [place, place], color=style.colour(index), linewidth=1.6)
+        _draw_spread(axis, gain, place, style.colour(index), 1.6)
         axis.plot(
-            middle, place, marker=style.marker(index), color=style.colour(index), markersize=5,
-            label=name, linestyle="",
+            100 * gain.mean, place, marker=style.marker(index), color=style.colour(index),
+            markersize=5, label=name, linestyle="",
         )  # fmt: skip
         axis.annotate(
             starred(gain), (1.01, place), xycoords=("axes fraction", "data"), va="center",
             color=style.ink("ink"), annotation_clip=False,
         )  # fmt: skip
     _name_rows(axis, [name.replace(" (", "\n(") for name, _ in ranked])
-    axis.set(ylim=(-0.6, len(ranked) - 0.4), xlabel="gain in test accuracy (percentage points)")
     where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
-    if not setting.over_rounds:
-        style.title_in_paper(axis, where)
-    found = [gain.verdict for gain in gains.values()]
+    axis.set(ylim=(-0.6, len(ranked) - 0.4), xlabel="gain in test accuracy (points)")
+    style.title_in_paper(axis, where)
+    found, few = [gain.verdict for gain in gains.values()], _too_few(gains.values())
     finding = (
         f"Against {baseline}, {found.count('better')} of {len(found)} policies are shown to be "
         f"better and {found.count('worse')} worse"
     )
-    if "too few seeds" in found:
-        finding = f"All policies against {baseline}: too few seeds for a verdict"
+    spread = f"each seed's ({few})" if few else f"its 95% interval; {STARS_NOTE}"
     return Shown(
-        finding,
-        f"Gain over {setting.baseline} {where}, the paired mean with its 95% interval; stars are "
-        f"of the corrected tests ({STARS_NOTE}).",
+        f"All policies against {baseline}: {few}" if few else finding,
+        f"Gain over {setting.baseline} {where}, the paired mean with {spread}.",
         0.9 + 0.42 * len(gains) if style.on_page() else 0.6 + 0.3 * len(gains),
     )
 
@@ -88,22 +91,21 @@ def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> 
             continue
         at = at + 0.1 * (bright.index(name) - (len(bright) - 1) / 2)
         for row, (_, gain) in zip(at, known, strict=True):
-            if not np.isnan(gain.low):
-                ends = [100 * gain.low, 100 * gain.high]
-                axis.plot(ends, [row, row], color=style.colour(index), linewidth=1.0, alpha=0.6)
+            _draw_spread(axis, gain, row, style.colour(index), 1.0)
         axis.plot(
             middle, at, color=style.colour(index), marker=style.marker(index), markersize=5,
             linestyle=":", linewidth=1.0, label=name,
         )  # fmt: skip
     _name_rows(axis, [view.head for view in views])
-    axis.set(ylim=(len(views) - 0.5, -0.5), xlabel="gain in test accuracy (points)")
+    axis.set(ylim=(len(views) - 0.5, -0.5), xlabel="mean gain in accuracy over a run (points)")
     style.legend_above(axis)
     legend_in = 0.17 * min(len(setting.runs), len(style.LIGHT))
+    few = _too_few(gain for view in views for gain in view.gains.values())
+    spread = "that of each seed" if few else "its 95% interval"
     return Shown(
-        _leading(views, baseline),
-        f"Mean gain over {baseline} in test accuracy, up to the last round or up to the "
-        "cost of the cheapest run, with its 95% interval. Where lines cross, the order turns. "
-        f"{_shown_apart(setting, views)}",
+        _shown_apart(setting, views),
+        f"Mean gain over {baseline} in test accuracy, up to the last round or up to the cost of "
+        f"the cheapest run, with {spread}. Where lines cross, the order of the means turns.",
         1.0 + 0.45 * len(views) + legend_in if style.on_page() else 1.2 + 0.35 * len(views),
     )
 
@@ -114,37 +116,44 @@ def _leader(view: AxisView, baseline: str) -> str:
     return max(means, key=lambda name: means[name])
 
 
-def _leading(views: Sequence[AxisView], baseline: str) -> str:
-    """Who is first by the mean, per round and per what rounds cost."""
-    first: dict[str, list[str]] = {}
-    for view in views:
-        first.setdefault(_leader(view, baseline), []).append(f"per {view.axis.one}")
-    if len(first) == 1:
-        return f"Highest mean accuracy, whatever is counted: {next(iter(first))}"
-    phrases = [f"{name} {and_list(axes)}" for name, axes in first.items()]
-    return f"Highest mean accuracy: {'; '.join(phrases)}"
-
-
 def _shown_apart(setting: Setting, views: Sequence[AxisView]) -> str:
-    """Where the compared policies were shown to differ."""
+    """Where the mean gain of the compared policies was shown to differ from none."""
     rival, baseline = map(setting.display_name, setting.pair)
     found: dict[str, list[str]] = {}
     for view in views:
         if setting.rival in view.gains:
             verdict = view.gains[setting.rival].verdict
             found.setdefault(verdict, []).append(f"per {view.axis.one}")
-    if "too few seeds" in found:
-        return "There are too few seeds for a verdict."
+    if not found or "too few seeds" in found:
+        few = _too_few(view.gains[setting.rival] for view in views if setting.rival in view.gains)
+        return f"Mean gains over {baseline} at equal cost{f': {few}' if few else ''}"
     words = {
         "better": f"{rival} is ahead of {baseline}",
         "worse": f"{rival} is behind {baseline}",
         "not shown": f"a difference between {rival} and {baseline} is not shown",
     }
     if len(found) == 1:
-        phrase = f"{words[next(iter(found))]}, whatever is counted."
+        phrase = f"{words[next(iter(found))]}, whatever is counted"
     else:
-        phrase = "; ".join(f"{words[each]} {and_list(axes)}" for each, axes in found.items()) + "."
-    return f"At equal cost {phrase}" if found else ""
+        phrase = "; ".join(f"{words[each]} {and_list(axes)}" for each, axes in found.items())
+    return f"On the mean over a run, {phrase}"
+
+
+def _too_few(gains: Iterable[Contrast]) -> str:
+    """What is said if no gain has seeds enough for a verdict."""
+    return too_few(max((gain.pairs for gain in gains), default=FEWEST_SEEDS))
+
+
+def _draw_spread(
+    axis: Axes, gain: Contrast, y: float, colour: str, width: float, start: float = 0.0
+) -> None:
+    """Draw the interval of a gain from a start; with too few seeds a point for each of them."""
+    few = gain.verdict == "too few seeds"
+    x = start + 100 * np.array([*gain.gaps.values()] if few else [gain.low, gain.high])
+    axis.plot(
+        x, np.full(x.size, y), color=colour, linewidth=0.0 if few else width, alpha=0.6,
+        marker="|" if few else "", markersize=5,
+    )  # fmt: skip
 
 
 def draw_trade_off(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
@@ -170,11 +179,9 @@ def draw_trade_off(setting: Setting, names: Sequence[str], canvas: style.Canvas)
         )  # fmt: skip
     axis.margins(0.15, 0.2)
     axis.set(xlabel="updates per round", ylabel="mean age (rounds)")
-    most = max(points, key=lambda name: points[name][0])
-    fresh = min(points, key=lambda name: points[name][1])
-    both = f"{most} collects the most updates and keeps them freshest"
+    said = {name: f"{x:.1f} and {y:.1f}" for name, (x, y) in points.items() if name in setting.pair}
     return Shown(
-        both if most == fresh else f"{most} collects the most updates, {fresh} keeps them freshest",
+        f"Updates per round and their mean age: {setting.listed(said)}",
         "Updates that arrive in a round against the mean age over all rounds and phones; lower "
         "right would be best.",
         3.2 if style.on_page() else None,
@@ -201,7 +208,7 @@ def draw_classes(setting: Setting, names: Sequence[str], canvas: style.Canvas) -
     found = setting.class_gains
     if found is None or (found[0].size < 3 and style.on_page()):
         return None
-    axis, seeds = canvas.subplots(), len(found[0])
+    axis = canvas.subplots()
     x, y = found[0].ravel(), 100 * found[1].ravel()
     axis.axhline(0.0, color=style.ink("ink"), linewidth=0.8)
     dots = style.colour(setting.indices[setting.rival])
@@ -211,20 +218,26 @@ def draw_classes(setting: Setting, names: Sequence[str], canvas: style.Canvas) -
         ends = np.array([x.min(), x.max()])
         axis.plot(ends, level + slope * ends, color=style.ink("ink"), linewidth=1.4, linestyle="--")
     axis.set(xlabel="mean distance of the class's samples (m)", ylabel="gain of the class (points)")
-    finding = "Classes held far away against those held near"
-    if np.ptp(x) > 0 and np.ptp(y) > 0:
-        r, p = correlation(x, found[1].ravel())
-        more = "more" if r > 0 else "less"
-        shown = seeds >= FEWEST_SEEDS and p < 0.05
-        finding = f"Classes held far away gain {more}"
-        finding = finding if shown else f"Whether classes held far away gain {more} is not shown"
-        finding += f" (correlation {r:+.2f})"
     return Shown(
-        finding,
+        _far_finding(*found),
         f"Each dot is a class in one seed: what {setting.rival} gains over {setting.baseline} "
         "on it at the end, over how far from the access point the phones that hold its samples "
         "are, on average.",
     )
+
+
+def _far_finding(distance: Numbers, gain: Numbers) -> str:
+    """Whether classes held far away gain more: a correlation over the classes of each seed."""
+    varied = (np.ptp(distance, axis=1) > 0) & (np.ptp(gain, axis=1) > 0)
+    if distance.shape[1] < 3 or not varied.all():
+        return "Classes held far away against those held near"
+    linked = [correlation(*each).mean for each in zip(distance, gain, strict=True)]
+    found = contrast(linked, np.zeros(len(linked)))
+    more = "more" if found.mean > 0 else "less"
+    finding = f"Classes held far away gain {more}"
+    if not found.shown:
+        finding = f"Whether classes held far away gain {more} is {not_shown(found.pairs)}"
+    return f"{finding} (mean correlation {signed_text(found.mean, 2)})"
 
 
 def draw_map(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
@@ -233,13 +246,13 @@ def draw_map(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Sh
     if squares is None:
         return None
     shown = [name for name in squares.policies if name in names] or squares.policies
-    titles = [f"{name} minus {squares.baseline} (points)" for name in shown]
+    titles = [f"{name} minus {squares.baseline} {squares.where} (points)" for name in shown]
     for axis, name in zip(style.axes_abreast(canvas, titles), shown, strict=True):
         gain_map(squares, squares.policies.index(name), axis)
     return Shown(
         squares.summary(shown[0], "settings", squares.policies.index(shown[0])),
-        f"Gain in test accuracy over {squares.baseline}, {squares.measured}, in percentage "
-        "points. Blue is a win, red a loss; pale squares show no difference.",
+        f"Gain in test accuracy over {squares.baseline} {squares.where}, in percentage points. "
+        "Blue is a win, red a loss; pale squares show no difference.",
         1.0 + 0.55 * len(squares.rows) if style.on_page() else 0.9 + 0.42 * len(squares.rows),
     )
 
@@ -282,29 +295,37 @@ def _name_rows(axis: Axes, names: Sequence[str]) -> None:
     axis.grid(visible=False, axis="y")
 
 
-def draw_explained(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
-    """Draw the paired difference of two policies in each measure, in standard deviations."""
+def draw_waterfall(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
+    """Draw the steps of an explained gain as bars from one mean accuracy to the next."""
     del names
-    found = read_verified_json(setting.result.path / EXPLANATION)
+    found = Explanation.read(setting.result.path)
     if found is None:
         return None
-    axis, rows = canvas.subplots(), found["rows"]
-    scales = np.array([row["deviation"] for row in rows], dtype=np.float64)
-    scales = np.where(scales > 1e-9, 1.0 / np.maximum(scales, 1e-9), np.nan)
-    middle, low, high = (
-        scales * np.array([row["difference" + end] for row in rows], dtype=np.float64)
-        for end in ("", "_low", "_high")
+    axis, means = canvas.subplots(), 100 * found.scores.mean(axis=0)
+    for row, gain in enumerate(found.steps, start=1):
+        bar = Rectangle(
+            (means[row - 1], row - 0.3), means[row] - means[row - 1], 0.6, linewidth=0,
+            facecolor=style.ink("win" if gain.mean > 0 else "lose"),
+            alpha=_COVER if gain.shown else _UNSURE * _COVER,
+        )  # fmt: skip
+        axis.add_patch(bar)
+        _draw_spread(axis, gain, row, style.ink("ink"), 1.0, means[row - 1])
+        axis.annotate(
+            starred(gain), (1.01, row), xycoords=("axes fraction", "data"), va="center",
+            color=style.ink("ink"), annotation_clip=False,
+        )  # fmt: skip
+    ends, rows = [*means, means[-1]], np.arange(len(means) + 1)
+    axis.vlines(means, rows[:-1], rows[1:], color=style.ink("others"), linewidth=0.6)
+    axis.plot(
+        ends, rows, "o", color=style.ink("ink"), markersize=3, label="mean accuracy", zorder=3
     )
-    axis.errorbar(
-        middle, np.arange(len(rows)), xerr=[middle - low, high - middle], fmt="o",
-        markersize=4 if style.on_page() else 3, color=style.colour(0), elinewidth=1.0,
-    )  # fmt: skip
-    axis.axvline(0.0, color=style.ink("ink"), linewidth=0.8)
-    axis.set_yticks(range(len(rows)), [str(row["label"]) for row in rows])
-    differs = "age-based minus max-pack\n(standard deviations)"
-    axis.set(ylim=(len(rows) - 0.5, -0.5), xlabel=differs)
+    _name_rows(axis, [found.baseline, *(changes for _, changes in found.stages[1:]), found.rival])
+    axis.set(ylim=(rows[-1] + 0.6, -0.6), xlabel="mean test accuracy (%)")
+    few = _too_few([found.total])
+    spread = "each seed's value" if few else f"its 95% interval ({STARS_NOTE})"
     return Shown(
-        "How the two policies differ in each measure",
-        "The paired difference on the same models with its 95% interval.",
-        3.4 if style.on_page() else 2.6,
+        f"What the gain of {found.rival} over {found.baseline} is made of",
+        f"Mean accuracy over the evaluated rounds from {found.baseline} to {found.rival}, one "
+        f"thing changed at a time in who is heard; each step with {spread}.",
+        3.6 if style.on_page() else 2.6,
     )

@@ -13,8 +13,8 @@ from agewise.age import Form, f_alpha
 from agewise.policies import AgeBased
 from agewise.report._setting import Numbers, Setting, round_distances_m
 from agewise.report._style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page
-from agewise.report._verdict import compared
 from agewise.report.pictures import Shown
+from agewise.scenario import Scenario
 
 #: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
@@ -94,10 +94,16 @@ def draw_water(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown 
         f"{_place(high)} needs {more}, {_place(low).lower()} {fewer}",
         f"Water-filling in round {t + 1} of seed {setting.seed}: power fills the subchannels "
         "of a phone up to one level, above the inverse of their gains (grey, high where the "
-        f"channel is bad). A phone must reach {setting.scenario.rate_threshold:.3g} bits per "
-        "channel use.",
+        f"channel is bad). A phone must reach {_needed(setting.scenario)}.",
         4.4 if on_page() else 2.2,
     )
+
+
+def _needed(scenario: Scenario) -> str:
+    """The rate that uploads need, in words."""
+    if scenario.threshold.by_time_left:
+        return "the rate that carries its update in the time left to it"
+    return f"{scenario.rate_threshold:.3g} bits per channel use"
 
 
 def find_filled(setting: Setting) -> tuple[int, Filled, Filled] | None:
@@ -197,7 +203,7 @@ def rank(setting: Setting, name: str) -> Ranking | None:
 
 def _weighing(setting: Setting) -> tuple[float, Form]:
     """Alpha and form of f_alpha: the age-based policy's of the pair, else the scenario's."""
-    for key in compared(setting.result):
+    for key in setting.result.compared:
         if key.name == AgeBased.name:
             policy = AgeBased(**key.parameters)  # type: ignore[arg-type]
             return policy.alpha, policy.form

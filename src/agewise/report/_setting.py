@@ -14,10 +14,9 @@ from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.experiment._summary import mean_points
 from agewise.policies import Policy
 from agewise.records import History, PolicyKey
-from agewise.report._verdict import compared
+from agewise.report._verdict import display_name
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row, Variation
-from agewise.tables._words import short_names
 
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
@@ -59,29 +58,24 @@ class Setting:
 
     @functools.cached_property
     def runs(self) -> dict[str, dict[int, History]]:
-        """The finished runs of each policy by its short name, then by seed."""
+        """The finished runs of each policy by its name, then by seed."""
         wanted = self.result.policies if self.policies is None else self.policies
         found = {
-            name: self.result.histories(key, self.variation)
-            for key, name in self._names.items()
+            str(key): self.result.histories(key, self.variation)
+            for key in self.result.policies
             if key in wanted
         }
         return {name: runs for name, runs in found.items() if runs}
 
     @functools.cached_property
-    def _names(self) -> Mapping[PolicyKey, str]:
-        """The short name of each policy of the result."""
-        return short_names(self.result.policies)
-
-    @functools.cached_property
     def indices(self) -> dict[str, int]:
         """The index of each policy among all of the result, which decides its colour."""
-        return {name: index for index, name in enumerate(self._names.values())}
+        return {name: index for index, name in enumerate(map(str, self.result.policies))}
 
     @functools.cached_property
     def pair(self) -> list[str]:
         """The policies that are compared, a rival and the baseline, as far as they have runs."""
-        pair = [self._names[key] for key in compared(self.result) if self._names[key] in self.runs]
+        pair = [str(key) for key in self.result.compared if str(key) in self.runs]
         return pair or list(self.runs)[:1]
 
     @property
@@ -95,10 +89,8 @@ class Setting:
         return self.pair[1] if len(self.pair) > 1 else None
 
     def display_name(self, name: str) -> str:
-        """A policy's name in a title: the bare one if the pair has no other policy of it."""
-        bare = {short: key.name for key, short in self._names.items()}
-        others = [bare[other] for other in self.pair if other != name]
-        return name if bare[name] in others or name not in self.pair else bare[name]
+        """A policy's name in a title."""
+        return display_name(self.result.key(name), self.result)
 
     def listed(self, words: Mapping[str, str]) -> str:
         """Words on policies in a title, each behind the policy's name."""
@@ -236,9 +228,12 @@ class Setting:
 
     @functools.cached_property
     def rows(self) -> dict[str, Row]:
-        """The rows of the result's table that are of this setting, by the policy's short name."""
-        table = self.result.table(self.axis) if self.table is None else self.table
-        return table.by_policy(self.variation)
+        """The rows of the result's table that are of this setting, by the policy's name."""
+        return self._table.by_policy(self.variation)
+
+    @functools.cached_property
+    def _table(self) -> ResultTable:
+        return self.result.table(self.axis) if self.table is None else self.table
 
     @functools.cached_property
     def end(self) -> float:
@@ -255,7 +250,7 @@ class Setting:
     def map(self) -> GainMap | None:
         """The map of the sweep that the setting is part of."""
         swept = len(self.result.variations) > 1 and self.result.baseline is not None
-        return self.result.map(self.axis) if swept else None
+        return self._table.map() if swept else None
 
     @functools.cached_property
     def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:

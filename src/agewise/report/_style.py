@@ -1,6 +1,8 @@
 """How pictures look: colours, dashes and sizes, for the page and for papers."""
 
 import contextlib
+import io
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,15 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import style as mpl_style
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import MaxNLocator
+from matplotlib.text import Text
+from matplotlib.ticker import Formatter, MaxNLocator
 
-from agewise.files import atomic_write
+from agewise.files import write_whole
+from agewise.tables.table import latex_text
 
 #: What a picture is drawn on: a figure, or a part of one.
 Canvas = Figure | SubFigure
@@ -92,9 +98,23 @@ def paper_style(style: str = "paper") -> Iterator[None]:
         names = ", ".join([*_STYLES, *(n for n in mpl_style.available if not n.startswith("_"))])
         raise ValueError(f"there is no style {style!r} and no file of that name; there are {names}")
     with mpl.rc_context(_STYLES.get(style, _BOTH)):
+        if Path(style).is_file():
+            _require_style(Path(style))
         if style not in _STYLES:
             mpl_style.use(style)
         yield
+
+
+def _require_style(file: Path) -> None:
+    """Raise ``ValueError`` for what Matplotlib would print and pass over in a file of a style."""
+    try:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            key = line.partition("#")[0].partition(":")[0].strip()
+            if key and key not in mpl.rcParams:
+                raise ValueError(f"{reprlib.repr(line)} sets nothing of Matplotlib's")
+        mpl.rc_params_from_file(file, fail_on_error=True, use_default_template=False)
+    except ValueError as error:
+        raise ValueError(f"{file}: no style: {error}") from error
 
 
 def page_style() -> contextlib.AbstractContextManager[None]:
@@ -181,6 +201,37 @@ def draw_on_page(stem: Path, height_in: float, draw: Callable[[Figure], None]) -
 def save(figure: Figure, path: Path) -> None:
     """Write the figure whole; dates are left out, so that the same figure is the same file."""
     kind = path.suffix.removeprefix(".") or "png"
-    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "pgf": None}
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, format=kind, metadata=dateless.get(kind))
+    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    options = {"metadata": dateless[kind]} if kind in dateless else {}
+    if kind == "pgf":
+        if figure.findobj(AxesImage):
+            raise ValueError(f"{path.name}: the figure has pixels, which a .pgf cannot hold: .pdf")
+        _escape_texts(figure)
+    content = io.BytesIO()  # Matplotlib says something else when it closes a file on a full disk
+    figure.savefig(content, format=kind, **options)  # type: ignore[arg-type]
+    write_whole(path, content.getvalue())
+
+
+def _escaped(text: str) -> str:
+    return "\n".join(map(latex_text, text.split("\n")))
+
+
+class _Escaped(Formatter):
+    """Labels of ticks as LaTeX sets them."""
+
+    def __init__(self, usual: Formatter) -> None:
+        self._usual = usual
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return _escaped(self._usual(x, pos))
+
+    def format_ticks(self, values: list[float]) -> list[str]:
+        return list(map(_escaped, self._usual.format_ticks(values)))
+
+
+def _escape_texts(figure: Figure) -> None:
+    """Make names in a figure what they are: a .pgf is measured and set by LaTeX."""
+    for text in figure.findobj(Text):
+        text.set_text(_escaped(text.get_text()))
+    for axis in figure.findobj(Axis):
+        axis.set_major_formatter(_Escaped(axis.get_major_formatter()))

@@ -5,22 +5,21 @@ from typing import NamedTuple
 
 from agewise.experiment import Entry, FailedRun, Folder, Result
 from agewise.experiment.plan import variation_key
-from agewise.policies import AgeBased
 from agewise.records import PolicyKey
-from agewise.statistics import Axis
+from agewise.statistics import Axis, Contrast
 from agewise.tables import GainMap, ResultTable, Row
 from agewise.tables._words import (
     amount_text,
     and_list,
     at_text,
     counted,
+    judged_text,
     last_part,
+    limits_text,
     not_shown,
-    p_text,
     percent_text,
     points_text,
     sentence_case,
-    short_names,
     too_few,
     variation_text,
 )
@@ -37,44 +36,30 @@ class Answer(NamedTuple):
     answer: str
 
 
-def verdict(result: Result, table: ResultTable, squares: GainMap | None) -> Answer:
+def verdict(result: Result, table: ResultTable) -> Answer:
     """What the table of a result says, or the map of a sweep."""
     axis = table.axis
     equal = "" if axis.column is None else f" {axis.equal}"
-    if squares is not None:
+    if len(result.variations) > 1 and result.baseline is not None:
+        squares = table.map()
         question = f"Where does a policy learn better than {squares.baseline}{equal}?"
         return Answer(question, _over_squares(squares))
     cell = result.scenario.cell
     where = f"when {cell.ues} phones share {cell.subchannels} subchannels"
-    by_policy, pair = {row.policy: row for row in table.rows}, compared(result)
-    names = table.names
-    if len({policy.name for policy in pair}) == len(pair):  # the bare names tell them apart
-        names |= {policy: policy.name for policy in pair}
+    by_policy, pair = {row.policy: row for row in table.rows}, result.compared
     row = by_policy.get(pair[0], table.rows[0])
     other = by_policy.get(pair[-1], row)
-    name, baseline = names[row.policy], names[other.policy]
+    name, baseline = (display_name(each.policy, result) for each in (row, other))
     if other is row:
         return Answer(f"How well does {name} learn {where}?", _alone(row, name, cell.ues, axis))
     question = f"Does {name} learn better than {baseline}{equal} {where}?"
     return Answer(question, _pair(row, other, (name, baseline), axis))
 
 
-def compared(result: Result) -> list[PolicyKey]:
-    """The policies that the verdict and the replay put side by side: a rival and the baseline.
-
-    The rival is age-based, the one with the parameters nearest to the default if there are
-    several, else the first policy that is not the baseline.
-    """
-    others = [policy for policy in result.policies if policy != result.baseline]
-    others = others or list(result.policies)
-    usual = AgeBased().key
-    aged = [policy for policy in others if policy.name == usual.name]
-
-    def differences(policy: PolicyKey) -> int:
-        return len(set(policy.parameters.items()) ^ set(usual.parameters.items()))
-
-    rival = min(aged, key=differences) if aged else others[0]
-    return list(dict.fromkeys(filter(None, (rival, result.baseline))))
+def display_name(policy: PolicyKey, result: Result) -> str:
+    """A policy in a title or a sentence: its bare name, if it is the only one of that name."""
+    alone = [each.name for each in result.policies].count(policy.name) == 1
+    return policy.name if alone else str(policy)
 
 
 def _pair(row: Row, other: Row, names: tuple[str, str], axis: Axis) -> str:
@@ -93,10 +78,9 @@ def _pair(row: Row, other: Row, names: tuple[str, str], axis: Axis) -> str:
     heads = {"better": "Yes", "worse": "No", "not shown": sentence_case(not_shown(gain.pairs))}
     head = heads.get(gain.verdict)
     head = f"{sentence_case(few)}. {sentence_case(where)}" if head is None else f"{head}: {where}"
-    facts = f"{points_text(gain.mean)} points", p_text(gain.p)
     text = (
         f"{head} {name} reaches {_percent(row, last)} and {baseline} {_percent(other, last)} "
-        f"({', '.join(filter(None, facts))}; {_seeds(row)})"
+        f"({_effect_text(gain)}; {_seeds(row)})"
     )
     earlier = [at for at in gains if at != last]
     if few or not earlier:
@@ -108,6 +92,14 @@ def _pair(row: Row, other: Row, names: tuple[str, str], axis: Axis) -> str:
         if points:
             phrases.append(f"it is {word} {where}" if word else f"no difference is shown {where}")
     return f"{text}; earlier, {and_list(phrases)}."
+
+
+def _effect_text(gain: Contrast) -> str:
+    """A gain in points with its interval and p-value; with few seeds that of each."""
+    few = gain.verdict == "too few seeds"
+    limits = limits_text(gain)
+    said = f"{'each seed' if few else '95% interval'} {limits}" if limits else ""
+    return ", ".join(filter(None, (f"{points_text(gain.mean)} points", said, judged_text(gain))))
 
 
 def _points_list(points: list[float], axis: Axis) -> str:
@@ -139,17 +131,16 @@ def _over_squares(squares: GainMap) -> str:
     text = "; ".join(
         squares.summary(policy, "settings", layer) for layer, policy in enumerate(squares.policies)
     )
-    judged = any(each.verdict != "too few seeds" for each in squares.squares.values())
-    text += " (5% level, corrected for all squares together)" if judged else ""
-    known = {place: each.mean for place, each in squares.squares.items() if each.known}
-    if not known:
+    shown = {place: each.mean for place, each in squares.squares.items() if each.shown}
+    if not shown:
         return f"{text}."
-    layer, row, column = max(known, key=lambda place: known[place])
+    layer, row, column = max(shown, key=lambda place: abs(shown[place]))
     along = f"{last_part(squares.column_name)}={squares.columns[column]}"
     at = filter(None, (squares.rows[row], along if squares.column_name else ""))
     return (
-        f"{text}; the largest gain is {points_text(known[layer, row, column])} points of "
-        f"{squares.policies[layer]} at {', '.join(at)}."
+        f"{text} (5% level, all squares together); the largest difference is "
+        f"{points_text(shown[layer, row, column])} points of {squares.policies[layer]} at "
+        f"{', '.join(at)}."
     )
 
 
@@ -182,12 +173,11 @@ def failed_runs(result: Result) -> list[str]:
 
 
 def _unfinished(result: Result) -> list[str]:
-    names = short_names(result.policies)
     tried: list[Entry | FailedRun] = [*result.entries, *result.failed]
     finished = Counter((variation_key(one.variation), one.policy) for one in tried)
     absent = Counter(
         {
-            (variation_text(variation), names[policy]): len(result.seeds) - count
+            (variation_text(variation), str(policy)): len(result.seeds) - count
             for variation in result.variations
             for policy in result.policies
             if (count := finished[variation_key(variation), policy]) < len(result.seeds)

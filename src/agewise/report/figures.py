@@ -3,13 +3,13 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -26,6 +26,7 @@ from agewise.tables._words import last_part, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
 _HEIGHT_IN = 2.6
+_ENDINGS = (".pdf", ".pgf", ".svg", ".eps", ".png", ".csv")
 
 
 def draw_figure(
@@ -53,7 +54,11 @@ def draw_figure(
     """
     if kind not in PICTURES:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(PICTURES)}")
-    picture, axis = PICTURES[kind], statistics.axis_of(over)
+    path, picture, axis = Path(output), PICTURES[kind], statistics.axis_of(over)
+    if path.suffix not in _ENDINGS:
+        raise ValueError(f"{path}: a figure ends in {', '.join(_ENDINGS)}")
+    if not isinstance(at or {}, Mapping):
+        raise ValueError(f"at must be values by names of fields, not {at!r}")
     if kind == "map" and at:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
     if axis.column is not None and picture.no_costs:
@@ -68,8 +73,8 @@ def draw_figure(
     setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
     if not setting.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
-    path = Path(output)
-    with paper_style(style), mpl.rc_context({"text.parse_math": False}):
+    # Names are what they are, in any style.
+    with paper_style(style), mpl.rc_context({"text.parse_math": False, "text.usetex": False}):
         inches = None if width is None else _inches(width)
         figure = _drawn(picture, setting, inches)
         if ylim is not None:
@@ -169,7 +174,7 @@ def _rows(axis: Axes) -> Iterator[_Row]:
         for x, y in np.asarray(line.get_xydata(), dtype=np.float64):
             yield "line", series, _short(x), _short(y), ""
     for number, band in enumerate(axis.collections, start=1):
-        if isinstance(band, PolyCollection) and not isinstance(band, PathCollection):
+        if isinstance(band, PolyCollection):
             yield from _band(band, number)
     for image in axis.images:
         for (row, column), value in np.ndenumerate(np.asarray(image.get_array())):

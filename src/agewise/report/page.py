@@ -16,9 +16,11 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from agewise import statistics
+from agewise.checks import first_line
 from agewise.experiment import Folder, Result
-from agewise.files import atomic_write, read_verified_json
+from agewise.files import atomic_write
 from agewise.policies import AgeBased, MaxPack, Policy
+from agewise.provenance import code_text
 from agewise.records import PolicyKey
 from agewise.report import _claims, _costs
 from agewise.report._replay import replay
@@ -27,7 +29,7 @@ from agewise.report._style import DARK, INKS, LIGHT, dash_index, new_figure, pag
 from agewise.report._svg import inline_svg
 from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
-from agewise.tables import Table
+from agewise.tables import Explanation, Table, device_table
 from agewise.tables import _words as words
 from agewise.version import __version__
 
@@ -97,10 +99,11 @@ def make_page(
         _ = setting.points  # ValueError over costs that the runs do not know
     replays = [replay(setting, all_seeds=alone) for setting in settings]
     described = Folder(result.path).description()
-    versions = {"agewise": described.version, "Python": described.python, **described.packages}
+    version = f"{described.version} (code {code_text(described.code)})"
+    versions = {"agewise": version, "Python": described.python, **described.packages}
     shorten = _path_shortener(result)
     data = {
-        "policies": [shorten(name) for name in words.short_names(result.policies).values()],
+        "policies": [shorten(str(policy)) for policy in result.policies],
         "replays": [each and {k: x for k, x in each.items() if k != "rest"} for each in replays],
     }
     environment = jinja2.Environment(
@@ -110,8 +113,7 @@ def make_page(
     environment.filters["unbroken"] = _unbroken
     return environment.get_template("page.html").render(
         name=result.path.resolve().name,
-        found=verdict(result, table, first.map),
-        effect=_effect(first) if alone else "",
+        found=verdict(result, table),
         missing=missing(result),
         map=first.map,
         maps=_cards(first, "where", "map", first.map.policies) if first.map else [],
@@ -126,6 +128,7 @@ def make_page(
         settings=[_parts(setting, index, target, alone) for index, setting in enumerate(settings)],
         idea=_cards(first, "idea", "idea"),
         cells=_cards(first, "watch", "s0"),
+        heard=_heard(first),
         watched=replays[0],
         both={AgeBased.name, MaxPack.name} <= {policy.name for policy in result.policies},
         claims=[
@@ -134,10 +137,11 @@ def make_page(
         ],
         claims_note=_claims.claims_note(axis),
         cost_views=_costs.axis_views(first),
-        explained=read_verified_json(result.path / _claims.EXPLANATION),
+        explained=Explanation.read(result.path),
         explanation=_cards(first, "explained", "s0") if alone else [],
-        explanation_table=lambda rows: _table(_claims.explanation_table(rows)),
+        table=_table,
         channel=_Verbatim(_channel(result.path)),
+        devices=_table(devices) if (devices := device_table(result.scenario)) else "",
         tables=_table(table.accuracy()) + _table(table.service()),
         csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
         origin={
@@ -234,20 +238,22 @@ def _drawn(picture: Picture, setting: Setting, names: Sequence[str], name: str) 
             rounds = picture.rounds and (bool(picture.no_costs) or setting.over_rounds)
             svg = inline_svg(figure, name, finding, rounds=rounds)
     except Exception as error:  # the numbers are there, whatever keeps Matplotlib from drawing
-        problem = str(error).partition("\n")[0] or type(error).__name__
+        problem = first_line(error)
     kind = picture.name if picture.for_each else ""
     return [_Card(name.partition("-")[2], kind, finding, measured, svg, problem)]
 
 
-def _effect(setting: Setting) -> str:
-    """The gain at the end with its interval and p-value, in words; nothing without a pair."""
-    gain = setting.against_baseline.get(setting.rival)
-    if gain is None:
-        return ""
-    text = f"{words.points_text(gain.mean)} percentage points"
-    if gain.verdict != "too few seeds":
-        text += f" (95% interval {words.limits_text(gain)}; corrected {words.p_text(gain.p)})"
-    return f"{text}: {setting.rival} minus {setting.baseline}"
+def _heard(setting: Setting) -> str:
+    """From how many phones an update arrived under the compared policies."""
+    heard = words.and_list(
+        f"{setting.metrics[name].distinct_ues.mean():.0f} under {setting.display_name(name)}"
+        for name in setting.pair
+    )
+    where = words.variation_text(setting.variation)
+    return (
+        f"Of {setting.ues} phones, the mean number from which an update arrived in "
+        f"{words.counted(setting.rounds, 'round')} is {heard}{f' ({where})' if where else ''}."
+    )
 
 
 def _table(table: Table) -> Markup:

@@ -149,9 +149,10 @@ _ALL = (
         no_costs="its axis counts the UEs that were reached",
     ),
     Picture(
-        "explained", "What differs on the same models",
-        "How the two policies of the paper differ in what they hear, on the same models.",
-        "_gains", "explained", needs="a reproduction with --explain",
+        "waterfall", "What the gain is made of",
+        "Mean test accuracy from the baseline to its rival, one thing changed at a time in who is "
+        "heard.",
+        "_gains", "explained", needs="what agewise explain measures",
         no_costs="it shows means over whole runs",
     ),
     Picture(
@@ -163,7 +164,7 @@ _ALL = (
         "_curves", needs="runs that say which classes the UEs hold", no_costs="it shows the data",
     ),
     Picture(
-        "map", "Gains over a sweep", "Mean gain over the baseline in each setting of a sweep.",
+        "map", "Gains over a sweep", "Gain over the baseline at the end, in each setting.",
         "_gains", "where", needs="a sweep with at least two policies", for_each=True,
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 from .channel_picture import draw_channel, draw_channel_of
 from .channel_view import ChannelView, record_trace, view_channel, view_trace
-from .explanation import Explanation, explain
+from .explanation import explain
 from .optimality import GAP_POLICIES, Gap, GapTable, Losses, gap, gap_scenario, with_optimum
 from .paper import (
     MapReproduction,
@@ -14,7 +14,6 @@ from .paper import (
 __all__ = [
     "GAP_POLICIES",
     "ChannelView",
-    "Explanation",
     "Gap",
     "GapTable",
     "Losses",

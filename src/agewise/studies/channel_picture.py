@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from agewise.data import Clients
 from agewise.experiment import Result
 from agewise.report._style import PAGE_IN, colour, paper_style, save
 from agewise.report.page import CHANNEL
@@ -28,6 +27,8 @@ _BOXES = (
 def draw_channel(view: ChannelView, output: Path | str) -> Path:
     """Draw six panels on the width of a page; the ending of ``output`` says the format."""
     path = Path(output)
+    if not isinstance(view, ChannelView):
+        raise ValueError(f"view must be what view_channel returns, not a {type(view).__name__}")
     if path.suffix not in _ENDINGS:
         raise ValueError(f"{path}: a picture ends in {', '.join(_ENDINGS)}")
     with paper_style():
@@ -63,8 +64,7 @@ def draw_channel_of(result: Result) -> Path | None:
 
     A sweep has many channels and a live federation none that could be drawn: ``None``.
     """
-    live = isinstance(result.scenario.data.dataset, Clients)
-    if live or result.variations != [{}]:
+    if result.scenario.data.dataset.kind == "clients" or result.variations != [{}]:
         return None
     path = result.path / CHANNEL
     if not path.exists():
@@ -129,8 +129,8 @@ def _draw_distribution(axis: Axes, view: ChannelView) -> None:
     share = np.arange(1, snr.size + 1) / view.ue_count + (1 - snr.size / view.ue_count)
     axis.step(snr, share, where="post", color=colour(0))
     axis.set(xlabel="mean SNR of a UE (dB)", ylabel="share of UEs below", ylim=(0, 1.02))
-    if view.rate_threshold:
-        needed_db = 10 * np.log10(2.0 ** (2 * view.rate_threshold) - 1)
+    if threshold := view.summary()["rate_threshold"]:
+        needed_db = 10 * np.log10(2.0 ** (2 * threshold) - 1)
         axis.axvline(needed_db, color=colour(1), linestyle="--", linewidth=0.9)
         axis.margins(x=0.12)
         below = float(np.mean(view.mean_snr_db < needed_db)) < 0.5  # room above on the left

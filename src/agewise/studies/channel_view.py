@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agewise.checks import real_number, whole_number
 from agewise.radio import Block, Channel, DrawnChannel, ModelledChannel, open_gains
-from agewise.radio.traces import require_recordable, write_trace
+from agewise.radio.traces import write_trace
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario
 from agewise.spectrum import Uplink
@@ -45,11 +45,12 @@ class ChannelView:
     UEs and rounds) ``count`` subchannels were the fewest that did, 0 if none did. Correlations are
     those of gains around the mean of their UE, ``[lag]`` from 0, NaN where nothing varies.
     ``seen_error_db`` is the root mean square of what the access point is wrong by.
+    ``power_budget[ue]`` is P_TX and ``rate_threshold[ue]`` R_s.
     """
 
     rounds: int
-    power_budget: float
-    rate_threshold: float | None
+    power_budget: _Floats
+    rate_threshold: _Floats | None
     mean_snr_db: _Floats
     block_snr_db: _Floats
     round_snr_db: _Floats
@@ -89,8 +90,8 @@ class ChannelView:
             "ues": self.ue_count,
             "subchannels": self.subchannel_count,
             "rounds": self.rounds,
-            "power_budget": self.power_budget,
-            "rate_threshold": self.rate_threshold,
+            "power_budget": _common(self.power_budget),
+            "rate_threshold": None if self.rate_threshold is None else _common(self.rate_threshold),
             "mean_snr_db_5%": float(low),
             "mean_snr_db_median": float(median),
             "mean_snr_db_95%": float(high),
@@ -124,8 +125,9 @@ def view_channel(scenario: Scenario, seed: int = 0, rounds: int | None = None) -
     )
     scenario = scenario.with_(**{"run.rounds": count}).loaded()
     streams = Streams(seed)
-    channel = scenario.make_channel(streams)
-    return _view(channel, count, scenario.rate_threshold, _area(scenario, streams))
+    channel, devices = scenario.make_channel(streams), scenario.device_table(streams)
+    costs = scenario.cost_model(devices, channel.power_budget)
+    return _view(channel, count, costs.power_budget, costs.threshold, _area(scenario, streams))
 
 
 def view_trace(
@@ -135,11 +137,11 @@ def view_trace(
     trace = open_gains(path)
     held = int(trace.gains.shape[0])
     count = min(held, _ROUNDS) if rounds is None else whole_number("rounds", rounds, 1, held)
-    if 0 in trace.gains.shape:
-        raise ValueError(f"{path}: the trace is empty: its gains have shape {trace.gains.shape}")
     if rate_threshold is not None and real_number("rate_threshold", rate_threshold) < 0:
         raise ValueError(f"rate_threshold must not be negative, and is {rate_threshold:g}")
-    return _view(trace, count, rate_threshold, None)
+    power = np.full(trace.ue_count, trace.power_budget)
+    threshold = None if rate_threshold is None else np.full(trace.ue_count, float(rate_threshold))
+    return _view(trace, count, power, threshold, None)
 
 
 def record_trace(
@@ -153,7 +155,6 @@ def record_trace(
     """
     require_scenario(scenario)
     path, streams = Path(path), Streams(seed)
-    require_recordable(path)
     count = scenario.run.rounds if rounds is None else whole_number("rounds", rounds, 1)
     recorded = scenario.with_(**{"run.rounds": count}).loaded()
     about = {"scenario": recorded.to_toml(), "seed": streams.seed}
@@ -161,11 +162,20 @@ def record_trace(
     return path
 
 
+def _common(values: _Floats) -> float | None:
+    """Return the number that all of these are; ``None`` where they differ."""
+    return float(values[0]) if values.size and (values == values[0]).all() else None
+
+
 def _view(
-    channel: Channel, rounds: int, rate_threshold: float | None, area: Area | None
+    channel: Channel,
+    rounds: int,
+    budgets: _Floats,
+    rate_threshold: _Floats | None,
+    area: Area | None,
 ) -> ChannelView:
     """Measure in one pass over the blocks, of which one at a time is kept."""
-    ues, subchannels, budget = channel.ue_count, channel.subchannel_count, channel.power_budget
+    ues, subchannels = channel.ue_count, channel.subchannel_count
     size = max(1, min(_SAMPLED_UES, _SAMPLED_NUMBERS // (rounds * subchannels)))
     sampled = np.unique(np.linspace(0, ues - 1, min(size, ues)).astype(np.int64))
     kept = np.empty((rounds, sampled.size, subchannels))
@@ -177,7 +187,7 @@ def _view(
         total += block.true.mean(axis=1)
         errors += _squared_error_db(block)
         if rate_threshold is not None:
-            need, _ = Uplink(block.true, budget, rate_threshold).needs()
+            need, _ = Uplink(block.true, budgets, rate_threshold).needs()
             served += need > 0
             needed += np.bincount(need, minlength=subchannels + 1)
     first, known, los = channel.block(0), rate_threshold is not None, None
@@ -185,11 +195,11 @@ def _view(
         los = channel.large_scale(0).line_of_sight
     return ChannelView(
         rounds=rounds,
-        power_budget=budget,
+        power_budget=budgets,
         rate_threshold=rate_threshold,
-        mean_snr_db=_decibels(total / rounds * budget),
-        block_snr_db=_decibels(first.true * budget),
-        round_snr_db=_decibels(kept.mean(axis=2) * budget),
+        mean_snr_db=_decibels(total / rounds * budgets),
+        block_snr_db=_decibels(first.true * budgets[:, np.newaxis]),
+        round_snr_db=_decibels(kept.mean(axis=2) * budgets[sampled]),
         time_correlation=_correlation(kept, 0, min(_LONGEST_LAG, rounds // 2)),
         frequency_correlation=_correlation(kept, 2, subchannels - 1),
         served_share=served / rounds if known else None,

@@ -1,4 +1,4 @@
-"""Losses of policies against the optimum of problem (3), over regimes of the channel."""
+"""Losses of policies against the optimum of problem (3), and ages against their bound."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from agewise.checks import whole_number
-from agewise.dependencies import pl
 from agewise.experiment import Plan, Result, RunOptions, execute, product
+from agewise.random import Streams
 from agewise.records import History, PolicyKey
 from agewise.report._style import draw_on_page
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
+from agewise.spectrum import count_needs, least_mean_age, needs_to_deliver
 from agewise.statistics import Estimate, estimate
 from agewise.tables import Cell, Column, Flat, PolicyTable, Table, Variation, column_entries
 from agewise.tables._words import NOTHING, last_part, percent_text, value_text
@@ -28,7 +29,7 @@ GAP_POLICIES = (
     "round-robin",
     "random",
 )
-_REGIMES: dict[str, Sequence[Any]] = {
+_REGIMES: dict[str, Sequence[float]] = {
     "channel.link.edge_snr_db": (-10.0, 0.0, 10.0, 20.0),
     "threshold.rate": (1.0, 2.0, 4.0, 6.0),
 }
@@ -96,8 +97,9 @@ class GapRow:
 
     ``loss_per_round`` is the mean share of the optimum that a round lost, ``loss_over_run`` that
     of all rounds together; the optimum is that of the ages and gains which the policy itself met.
-    ``age_cost`` is the mean cost of the ages that it led to. ``unproven`` counts the ``rounds``
-    whose optimum is only known within a bound.
+    ``age_cost`` is the mean cost of the ages that it led to, and ``above_bound`` how far their mean
+    lies above what no policy is below in a run (`agewise.spectrum.least_mean_age`), as a share of
+    that. ``unproven`` counts the ``rounds`` whose optimum is only known within a bound.
     """
 
     policy: PolicyKey
@@ -105,6 +107,7 @@ class GapRow:
     seeds: int
     loss_per_round: Estimate
     loss_over_run: Estimate
+    above_bound: Estimate
     age_cost: float
     rounds: int
     unproven: int
@@ -124,24 +127,23 @@ class GapTable(PolicyTable):
         return f"The optimum is proven in {rounds - unproven:,} of {rounds:,} rounds."
 
     def table(self) -> Table:
-        """Lay out the losses in percent, and the cost of the ages."""
+        """Lay out the losses and how far ages are above the bound in percent, and their cost."""
         columns = [
             Column("loss of\na round", ".2f", 100.0),
             Column("loss of\nthe run", ".2f", 100.0),
+            Column("age above\nthe bound", ".1f", 100.0),
             Column("age cost", ".1f"),
             Column("unproven"),
         ]
         cells = []
         for row in self.rows:
             more: list[Cell] = [row.loss_per_round, row.loss_over_run.mean]
-            more += [row.age_cost, row.unproven or None]
+            more += [row.above_bound.mean, row.age_cost, row.unproven or None]
             cells.append((row.policy, row.variation, more))
-        title = "Weight lost against the optimum, % (95% interval over seeds); cost of the ages"
+        title = (
+            "Weight lost against the optimum, mean age above its bound, % (95% interval over seeds)"
+        )
         return self.lay_out(title, columns, cells, self.proven)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return flat columns, such as ``loss_per_round_low``."""
-        return pl.DataFrame(self.to_dicts(), infer_schema_length=None)
 
     def to_dicts(self) -> list[Flat]:
         """Return the flat columns, row by row, as in JSON."""
@@ -149,9 +151,9 @@ class GapTable(PolicyTable):
         for row in self.rows:
             flat = column_entries(row.variation, self.varied)
             flat |= {"policy": str(row.policy), "seeds": row.seeds}
-            for name in ("loss_per_round", "loss_over_run"):
-                loss: Estimate = getattr(row, name)
-                flat |= {name: loss.mean, f"{name}_low": loss.low, f"{name}_high": loss.high}
+            for name in ("loss_per_round", "loss_over_run", "above_bound"):
+                share: Estimate = getattr(row, name)
+                flat |= {name: share.mean, f"{name}_low": share.low, f"{name}_high": share.high}
             flat |= {"age_cost": row.age_cost, "rounds": row.rounds, "unproven": row.unproven}
             made.append(flat)
         return made
@@ -193,19 +195,37 @@ def gap(
     plan = Plan.of(base, policies, seeds, product(_REGIMES if vary is None else vary))
     result = execute(plan, out, replace(RunOptions.of(options), fail_fast=True))
     asked = result.only(plan)
-    rows = [
-        _row(policy, variation, asked.histories(policy, variation))
-        for variation in plan.variations
-        for policy in plan.keys
-    ]
+    rows: list[GapRow] = []
+    for variation in plan.variations:
+        bounds = {seed: _age_bound(base.with_(**variation), seed) for seed in plan.seeds}
+        rows += [
+            _row(policy, variation, asked.histories(policy, variation), bounds)
+            for policy in plan.keys
+        ]
     table = GapTable(plan.keys, plan.variations, rows)
     figures = draw_on_page(
-        result.path / "gap", 0.9 + 0.22 * len(table.names), lambda figure: _draw(figure, table)
+        result.path / "gap", 0.9 + 0.22 * len(table.policies), lambda figure: _draw(figure, table)
     )
     return Gap(result, table, figures)
 
 
-def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -> GapRow:
+def _age_bound(scenario: Scenario, seed: int) -> float:
+    """Return what no policy's mean age over the UEs and rounds of this run is below."""
+    streams = Streams(seed)
+    channel, devices = scenario.make_channel(streams), scenario.device_table(streams)
+    costs, needs = scenario.cost_model(devices, channel.power_budget, scenario.model_length), []
+    for block in map(channel.block, range(scenario.run.rounds)):
+        met = None if block.true is block.seen else block.true
+        needs.append(needs_to_deliver(costs.uplink(block.seen), met))
+    return least_mean_age(count_needs(np.array(needs), channel.subchannel_count))
+
+
+def _row(
+    policy: PolicyKey,
+    variation: Variation,
+    runs: Mapping[int, History],
+    bounds: Mapping[int, float],
+) -> GapRow:
     losses = [Losses.of(history) for history in runs.values()]
     rounds = sum(one.rounds.size for one in losses)
     return GapRow(
@@ -214,15 +234,20 @@ def _row(policy: PolicyKey, variation: Variation, runs: Mapping[int, History]) -
         seeds=len(losses),
         loss_per_round=estimate([one.per_round for one in losses]),
         loss_over_run=estimate([one.over_run for one in losses]),
+        above_bound=estimate([_above(run, bounds[seed]) for seed, run in runs.items()]),
         age_cost=float(np.mean([run.numbers("age_cost").mean() for run in runs.values()])),
         rounds=rounds,
         unproven=rounds - sum(one.proven for one in losses),
     )
 
 
+def _above(run: History, bound: float) -> float:
+    return float(run.ages.mean()) / bound - 1.0 if bound else float("nan")
+
+
 def _draw(figure: Figure, table: GapTable) -> None:
     """Draw the mean loss of a round, policies down, regimes across; darker is worse."""
-    names = list(table.names.values())
+    names = list(map(str, table.policies))
     losses = np.array([row.loss_per_round.mean for row in table.rows])
     losses = losses.reshape(len(table.variations), -1).T
     columns = ["\n".join(map(value_text, regime.values())) for regime in table.variations]

@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from agewise.checks import first_line
 from agewise.experiment import Plan, Result, RunOptions, execute
 from agewise.experiment._progress import say
 from agewise.policies import AgeBased, MaxPack, Random, RoundRobin
@@ -21,9 +22,9 @@ from agewise.report._style import draw_on_page
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import Policy
 from agewise.statistics import Axis, axis_of
-from agewise.studies.explanation import Explanation
+from agewise.studies.explanation import FIGURES
 from agewise.studies.explanation import explain as explain_gain
-from agewise.tables import GainMap, ResultTable, Variation
+from agewise.tables import Explanation, GainMap, ResultTable, Variation
 
 _MAX_PACK = MaxPack()
 _POLICIES: tuple[Policy, ...] = (
@@ -49,7 +50,7 @@ _ALPHAS = (0.0, 0.5, 1.0)
 class Reproduction:
     """Results, what they say of the paper's claims, and the figures made of them.
 
-    ``explanation`` says what explains the gain, if that was asked for.
+    ``explanation`` says what the gain is made of, if that was asked for.
     """
 
     result: Result
@@ -79,8 +80,8 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's comparison, judge its claims and draw its figure into the folder ``out``.
 
-    The scenario is the preset `usual_scenario` by default. ``explain`` also measures what explains
-    the gain: both policies on the same models. ``over`` seconds, joules, channel-uses or bits the
+    The scenario is the preset `usual_scenario` by default. ``explain`` also replays
+    what the gain is made of (`agewise.explain`). ``over`` seconds, joules, channel-uses or bits the
     table, the figure and the claim of a higher accuracy are at equal costs, where there are any;
     the other claims are about rounds. The other options are those of `agewise.compare`, but
     the first run that fails always ends it.
@@ -92,17 +93,19 @@ def reproduce(
     plan = Plan.of(scenario, _POLICIES, seeds, baseline=_MAX_PACK)
     chosen = replace(RunOptions.of(options), fail_fast=True)
     result = execute(plan, out, chosen)
-    explanation = explain_gain(result, chosen) if explain else None
-    figures = []
+    explanation = None
+    if explain:
+        explanation = explain_gain(
+            result, *_POLICIES[:2], engine=chosen.engine, workers=chosen.workers,
+            address=chosen.address, quiet=chosen.quiet,
+        )  # fmt: skip
+    figures = [result.path / name for name in FIGURES] if explain else []
     try:
-        figures = draw_on_page(
+        figures[:0] = draw_on_page(
             result.path / "accuracy", 2.7, lambda f: _draw_accuracy(f, result, axis)
         )
-    except (
-        Exception
-    ) as error:  # fonts, disks and Matplotlib fail in many ways: claims are told still
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        say(f"agewise: the figure could not be drawn: {reason}", quiet=False)
+    except Exception as error:  # fonts and disks fail in many ways: claims are told still
+        say(f"agewise: the figure could not be drawn: {first_line(error)}", quiet=False)
     return Reproduction(result, claims_of(result, axis), figures, explanation, over)
 
 
@@ -198,5 +201,5 @@ def _draw_map(figure: Figure, squares: GainMap) -> None:
         axis.set_title(rf"$\alpha$ = {_ALPHAS[layer]:g}", fontsize=8)
         axis.set_xlabel(r"rate threshold $R_s$ (bit)")
     axes[0].set_ylabel("data of a UE")
-    title = f"accuracy, age-based minus max-pack, points ({squares.measured})"
+    title = f"accuracy {squares.where}, age-based minus max-pack, points"
     figure.suptitle(title, fontsize=8)

@@ -1,5 +1,7 @@
 """Tables of results: what is estimated, in words, for every medium."""
 
+from agewise.tables.devices import device_table
+from agewise.tables.explanation import Explanation
 from agewise.tables.results import (
     Flat,
     GainMap,
@@ -16,6 +18,7 @@ from agewise.tables.table import Cell, Column, Line, PolicyName, Table
 __all__ = [
     "Cell",
     "Column",
+    "Explanation",
     "Flat",
     "GainMap",
     "Line",
@@ -28,4 +31,5 @@ __all__ = [
     "TargetTable",
     "Variation",
     "column_entries",
+    "device_table",
 ]

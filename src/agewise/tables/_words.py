@@ -3,15 +3,11 @@
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
+from agewise.records import PolicyKey, Value
 from agewise.statistics import FEWEST_SEEDS, LEVELS, Axis, Contrast, Estimate, TimeToTarget
-
-if TYPE_CHECKING:
-    from agewise.records import PolicyKey, Value
 
 #: What the stars mean.
 STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001"
@@ -38,42 +34,75 @@ def percent_text(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
+def signed_text(number: float, digits: int = 1) -> str:
+    """A number with its sign, and with one more digit where it would be rounded to zero.
+
+    >>> [signed_text(x) for x in (1.23, -0.045, 0.04, -0.0001, 0.0)]
+    ['+1.2', '-0.04', '+0.04', '-0.00', '0.0']
+    """
+    if not float(f"{number:.{digits}f}"):
+        digits += number != 0
+    return f"{number:+.{digits}f}" if number else f"{0.0:.{digits}f}"
+
+
 def points_text(gain: float) -> str:
     """A gain in accuracy in percentage points, with its sign.
 
     >>> points_text(0.0123), points_text(-0.0001)
-    ('+1.2', '+0.0')
+    ('+1.2', '-0.01')
     """
-    return f"{round(100 * gain, 1) or 0.0:+.1f}"  # a gain that rounds to zero has no minus
+    return signed_text(100 * gain)
 
 
 def estimate_text(estimate: Estimate, form: str = ".1f", scale: float = 100.0) -> str:
     """A mean and half the width of its interval, in percent unless another scale is given.
 
+    With fewer than five seeds the number of each stands in the place of the interval.
+
     >>> estimate_text(Estimate(0.1, 0.08, 0.12)), estimate_text(Estimate(0.1, math.nan, math.nan))
     ('10.0 ± 2.0', '10.0')
+    >>> estimate_text(Estimate(0.1, -0.44, 0.64, few=(0.08, 0.12)))
+    '10.0 (8.0, 12.0)'
     """
     if not estimate.known:
         return NOTHING
-    half = scale * (estimate.high - estimate.low) / 2
     text = f"{scale * estimate.mean:{form}}"
+    if estimate.few:
+        return f"{text} ({', '.join(f'{scale * each:{form}}' for each in estimate.few)})"
+    half = scale * (estimate.high - estimate.low) / 2
     return f"{text} ± {half:{form}}" if math.isfinite(half) else text
 
 
-def contrast_text(gain: Contrast) -> str:
-    """A gain in percentage points with its p-value.
+def contrast_text(gain: Contrast, scale: float = 100.0, digits: int = 1) -> str:
+    """A difference with its interval and p-value, in percentage points unless scaled otherwise.
+
+    With fewer than five seeds the difference of each stands in their place.
 
     >>> contrast_text(Contrast(0.012, 0.001, 0.023, 0.0314, 20))
-    '+1.2, p = 0.031'
+    '+1.2 (+0.1 to +2.3), p = 0.031'
+    >>> contrast_text(Contrast(0.012, -0.7, 0.8, 0.4, 2, gaps={0: 0.0, 1: 0.024}))
+    '+1.2 (0.0, +2.4)'
     """
-    return ", ".join(filter(None, (points_text(gain.mean), p_text(gain.p))))
+    limits, test = limits_text(gain, scale, digits), judged_text(gain)
+    text = signed_text(scale * gain.mean, digits) + (f" ({limits})" if limits else "")
+    return f"{text}, {test}" if test else text
 
 
-def limits_text(gain: Contrast) -> str:
-    """The interval of a gain, in percentage points; a dash if there is none."""
-    if math.isnan(gain.low):
-        return NOTHING
-    return f"{points_text(gain.low)} to {points_text(gain.high)}"
+def limits_text(gain: Contrast, scale: float = 100.0, digits: int = 1) -> str:
+    """The interval of a difference; with fewer than five seeds the difference of each."""
+    if gain.pairs < 2 or not gain.known:
+        return ""
+    few = gain.verdict == "too few seeds"
+    ends = [
+        signed_text(scale * x, digits)
+        for x in (gain.gaps.values() if few else (gain.low, gain.high))
+    ]
+    return (", " if few else " to ").join(ends)
+
+
+def judged_text(gain: Contrast) -> str:
+    """The p-value of a difference; nothing with too few seeds for a verdict."""
+    return "" if gain.verdict == "too few seeds" else p_text(gain.p)
 
 
 def starred(gain: Contrast | None) -> str:
@@ -119,22 +148,29 @@ def short_text(number: float, digits: int) -> str:
 # Verdicts
 
 
-def family_text(tests: int, baseline: str, over: str) -> str:
-    """Which tests p-values come from and are corrected for together; nothing without a test.
+def family_text(
+    gains: Iterable[Contrast], against: str, over: str, head: str = "Intervals and p-values"
+) -> str:
+    """Which procedure intervals and p-values come from together; nothing without a test.
 
-    >>> family_text(12, "max-pack", "policies and rounds")
-    'p-values: paired t tests against max-pack, all 12 of them (policies and rounds) corrected \
-together (Holm).'
-    >>> family_text(1, "max-pack", "policies and rounds")
-    'p-value: one paired t test against max-pack.'
+    >>> one = Contrast(0.012, 0.001, 0.023, 0.0314, 20)
+    >>> family_text([one], "max-pack", "policies and rounds")
+    'Intervals and p-values: one paired t test against max-pack.'
+    >>> many = 12 * [Contrast(0.012, -0.01, 0.034, 0.314, 20, "max-t")]
+    >>> family_text(many, "max-pack", "policies and rounds")
+    'Intervals and p-values: paired t tests against max-pack, all 12 (policies and rounds) \
+together by single-step max-t.'
     """
-    if tests == 0:
+    made = [gain for gain in gains if not math.isnan(gain.p)]
+    if not made:
         return ""
-    if tests == 1:
-        return f"p-value: one paired t test against {baseline}."
+    if few := too_few(max(gain.pairs for gain in made)):
+        return f"{sentence_case(few)}; the differences of the seeds stand beside their mean."
+    if len(made) == 1:
+        return f"{head}: one paired t test against {against}."
+    method = "single-step max-t" if made[0].method == "max-t" else made[0].method
     return (
-        f"p-values: paired t tests against {baseline}, all {tests} of them ({over}) corrected "
-        "together (Holm)."
+        f"{head}: paired t tests against {against}, all {len(made)} ({over}) together by {method}."
     )
 
 
@@ -224,50 +260,28 @@ def _unit(amount: float, axis: Axis) -> tuple[float, str]:
 # Names
 
 
-def short_names(policies: Sequence["PolicyKey"]) -> dict["PolicyKey", str]:
-    """What each policy is called: its name, with the parameters that tell its likes apart.
+def parameters_text(policies: Sequence[PolicyKey]) -> str:
+    """The parameters that names leave out, each said once; nothing if there are none.
 
-    >>> from agewise.records import PolicyKey
-    >>> half, one = (PolicyKey("age-based", {"alpha": a, "ties": "random"}) for a in (0.5, 1.0))
-    >>> pack = PolicyKey("max-pack", {"ties": "random"})
-    >>> list(short_names([half, pack]).values())
-    ['age-based', 'max-pack']
-    >>> list(short_names([half, one, pack]).values())
-    ['age-based (alpha=0.5)', 'age-based (alpha=1)', 'max-pack']
+    >>> from agewise.policies import AgeBased, MaxPack
+    >>> parameters_text([AgeBased(alpha=0).key, MaxPack().key])
+    'Defaults: packing=greedy, ties=random; age-based: form=paper.'
     """
-    short = {}
+    by_name: dict[str, dict[str, Value]] = {}
     for policy in policies:
-        alike = [other.parameters for other in policies if other.name == policy.name]
-        own = policy.parameters.items()
-        telling = {n: x for n, x in own if any(other.get(n) != x for other in alike)}
-        short[policy] = f"{policy.name} ({variation_text(telling)})" if telling else policy.name
-    uses = Counter(short.values())
-    return {policy: name if uses[name] == 1 else str(policy) for policy, name in short.items()}
-
-
-def parameters_text(policies: Sequence["PolicyKey"]) -> str:
-    """The parameters that the short names leave out, each said once; nothing if there are none.
-
-    >>> from agewise.records import PolicyKey
-    >>> half, one = (PolicyKey("age-based", {"alpha": a, "ties": "random"}) for a in (0.5, 1.0))
-    >>> pack = PolicyKey("max-pack", {"ties": "random"})
-    >>> parameters_text([half, pack]), parameters_text([half, one, pack])
-    ('Parameters: ties=random; age-based: alpha=0.5.', 'Parameters: ties=random.')
-    """
-    alike: dict[str, list[Mapping[str, Value]]] = {}
+        own = policy.parameters
+        left_out = {name: own[name] for name in policy.usual if own.get(name) is not None}
+        by_name[policy.name] = by_name.get(policy.name, {}) | left_out
     values: dict[str, list[Value]] = {}
-    for policy in policies:
-        alike.setdefault(policy.name, []).append(policy.parameters)
-        for name, value in policy.parameters.items():
-            values.setdefault(name, []).append(value)
+    for name, value in (each for own in by_name.values() for each in own.items()):
+        values.setdefault(name, []).append(value)
     common = {n: x[0] for n, x in values.items() if len(x) > 1 and len(set(x)) == 1}
     parts = [variation_text(common)]
-    for policy_name, (first, *others) in alike.items():
-        same = {n: x for n, x in first.items() if all(other.get(n) == x for other in others)}
-        own = variation_text({n: x for n, x in same.items() if n not in common})
-        parts.append(f"{policy_name}: {own}" if own else "")
+    for policy_name, left_out in by_name.items():
+        rest = variation_text({n: x for n, x in left_out.items() if n not in common})
+        parts.append(f"{policy_name}: {rest}" if rest else "")
     said = "; ".join(filter(None, parts))
-    return f"Parameters: {said}." if said else ""
+    return f"Defaults: {said}." if said else ""
 
 
 def variation_text(variation: Mapping[str, object]) -> str:
@@ -285,13 +299,16 @@ def value_text(value: object) -> str:
     >>> value_text(2.0), value_text({"kind": "shards", "classes_per_ue": 2}), value_text(None)
     ('2', 'shards(classes_per_ue=2)', '')
     """
-    if value is None:
-        return ""
-    if isinstance(value, Mapping):
-        known = {name: inner for name, inner in value.items() if inner is not None}
-        kind = known.pop("kind", "")
-        return f"{kind}({variation_text(known)})" if known else str(kind)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:g}"
+        case Mapping():
+            known = {name: inner for name, inner in value.items() if inner is not None}
+            kind = known.pop("kind", "")
+            return f"{kind}({variation_text(known)})" if known else str(kind)
+    return str(value)
 
 
 def last_part(name: str) -> str:

@@ -3,15 +3,18 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.dependencies import refuse_after_fork
-from agewise.statistics import Axis, Contrast, Estimate, TimeToTarget
+from agewise.dependencies import pl, refuse_after_fork
+from agewise.records import PolicyKey, as_pandas
+from agewise.statistics import FEWEST_SEEDS, Axis, Contrast, Estimate, TimeToTarget
 from agewise.tables._words import (
     amount_text,
+    at_text,
     counted,
     family_text,
     head_text,
@@ -19,23 +22,21 @@ from agewise.tables._words import (
     not_shown,
     percent_text,
     sentence_case,
-    short_names,
     short_text,
     starred,
     too_few,
     value_text,
+    variation_text,
 )
 from agewise.tables.table import Cell, Column, PolicyName, Table
 
 if TYPE_CHECKING:
     import pandas
-    import polars as pl
-
-    from agewise.records import PolicyKey
 
 #: What a sweep changes, and a row of flat columns: values by their dotted names.
 Variation = Mapping[str, Any]
 Flat = dict[str, Any]
+T = TypeVar("T")
 #: More policies than these are sorted by what they reached.
 _FEW = 5
 _SERVICE = {
@@ -57,7 +58,7 @@ class Row:
     ``None`` where no run knows one.
     """
 
-    policy: "PolicyKey"
+    policy: PolicyKey
     variation: Variation
     seeds: int
     at: Mapping[float, Estimate]
@@ -81,34 +82,38 @@ class Row:
 class PolicyTable:
     """What tables with a row per policy and variation share."""
 
-    policies: Sequence["PolicyKey"]
+    policies: Sequence[PolicyKey]
     variations: Sequence[Variation]
-
-    @property
-    def names(self) -> dict["PolicyKey", str]:
-        """Short names of the policies."""
-        return short_names(self.policies)
 
     @property
     def varied(self) -> list[str]:
         """The fields that a sweep varies."""
         return list(dict.fromkeys(name for variation in self.variations for name in variation))
 
+    def to_dicts(self) -> list[Flat]:
+        """The flat columns, row by row, as in JSON."""
+        return []
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Flat columns for the user, such as ``gain@10``; docs/columns.md says what they hold."""
+        refuse_after_fork()
+        frame = pl.DataFrame(self.to_dicts(), infer_schema_length=None)
+        return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no row has
+
     def lay_out(
         self,
         title: str,
         columns: Sequence[Column],
-        cells: Sequence[tuple["PolicyKey", Variation, Sequence[Cell]]],
+        cells: Sequence[tuple[PolicyKey, Variation, Sequence[Cell]]],
         note: str = "",
     ) -> Table:
         """A table of these cells behind columns for what is varied and for the policy."""
-        names, places = self.names, {key: place for place, key in enumerate(self.policies)}
+        places = {key: place for place, key in enumerate(self.policies)}
         settings = [Column(last_part(name), kind="setting") for name in self.varied]
         rows: list[list[Cell]] = []
         for policy, variation, more in cells:
             values = [value_text(variation.get(name)) or None for name in self.varied]
-            name = PolicyName(names[policy], str(policy), places[policy])
-            rows.append([*values, name, *more])
+            rows.append([*values, PolicyName(str(policy), places[policy]), *more])
         return Table(title, [*settings, Column("policy", kind="policy"), *columns], rows, note)
 
 
@@ -116,17 +121,17 @@ class PolicyTable:
 class ResultTable(PolicyTable):
     """A row per variation and policy, with the gains of all policies over one baseline."""
 
-    baseline: "PolicyKey | None"
+    baseline: PolicyKey | None
     axis: Axis
     rows: Sequence[Row]
+    rival: PolicyKey | None = None
 
     def __repr__(self) -> str:
         return self.to_text()
 
     def by_policy(self, variation: Variation) -> dict[str, Row]:
-        """The rows of one variation, by the short name of their policy."""
-        names = self.names
-        return {names[row.policy]: row for row in self.rows if row.variation == variation}
+        """The rows of one variation, by the name of their policy."""
+        return {str(row.policy): row for row in self.rows if row.variation == variation}
 
     @property
     def at(self) -> list[float]:
@@ -134,26 +139,87 @@ class ResultTable(PolicyTable):
         return sorted({at for row in self.rows for at in row.at})
 
     @property
-    def tests(self) -> int:
-        """How many tests were made, which are one family."""
-        gains = (each.gain for row in self.rows for each in row.at.values())
-        return sum(gain is not None and not math.isnan(gain.p) for gain in gains)
+    def gains(self) -> dict[tuple[int, float], Contrast]:
+        """The gains over the baseline by row and point."""
+        return {
+            (index, at): each.gain
+            for index, row in enumerate(self.rows)
+            for at, each in row.at.items()
+            if each.gain is not None
+        }
+
+    @property
+    def primary(self) -> dict[tuple[int, float], Contrast]:
+        """The gain of the rival at its last point; in a sweep those of all policies there."""
+        swept = len(self.variations) > 1
+        last = {
+            (index, row.last)
+            for index, row in enumerate(self.rows)
+            if swept or row.policy == self.rival
+        }
+        return {place: gain for place, gain in self.gains.items() if place in last}
 
     @property
     def family(self) -> str:
-        """The sentence on the tests behind the p-values; nothing if there are none."""
+        """What intervals and p-values of gains come from; nothing if there are none."""
         if self.baseline is None:
             return ""
+        primary = self.primary
         over = f"policies and {self.axis.name}"
+        heads = ["At the last point", "Before it"]
         if len(self.variations) > 1:
-            over = f"policies, {self.axis.name} and settings"
-        return family_text(self.tests, self.names[self.baseline], over)
+            over = f"policies, settings and {self.axis.name}"
+        elif self.rival is not None and primary:
+            where = at_text(max(at for _, at in primary), self.axis)
+            heads = [f"Primary comparison, {self.rival} {where}", "All others"]
+        rest = [gain for place, gain in self.gains.items() if place not in primary]
+        families = [family for family in (list(primary.values()), rest) if family]
+        if len(families) == 1:
+            heads = ["Intervals and p-values"]
+        texts = map(family_text, families, repeat(str(self.baseline)), repeat(over), heads)
+        return " ".join(dict.fromkeys(texts))
+
+    def map(self) -> "GainMap":
+        """The gains at the last point, for each policy and setting of a sweep.
+
+        ``ValueError`` unless there are at least two settings and two policies.
+        """
+        if len(self.variations) < 2 or self.baseline is None:
+            raise ValueError("a map needs a sweep with at least two policies")
+        others = [policy for policy in self.policies if policy != self.baseline]
+        column_name, columns, rows = _layout(self.variations)
+        places = [
+            (
+                rows.index(_rest(variation, column_name)),
+                columns.index(variation[column_name] if column_name else None),
+            )
+            for variation in self.variations
+        ]
+        squares = {}
+        for row in self.rows:
+            gain = row.at[max(row.at)].gain
+            if gain is not None:
+                place = places[self.variations.index(row.variation)]
+                squares[others.index(row.policy), *place] = gain
+        ends = {max(row.at) for row in self.rows}
+        return GainMap(
+            policies=list(map(str, others)),
+            baseline=str(self.baseline),
+            row_name="setting",
+            rows=[variation_text(row) for row in rows],
+            column_name=column_name or "",
+            columns=[value_text(value) for value in columns],
+            variations=dict(zip(places, self.variations, strict=True)),
+            squares=squares,
+            where=at_text(ends.pop(), self.axis) if len(ends) == 1 else "after the last round",
+            axis=self.axis,
+        )
 
     def accuracy(self) -> Table:
         """Accuracies with their intervals, and the gains over the baseline with their p-values."""
-        title = f"Test accuracy over {self.axis.name} in %, with its 95% interval"
+        title = f"Test accuracy over {self.axis.name} in %{_spread(self.rows)}"
         if self.baseline is not None:
-            title += f"; below it the gain over {self.names[self.baseline]}"
+            title += f"; below it the gain over {self.baseline}"
         columns = [Column(head_text(at, self.axis), ".1f", 100.0) for at in self.at]
         cells = [(r.policy, r.variation, [r.at.get(at) for at in self.at]) for r in self._ordered()]
         return self.lay_out(title, columns, cells, self.family)
@@ -205,14 +271,8 @@ class ResultTable(PolicyTable):
         """Both tables for a paper, with the package booktabs."""
         return "\n".join(each.to_latex() for each in (self.service(), self.accuracy()))
 
-    def to_polars(self) -> "pl.DataFrame":
-        """Flat columns for the user, such as ``gain@10``; docs/columns.md says what they hold."""
-        return _frame(self.to_dicts())
-
     def to_pandas(self) -> "pandas.DataFrame":
         """`to_polars` for those who want pandas (``pip install 'agewise[pandas]'``)."""
-        from agewise.records import as_pandas
-
         return as_pandas(self.to_polars())
 
     def to_csv(self) -> str:
@@ -245,7 +305,7 @@ class ResultTable(PolicyTable):
 class TargetRow:
     """The costs of one policy's runs to a target, with the horizon that all policies share."""
 
-    policy: "PolicyKey"
+    policy: PolicyKey
     variation: Variation
     taken: TimeToTarget
 
@@ -279,10 +339,6 @@ class TargetTable(PolicyTable):
         title = f"{label} until the accuracy is {percent_text(self.target)}%"
         return self.lay_out(title, [Column(head) for head in heads], cells)
 
-    def to_polars(self) -> "pl.DataFrame":
-        """Flat columns, which docs/columns.md explains."""
-        return _frame(self.to_dicts())
-
     def to_dicts(self) -> list[Flat]:
         """The flat columns, row by row, as in JSON."""
         return [
@@ -303,10 +359,11 @@ class TargetTable(PolicyTable):
 
 @dataclass(frozen=True, eq=False)
 class GainMap:
-    """``squares[policy, row, column]``: gains in accuracy over the baseline, one family of tests.
+    """``squares[policy, row, column]``: gains in accuracy over the baseline at the last point.
 
-    A gain is the mean over the x axis; a policy and the baseline without a finished seed in common
-    have no square. ``variations[row, column]`` is the setting of a square.
+    They are those of the table, one family of tests; a policy and the baseline without a finished
+    seed in common have no square. ``variations[row, column]`` is the setting of a square, and
+    ``where`` says at which point of the axis.
     """
 
     policies: Sequence[str]
@@ -317,6 +374,7 @@ class GainMap:
     columns: Sequence[str]
     variations: Mapping[tuple[int, int], Variation]
     squares: Mapping[tuple[int, int, int], Contrast]
+    where: str
     axis: Axis
 
     @property
@@ -341,17 +399,9 @@ class GainMap:
         return max([0.01, *(abs(each.mean) for each in self.squares.values() if each.known)])
 
     @property
-    def measured(self) -> str:
-        """What a gain is the mean over."""
-        if self.axis.column is None:
-            return "the mean over the rounds"
-        return f"the mean over {self.axis.what} up to what the cheapest run of the square cost"
-
-    @property
     def family(self) -> str:
         """The sentence on the tests behind the p-values."""
-        tests = sum(not math.isnan(each.p) for each in self.squares.values())
-        return family_text(tests, self.baseline, "squares of all maps")
+        return family_text(self.squares.values(), self.baseline, "squares of all maps")
 
     def counts(self, policy: int | None = None) -> tuple[int, int, int]:
         """In how many squares a policy, or any, is shown to win, neither, and to lose."""
@@ -379,24 +429,48 @@ class GainMap:
             [name, *(starred(self.squares.get((policy, y, x))) for x in range(len(columns)))]
             for y, name in enumerate(self.rows)
         ]
-        title = f"{self.policies[policy]} minus {self.baseline}, percentage points"
+        title = f"{self.policies[policy]} minus {self.baseline} {self.where}, percentage points"
         return Table(title, [Column(self.row_name, kind="words"), *columns], rows)
 
 
 def column_entries(variation: Variation, names: Sequence[str]) -> Flat:
     """What a variation changes as entries of a table: sections of a scenario become text.
 
-    >>> sizes = {"kind": "log-normal", "sigma": 1.0}
-    >>> column_entries({"run.rounds": 5, "data.sizes": sizes}, ["run.rounds", "data.sizes"])
-    {'run.rounds': 5, 'data.sizes': 'log-normal(sigma=1)'}
+    >>> rate = {"kind": "rate", "rate": 2.0}
+    >>> column_entries({"run.rounds": 5, "threshold": rate}, ["run.rounds", "threshold"])
+    {'run.rounds': 5, 'threshold': 'rate(rate=2)'}
     """
     values = {name: variation.get(name) for name in names}
     return {n: value_text(x) if isinstance(x, Mapping) else x for n, x in values.items()}
 
 
-def _frame(rows: list[Flat]) -> "pl.DataFrame":
-    import polars as pl
+def _spread(rows: Sequence[Row]) -> str:
+    """What stands beside the means: their intervals, or each of few seeds."""
+    counts = [row.seeds for row in rows]
+    few = "that of each seed" if any(1 < count < FEWEST_SEEDS for count in counts) else ""
+    many = "its 95% interval" if any(count >= FEWEST_SEEDS for count in counts) else ""
+    said = " or ".join(filter(None, (many, few)))
+    return f", with {said}" if said else ""
 
-    refuse_after_fork()
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no row has
+
+def _layout(variations: Sequence[Variation]) -> tuple[str | None, list[object], list[Variation]]:
+    """The name along the columns, its values, and what each row changes besides.
+
+    The name is the first, numbers before words, whose values make a full rectangle with the
+    rest; without one every variation is a row by itself.
+    """
+    names = [name for name in variations[0] if all(name in varied for varied in variations)]
+    for name in sorted(names, key=lambda name: not isinstance(variations[0][name], int | float)):
+        columns = _distinct([varied[name] for varied in variations])
+        rows = _distinct([_rest(varied, name) for varied in variations])
+        if len(columns) * len(rows) == len(variations):
+            return name, columns, rows
+    return None, [None], list(variations)
+
+
+def _rest(variation: Variation, column: str | None) -> Variation:
+    return {name: value for name, value in variation.items() if name != column}
+
+
+def _distinct(values: list[T]) -> list[T]:
+    return [value for i, value in enumerate(values) if value not in values[:i]]

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agewise.checks import visible
 from agewise.statistics import Contrast, Estimate
-from agewise.tables._words import NOTHING, contrast_text, estimate_text, p_text, points_text
+from agewise.tables._words import NOTHING, contrast_text, estimate_text
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 #: From how many columns on a terminal is wide; the longest name on one line if it is not.
 _WIDE, _NAME_WIDTH = 110, 20
+#: The longest line of a cell of numbers where the terminal is not wide.
+_NUMBER_WIDTH = 12
 #: What LaTeX reads as a command, or does not have in its fonts.
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -27,10 +29,9 @@ _LATEX = {
 
 
 class PolicyName(NamedTuple):
-    """A policy in a table: its short name, all of it, and its place among the policies."""
+    """A policy in a table, and its place among the policies."""
 
     name: str
-    full: str
     place: int
 
 
@@ -67,31 +68,35 @@ class Column:
             case PolicyName():
                 return [Line(part) for part in _in_lines(cell.name, narrow=narrow)]
             case Contrast():
-                return _gain_lines(cell, narrow=narrow)
+                return self._gain_lines(cell, narrow=narrow)
             case Estimate():
-                mean = Line(estimate_text(cell, self.form, self.scale))
-                return [mean, *([] if cell.gain is None else _gain_lines(cell.gain, narrow=narrow))]
+                mean = _stacked(estimate_text(cell, self.form, self.scale), narrow=narrow)
+                gain = [] if cell.gain is None else self._gain_lines(cell.gain, narrow=narrow)
+                return [*map(Line, mean), *gain]
             case float() | int():
                 number = cell if self.scale == 1.0 else self.scale * cell
                 return [Line(NOTHING if math.isnan(number) else f"{number:{self.form}}")]
         return list(cell)
 
+    def _gain_lines(self, gain: Contrast, *, narrow: bool) -> list[Line]:
+        if not gain.known:
+            return []
+        kind = "gain sure" if gain.shown else "gain"
+        text = contrast_text(gain, self.scale, int(self.form.strip("+.f") or 1))
+        return [Line(text, kind) for text in _stacked(text, narrow=narrow)]
 
-def _gain_lines(gain: Contrast, *, narrow: bool) -> list[Line]:
-    if not gain.known:
-        return []
-    kind = "gain sure" if gain.shown else "gain"
-    if not narrow:
-        return [Line(contrast_text(gain), kind)]
-    return [Line(text, kind) for text in (points_text(gain.mean), p_text(gain.p)) if text]
+
+def _stacked(text: str, *, narrow: bool) -> list[str]:
+    """A number, what stands in brackets behind it and its p-value, below each other if narrow."""
+    parts = re.split(r" \(|\)(?:, )?", text) if narrow else [text]
+    return [line for part in parts for line in textwrap.wrap(part, _NUMBER_WIDTH if narrow else 99)]
 
 
 def _in_lines(name: str, *, narrow: bool) -> list[str]:
     """A name with its parameters below it, a line each, if it is long and the place is narrow."""
     if not narrow or len(name) <= _NAME_WIDTH:
         return [name]
-    first, space, rest = name.partition(" (")
-    return (first + (f"\n({rest}" if space else "").replace(", ", ",\n")).split("\n")
+    return name.replace(":", ":\n", 1).replace(",", ",\n").split("\n")
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ class Table:
             match cell:
                 case PolicyName():
                     before = mark(cell.place) if mark is not None else ""
-                    yield f'<th scope="row" title="{escape(cell.full)}">{before}{inside}</th>'
+                    yield f'<th scope="row">{before}{inside}</th>'
                 case _:
                     yield f"<td>{inside}</td>"
 
@@ -247,4 +252,8 @@ def latex_text(text: str) -> str:
     >>> print(latex_text(r"50% of \input{x}, 1 ± 2"))
     50\% of \textbackslash{}input\{x\}, 1 $\pm$ 2
     """
-    return re.sub("|".join(map(re.escape, _LATEX)), lambda found: _LATEX[found[0]], text)
+    escaped = re.sub(
+        "|".join(map(re.escape, _LATEX)), lambda found: _LATEX[found[0]], visible(text)
+    )
+    # Behind the end of a row these would be an option of it.
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
