@@ -29,6 +29,7 @@ from .spectrum import Allocation, InfeasibleAllocation, Uplink
 from .studies import (
     draw_channel,
     draw_channel_of,
+    explain,
     gap,
     record_trace,
     reproduce,
@@ -61,6 +62,7 @@ __all__ = [
     "draw_figure",
     "engines",
     "experiment",
+    "explain",
     "gap",
     "learn",
     "policies",

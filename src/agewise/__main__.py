@@ -26,7 +26,7 @@ def main() -> None:
         # An interrupt amid the import of a C module comes out as an ImportError.
         if not came.is_set():
             raise
-        said = "interrupted: nothing was finished; the same command starts anew"
+        said = "interrupted: the same command goes on from what was finished"
         sys.stderr.write(f"agewise: {said}\n")
         sys.exit(130)
 

@@ -93,7 +93,9 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
     check_alpha(alpha, form)
     x = np.asarray(ages)
     weights = np.empty(x.shape)
-    flat = np.ascontiguousarray(x).reshape(-1)
+    if x.dtype.kind not in "iufb":
+        raise ValueError(f"ages must be real numbers, not {x.dtype}")
+    flat = np.ascontiguousarray(x, x.dtype if x.dtype == np.int64 else np.float64).reshape(-1)
     power = 1.0 - alpha
     lowest, highest = weigh_ages(flat, power, _FORMS[form], weights.reshape(-1))
     if not lowest >= 0:

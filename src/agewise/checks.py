@@ -14,30 +14,39 @@ _CONTAINER_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
+#: Characters of a name or a value in an error.
+_LONGEST = 100
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its name if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def real_number(name: str, value: object) -> float:
     """A finite number as a float; ``ValueError`` naming the argument for anything else."""
     if type(value) is float and math.isfinite(value):  # as a rule, and checked fast
         return value
-    if isinstance(value, numbers.Real):
+    if type(value) is not bool and isinstance(value, numbers.Real):
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise ValueError(f"{name} must be a finite number, not {value!r}")
+    raise ValueError(f"{name} must be a finite number, not {short(repr(value))}")
 
 
 def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
     """A whole number from ``least`` to ``most``; ``ValueError`` naming the argument otherwise."""
-    if isinstance(value, numbers.Integral) and int(value) >= least:
+    if type(value) is not bool and isinstance(value, numbers.Integral) and int(value) >= least:
         if most is None or int(value) <= most:
             return int(value)
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value:g}")
-    raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise ValueError(
+            f"{name} must be a whole number from {least} to {most}, not {short(str(int(value)))}"
+        )
+    raise ValueError(f"{name} must be a whole number of at least {least}, not {short(repr(value))}")
 
 
 def whole_parameter(name: str, value: float, least: int = 0, most: int = 2**31 - 1) -> int:
@@ -67,12 +76,12 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
 
 
-def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, float | str]:
+def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, float | str | None]:
     """Read ``alpha=0.5,ties=random``, parameters of the ``owner``; numbers become numbers.
 
     ``ValueError`` names what is not known, given twice or has no value.
     """
-    parameters: dict[str, float | str] = {}
+    parameters: dict[str, float | str | None] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
@@ -82,7 +91,7 @@ def text_parameters(owner: str, text: str, known: Sequence[str]) -> dict[str, fl
         try:
             parameters[name] = float(value)
         except ValueError:
-            parameters[name] = value
+            parameters[name] = None if value == "None" else value
     require_known(owner, parameters, known)
     return parameters
 
@@ -128,6 +137,12 @@ def bytes_text(count: float) -> str:
     while count >= 1000 and power < len(_UNITS) - 1:
         count, power = count / 1000, power + 1
     return f"{count:.3g} {_UNITS[power]}"
+
+
+def short(text: str) -> str:
+    """A name or a value in one line of an error, and not all of a long one."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 def visible(text: str, *, lines: bool = False) -> str:

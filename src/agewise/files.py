@@ -49,6 +49,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
     Whoever reads ``path`` finds the old file, the new one, or none: never a part of one.
     """
+    with contextlib.suppress(FileNotFoundError):
+        _require_plain(path, path.stat())  # root could put a file in the place of /dev/null
     temporary = temporary_name(path)
     try:
         # As wide as the process's mask allows, which the system applies: to read it one has to
@@ -64,6 +66,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(path)
         _flush_folder(path.parent)
+    except OSError as error:  # that the disk is full, and of which file that is said
+        if error.errno is None or error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(handle)
         temporary.unlink(missing_ok=True)
@@ -95,12 +101,9 @@ def _is_alive(process: int) -> bool:
 
 def _unlink_unless_locked(file: Path) -> None:
     """The lock tells of processes on other machines and in other containers."""
-    handle = open_regular_file(file, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with os.fdopen(open_regular_file(file, os.O_RDONLY), "rb") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
 
 
 def open_regular_file(path: Path, flags: int, mode: int = 0o666) -> int:

@@ -26,14 +26,22 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from types import ModuleType, NoneType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 #: The largest whole number of a field: indices in the kernels have 32 bits.
 MOST = 2**31 - 1
@@ -62,6 +70,7 @@ Values = dict[str, Any]
 _IN_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)$", re.DOTALL)
 _CLASS_NAME = re.compile(r"[A-Z]\w*$")
 _Base = TypeVar("_Base")
+_SomePart = TypeVar("_SomePart", bound="Part")
 #: The text of the file that a user's class was loaded from, as it was then.
 _TEXTS: dict[type, str] = {}
 #: Modules of the user's code have names that begin so, also where they were pickled by value.
@@ -80,6 +89,8 @@ class Part(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    #: What stands below names of the user's own, in a section of such.
+    named: ClassVar["type[Part] | None"] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -89,6 +100,18 @@ class Part(BaseModel):
         if field is None or field.annotation is not str or not isinstance(values, Mapping):
             return values
         return {"kind": cls.__name__, **values}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_other_types(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse a Boolean or a text for a number, and what is no Boolean for one."""
+        types = _plain_types(cls, info.field_name or "")
+        for each in value if isinstance(value, list | tuple) else (value,):
+            wrong = isinstance(each, bool) != (bool in types) or isinstance(each, str)
+            if types and wrong and each is not None:
+                wanted = "true or false" if bool in types else "a number"
+                raise PydanticCustomError("type", f"must be {wanted}")
+        return value
 
     def files(self) -> dict[str, Path]:
         """Name the files that it reads, by the names of their sources (`agewise.provenance`)."""
@@ -100,6 +123,18 @@ class Part(BaseModel):
         if isinstance(self, Unloaded):
             return CodeError(f"{kind} is code that was not loaded: Scenario.loaded() loads it")
         return CodeError(f"{kind} has no method {method}, which every {_family(self)} needs")
+
+
+@functools.cache
+def _plain_types(part: type[Part], name: str) -> frozenset[object]:
+    """Return the types of a field of numbers or Booleans; nothing for any other field."""
+    inside = [part.model_fields[name].annotation]
+    for each in inside:
+        inside += get_args(each)
+    if any(isinstance(each, str) for each in inside):  # words that it may have
+        return frozenset()
+    types = {each for each in inside if isinstance(each, type) and not get_args(each)} - {NoneType}
+    return frozenset(types) if types <= {bool, int, float} else frozenset()
 
 
 class Unloaded(Part):
@@ -194,9 +229,9 @@ def is_code(kind: str) -> bool:
     return bool(_IN_FILE.match(kind) or _CLASS_NAME.match(kind))
 
 
-def kinds(family: type[Part]) -> dict[str, type[Part]]:
+def kinds(family: type[_SomePart]) -> dict[str, type[_SomePart]]:
     """Return the kinds of a family by name, in the order in which they are defined."""
-    found: dict[str, type[Part]] = {}
+    found: dict[str, type[_SomePart]] = {}
     for each in family.__subclasses__():
         name = kind_of(each)
         found |= ({name: each} if name else {}) | kinds(each)
@@ -215,6 +250,14 @@ def parts_of(field: FieldInfo) -> list[type[Part]]:
     return list(_parts_in(field.annotation))
 
 
+def parts_below(section: type[Part], name: str) -> list[type[Part]]:
+    """Return the parts that may stand at this name of a section."""
+    field = section.model_fields.get(name)
+    if field is None:
+        return [] if section.named is None else [section.named]
+    return parts_of(field)
+
+
 def _parts_in(annotation: object) -> Iterator[type[Part]]:
     if isinstance(annotation, type) and issubclass(annotation, Part):
         yield from kinds(annotation).values() or [annotation]
@@ -225,8 +268,7 @@ def _parts_in(annotation: object) -> Iterator[type[Part]]:
 def parts_inside(part: Part, name: str = "") -> Iterator[tuple[str, Part]]:
     """Yield a part and all parts inside of it, each with its dotted name."""
     yield name, part
-    for key in type(part).model_fields:
-        inner = getattr(part, key)
+    for key, inner in part:
         if isinstance(inner, Part):
             yield from parts_inside(inner, f"{name}.{key}".lstrip("."))
 
@@ -335,6 +377,8 @@ def fault(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"line {error.lineno}: {said}"
     own = _own_frames(error)
+    if isinstance(error, SystemExit):  # whoever called it, for nothing of ours does
+        own = own or list(traceback.extract_tb(error.__traceback__))
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}: {said}" if own else said
 
 
@@ -351,7 +395,7 @@ def faults_named() -> Iterator[None]:
     except CodeError:
         raise
     except (Exception, SystemExit) as error:
-        if not is_users_fault(error):
+        if not (isinstance(error, SystemExit) or is_users_fault(error)):
             raise
         raise CodeError(fault(error)) from error
 

@@ -3,9 +3,11 @@
 Sources have names: ``data:PATH`` for a file of the data set, ``trace:PATH`` for recorded gains,
 ``positions:PATH`` and ``tracks:PATH`` for where UEs are and how they move, ``devices:PATH`` for
 measured devices, as the scenario writes them; ``policy:NAME`` for the source of a policy from
-outside the package, ``part:KIND`` for that of a user's part, ``model:FILE.py:FUNCTION`` or
-``model:NAME`` for that of a PyTorch module from a file or from the running program. What they
-import from elsewhere is not covered.
+outside the package, ``scorer:PATH`` for the weights of a learned one, ``part:KIND`` for the source
+of a user's part, ``model:FILE.py:FUNCTION`` or ``model:NAME`` for that of a PyTorch module from a
+file or from the running program. What they import from elsewhere is not covered. The package itself
+is known by its version, and by the digests of its own files (`code_digests`), for in a source tree
+they change while that does not.
 """
 
 import functools
@@ -18,18 +20,44 @@ from types import ModuleType
 
 from agewise.files import fingerprint
 from agewise.part import Unloaded, loaded_text, own_parts, parts_inside
+from agewise.records import PolicyKey
 from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
 UNKNOWN = "unknown"
 _PACKAGE = __name__.partition(".")[0]
+#: In the place of a digest: runs of one folder were computed by several versions of the file.
+SEVERAL = "several"
+#: What of the package no run is computed by.
+_AROUND = ("cli", "engines", "experiment", "flower", "report", "statistics.py", "studies", "tables")
+
+
+@functools.cache
+def code_digests() -> dict[str, str]:
+    """The start of the SHA-256 of each file of the package that runs are computed by, by path."""
+    package = Path(__file__).parent
+    found = sorted([*package.rglob("*.py"), *package.rglob("learned.npz")])
+    files = {str(file.relative_to(package)): file for file in found}
+    return {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+        for name, file in files.items()
+        if not name.startswith(_AROUND)
+    }
+
+
+def code_text(digests: Mapping[str, str]) -> str:
+    """What the code is called that runs were computed by: one digest of all its files."""
+    if SEVERAL in digests.values():
+        return SEVERAL
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()[:8]
 
 
 def sources_of(scenario: Scenario, policy: Policy) -> dict[str, str]:
     """The SHA-256 of every source of a run, by name; files that are not there are left out."""
     found = {name: fingerprint(file) for name, file in source_files(scenario).items()}
     found[policy_source(policy.name)] = _code_digest_of(type(policy))
+    found |= {name: fingerprint(file) for name, file in scorer_files(policy.key).items()}
     found |= {f"part:{kind}": _code_digest_of(code) for kind, code in own_parts(scenario).items()}
     model = scenario.learn.model
     if (maker := model.made_by()) is not None:  # known to the running program (`add_module`)
@@ -41,7 +69,7 @@ def source_files(scenario: Scenario) -> dict[str, Path]:
     """The files that a scenario names, by the names of their sources."""
     files = {f"data:{name}": file for name, file in scenario.data.dataset.files().items()}
     model = {f"model:{name}": file for name, file in scenario.learn.model.source_files().items()}
-    return files | _radio_and_timing(scenario) | model
+    return files | _files_of_parts(scenario) | model
 
 
 def source_names(scenario: Scenario) -> set[str]:
@@ -49,17 +77,27 @@ def source_names(scenario: Scenario) -> set[str]:
     names = {f"data:{name}" for name in scenario.data.dataset.file_names()}
     names |= {f"model:{name}" for name in scenario.learn.model.source_names()}
     names |= {f"part:{kind}" for kind in own_parts(scenario)}
-    return names | _radio_and_timing(scenario).keys()
+    return names | _files_of_parts(scenario).keys()
 
 
-def _radio_and_timing(scenario: Scenario) -> dict[str, Path]:
-    inside = [*parts_inside(scenario.channel), *parts_inside(scenario.timing)]
+def _files_of_parts(scenario: Scenario) -> dict[str, Path]:
+    inside = [*parts_inside(scenario.channel), *parts_inside(scenario.devices)]
     return {name: file for _, part in inside for name, file in part.files().items()}
 
 
 def policy_source(name: str) -> str:
     """What the source of the policy of this name is called."""
     return f"policy:{name}"
+
+
+def scorer_files(policy: PolicyKey) -> dict[str, Path]:
+    """The file of weights that a learned policy names by its ``path``, by the name of its source.
+
+    >>> scorer_files(PolicyKey("learned", {"path": "scorer.npz"}))
+    {'scorer:scorer.npz': PosixPath('scorer.npz')}
+    """
+    path = policy.parameters.get("path")
+    return {f"scorer:{path}": Path(path)} if isinstance(path, str) and path else {}
 
 
 def source_text(name: str) -> str:

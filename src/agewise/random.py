@@ -27,11 +27,14 @@ _CSI: Final = 20
 _RICIAN: Final = 21
 _COMPRESSION: Final = 30
 _BATTERY: Final = 31
+_DEVICES: Final = 32
+_AVAILABILITY: Final = 33
 _MOVEMENT: Final = 40
 _LOS: Final = 41
 _SHADOWING: Final = 42
 _INTERFERENCE: Final = 43
 _INDOOR: Final = 44
+_REPLAY: Final = 50
 _OWN: Final = 2**31  # and on, by a checksum of the name
 
 
@@ -99,6 +102,10 @@ class Streams:
         """The scheduler's own choices in round ``t``: ties, random orders."""
         return self._stream(_POLICY, t)
 
+    def replay(self, t: int) -> np.random.Generator:
+        """Who is heard in round ``t`` of a replay."""
+        return self._stream(_REPLAY, t)
+
     def partition(self) -> np.random.Generator:
         """Which samples lie on which UE."""
         return self._stream(_PARTITION, 0)
@@ -114,6 +121,15 @@ class Streams:
     def battery(self) -> np.random.Generator:
         """How much energy the UEs have."""
         return self._stream(_BATTERY, 0)
+
+    def devices(self) -> np.random.Generator:
+        """Which UE is of which class."""
+        return self._stream(_DEVICES, 0)
+
+    @functools.cached_property
+    def availability(self) -> np.uint64:
+        """The key of when UEs come and go; mixed with the round and the UE."""
+        return self._key(_AVAILABILITY)
 
     @functools.cached_property
     def compression(self) -> np.uint64:

@@ -38,40 +38,49 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         require_memory(memory.bytes, memory.what)
 
 
-class _KeptMemory(NamedTuple):
-    """What a part of learning keeps that has a model's length of numbers for every UE."""
+class KeptMemory(NamedTuple):
+    """What a part keeps that has a model's length of numbers, once for many UEs or versions."""
 
     part: str
     kind: str
     ues: int
+    models: int
     length: int
     bytes: int
 
     @property
     def what(self) -> str:
         """What the memory is for, with the names of the fields that decide it."""
+        section = "pace" if self.part == "pace" else f"learn.{self.part}"
         return (
-            f"learn.{self.part} = {self.kind!r} with cell.ues = {self.ues:,} and models of "
+            f"{section} = {self.kind!r} with cell.ues = {self.ues:,} and models of "
             f"{self.length:,} numbers"
         )
 
     def __str__(self) -> str:
         """One line, such as: memory aggregation keeps 100 x 7,850 numbers: 3.2 MB."""
-        numbers = f"{self.ues:,} x {self.length:,} numbers"
+        numbers = f"{self.models:,} x {self.length:,} numbers"
         who = f"{self.kind} keep" if self.part == "local" else f"{self.kind} {self.part} keeps"
-        return f"{who} {numbers}: {bytes_text(self.bytes)}"
+        most = " at most" if self.part == "pace" else ""
+        return f"{who} {numbers}{most}: {bytes_text(self.bytes)}"
 
 
-def kept_memories(scenario: Scenario) -> list[_KeptMemory]:
-    """What aggregation, compression and the local objective will keep for every UE."""
+def kept_memories(scenario: Scenario) -> list[KeptMemory]:
+    """What will be kept for every UE, and of earlier models where UEs learn in the background.
+
+    A UE has at most one update in hand and one under way, each from a model of its own.
+    """
     settings, ues = scenario.learn, scenario.cell.ues
     kept = []
+    if scenario.pace.kind == "periodic":
+        count, length = min(2 * ues, scenario.run.rounds), scenario.model_length
+        kept.append(KeptMemory("pace", "periodic", ues, count, length, 4 * count * length))
     for part, spec in settings.state_specs(ues, 1).items():
         if any(each.shape == (ues, 1) for each in spec.values()):
             length = scenario.model_length
             arrays = settings.state_specs(ues, length)[part].values()
             size = sum(each.nbytes for each in arrays)
-            kept.append(_KeptMemory(part, getattr(settings, part).kind, ues, length, size))
+            kept.append(KeptMemory(part, getattr(settings, part).kind, ues, ues, length, size))
     return kept
 
 

@@ -4,12 +4,14 @@ import difflib
 import json
 import math
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, NoReturn, TypeVar
 
+import lazy_loader
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -21,46 +23,68 @@ from agewise.cli._options import with_options
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 #: The exit code of a command that Ctrl-C ended.
 _INTERRUPTED = 130
+#: Characters of the sentence on a mistake.
+_MOST_SAID = 3000
 #: Typer finds out the shell that asks for its script, unless this is set: then it takes a name.
 _NAMED_SHELL = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
 _SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 _Function = TypeVar("_Function", bound=Callable[..., None])
-_NOTHING_KEPT = "nothing was finished; the same command starts anew"
+#: Said where an interrupt does not say what is kept.
+_GOES_ON = "the same command goes on from what was finished"
 
 
 class Interrupted(Exception):
     """Ctrl-C, with a sentence on what is kept; typer would make it an exit that says nothing."""
 
 
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Options of a command, in whose help a flag takes no value."""
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
+
+
 class _Commands(TyperGroup):
     """The commands, from which an interrupt comes out as `Interrupted`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, without the types of flags."""
+        return _without_types(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise Interrupted(str(error) or _NOTHING_KEPT) from error
+            raise Interrupted(str(error) or _GOES_ON) from error
 
 
 class _Command(TyperCommand):
     """A command whose options count once each, unless they are made to be repeated."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, without the types of flags."""
+        return _without_types(super().get_params(ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; an option that would silently replace itself is refused."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        """Read the arguments; refuse empty ones, and options that would replace themselves."""
+        given, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in self.params:
+            values = given.get(parameter.name)
+            for value in values if isinstance(values, list) else [values]:
+                if isinstance(value, str) and not value.strip():
+                    where = f"{ctx.info_name}: {parameter.opts[0]}"
+                    raise ValueError(f"{where} is empty: give a name, or leave it out")
         for option, count in Counter(order).items():
-            if count > 1 and not (_is_repeatable(option) or getattr(option, "is_flag", False)):
+            several = getattr(option, "multiple", False) or option.nargs != 1
+            if count > 1 and not (several or getattr(option, "is_flag", False)):
                 hint = "; compare takes several policies" if "--policy" in option.opts else ""
                 raise ValueError(
                     f"{ctx.info_name} takes one {option.opts[0]}, and it is given {count} times"
                     f"{hint}"
                 )
         return list(super().parse_args(ctx, args))
-
-
-def _is_repeatable(option: Any) -> bool:
-    return bool(getattr(option, "multiple", False)) or option.nargs != 1
 
 
 app = typer.Typer(
@@ -74,7 +98,9 @@ app = typer.Typer(
     "learning over wireless channels.",
 )
 _traces = typer.Typer(
-    help="Channels in files: record one, or show what is in one.", invoke_without_command=True
+    cls=_Commands,
+    help="Channels in files: record one, or show what is in one.",
+    invoke_without_command=True,
 )
 app.add_typer(_traces, name="trace")
 
@@ -142,15 +168,17 @@ def print_list(lines: Mapping[str, str]) -> None:
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
-    """End with one sentence."""
-    typer.echo(visible(f"agewise: {' '.join(message.split())}"), err=True)
+    """End with one sentence, in which long names and lists are shortened."""
+    said = " ".join(re.sub(r"\S{300,}", lambda x: f"{x[0][:200]}...{x[0][-60:]}", message).split())
+    said = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
+    typer.echo(visible(f"agewise: {said}"), err=True)
     sys.exit(code)
 
 
 def end_if_failed(result: "agewise.Result") -> None:
     """The exit code says that runs failed, which is printed already."""
     if result.failed:
-        sys.exit(1)
+        raise typer.Exit(1)
 
 
 def main() -> None:
@@ -166,7 +194,7 @@ def main() -> None:
         if code == _INTERRUPTED:  # while the arguments were read, where typer hears it first
             raise Interrupted
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        fail(f"interrupted: {str(error) or _NOTHING_KEPT}", _INTERRUPTED)
+        fail(f"interrupted: {str(error) or _GOES_ON}", _INTERRUPTED)
     except _UsageError as error:
         fail(_usage(error))
     except UnicodeEncodeError as error:
@@ -177,14 +205,20 @@ def main() -> None:
     except MemoryError as error:
         fail(f"not enough memory: {str(error) or 'make the cell, the data or the run smaller'}")
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        what = error.filename or "output"
+        fail(f"{what}: {error.strerror}" if error.strerror else str(error))
     except (ValueError, ModuleNotFoundError) as error:
         fail(str(error))
     except RuntimeError as error:
         if type(error).__module__.split(".")[0] not in ("loky", "ray"):
             raise
         fail(f"a worker process was lost, and the same command goes on from there: {error}", 1)
-    sys.exit(code if isinstance(code, int) else 0)
+    except SystemExit as error:
+        part = lazy_loader.load("agewise.part", suppress_warning=True)
+        if not part.is_users_fault(error):  # completion ends so
+            raise
+        fail(f"code of your own ended the program: {part.fault(error)}")
+    sys.exit(code or 0)
 
 
 def _usage(error: Any) -> str:

@@ -45,10 +45,8 @@ def policies_command(name: str | None = None, as_json: bool = False) -> None:
     if name is not None:
         printing.print_policy(agewise.policies.describe(name), as_json=as_json)
         return
-    lines = opt.policy_summaries()
-    if added := opt.added_policies():
-        lines |= {each: agewise.policies.summary(each) for each in added}
-        lines = dict(sorted(lines.items()))
+    added = {each: agewise.policies.summary(each) for each in opt.added_policies()}
+    lines = dict(sorted((opt.policy_summaries() | added).items()))
     if as_json:
         print_json(lines)
     else:
@@ -77,12 +75,12 @@ def run_command(
     opt.require_axis(shown.over, scenario)
     folder = out or opt.default_out("run", source, scenario)
     plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
-    if not live:
-        _carry_out(plan, folder, options, shown, as_json=as_json, page=False)
-        return
-    _require_live(options, as_json=as_json)
-    with live_view.Live(policy, scenario.run.rounds) as watch:
-        result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
+    if live:
+        _require_live(options, as_json=as_json)
+        with live_view.Live(policy, scenario.run.rounds) as watch:
+            result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
+    else:
+        result = agewise.experiment.execute(plan, folder, options)
     printing.print_result(result, shown, as_json=as_json)
     end_if_failed(result)
 
@@ -103,19 +101,12 @@ def _require_live(options: "RunOptions", *, as_json: bool) -> None:
 
 
 def _carry_out(
-    plan: "Plan",
-    folder: Path,
-    options: "RunOptions",
-    shown: "ShowOptions",
-    *,
-    as_json: bool,
-    page: bool,
+    plan: "Plan", folder: Path, options: "RunOptions", shown: "ShowOptions", *, as_json: bool
 ) -> None:
     """Run what is missing, print the tables, and write the page."""
     result = agewise.experiment.execute(plan, folder, options)
     printing.print_result(result, shown, as_json=as_json)
-    if page:
-        printing.print_page_of(result, shown, to_stderr=as_json)
+    printing.print_page_of(result, shown, to_stderr=as_json)
     end_if_failed(result)
 
 
@@ -142,7 +133,7 @@ def compare_command(
     name = source or (trace.resolve().name if trace else "paper")
     plan = agewise.experiment.Plan.of(scenario, policies, seeds, baseline=baseline)
     folder = out or opt.default_out("compare", name, scenario)
-    _carry_out(plan, folder, options, shown, as_json=as_json, page=True)
+    _carry_out(plan, folder, options, shown, as_json=as_json)
 
 
 @command("sweep")
@@ -170,7 +161,7 @@ def sweep_command(
     combinations = agewise.experiment.product(varied)
     plan = agewise.experiment.Plan.of(scenario, policies, seeds, combinations, baseline)
     folder = out or opt.default_out("sweep", source, scenario)
-    _carry_out(plan, folder, options, shown, as_json=as_json, page=True)
+    _carry_out(plan, folder, options, shown, as_json=as_json)
 
 
 @command("show")
@@ -267,6 +258,27 @@ def reproduce_command(
     printing.print_page_of(study.result, shown, to_stderr=as_json)
 
 
+@command("explain")
+def explain_command(
+    folder: Path,
+    policy: str | None = None,
+    baseline: str | None = None,
+    engine: str = "auto",
+    workers: int | None = None,
+    address: str | None = None,
+    quiet: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Replay what the gain of a policy is made of: who is heard changes, one thing at a time.
+
+    Example: agewise explain runs/compare-paper --policy round-robin --baseline max-pack
+    """
+    made = agewise.explain(
+        folder, policy, baseline, engine=engine, workers=workers, address=address, quiet=quiet
+    )
+    printing.print_explanation(made, folder, as_json=as_json)
+
+
 @command("gap")
 def gap_command(
     study_options: "RunOptions",
@@ -311,8 +323,9 @@ def channel_command(
 
     Example: agewise channel paper -o channel.pdf
     """
-    view = agewise.view_channel(opt.scenario_of(source, changes), seed, rounds)
-    printing.print_channel(view, output, as_json=as_json)
+    scenario = opt.scenario_of(source, changes)
+    view = agewise.view_channel(scenario, seed, rounds)
+    printing.print_channel(view, output, scenario, as_json=as_json)
 
 
 @trace_command("record")

@@ -78,18 +78,8 @@ def _listed(words: Sequence[str]) -> str:
 
 # Declarations
 
-
-def _out_folder(text: str | Path) -> Path:
-    """The folder that is meant; an empty name would mean this very folder."""
-    if isinstance(text, str) and not text.strip():
-        raise typer.BadParameter("it is empty: give the name of a results folder")
-    return Path(text)
-
-
 _PRESETS = "A preset ('agewise scenario' lists them) or a TOML file"
 _BITS = "Bits per real channel use"
-
-
 _LOOKED_AT = typer.Option(min=1, help="Rounds to look at; all of a run up to 100 by default.")
 _complete_policy = _completing(lambda: sorted({*policy_summaries(), *added_policies()}))
 _complete_preset = _completing(preset_summaries)
@@ -136,7 +126,6 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "out": typer.Option(
         "--out",
         "-o",
-        parser=_out_folder,
         metavar="DIR",
         help="Results folder, runs/COMMAND-SCENARIO by default, with a short hash behind it if the "
         "scenario is not just a preset; one that is partly filled is continued.",
@@ -181,7 +170,13 @@ _DECLARED: Mapping[str, ParameterInfo] = {
         help="Instead, where age-based scheduling wins: threshold, heterogeneity of data, alpha.",
     ),
     "explain": typer.Option(
-        "--explain", help="Also compare what both policies hear on the same models."
+        "--explain", help="Also replay what the gain is made of, as agewise explain does."
+    ),
+    "explain.policy": typer.Option(
+        "--policy",
+        "-p",
+        help="The policy whose gain is explained; age-based by default, else the first.",
+        autocompletion=_complete_policy,
     ),
     "as_json": typer.Option("--json", help="Print JSON for machines."),
     "report.output": typer.Option("--output", "-o", help="The page; DIR/report.html by default."),
@@ -218,7 +213,7 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "record.rounds": typer.Option(min=1, help="Rounds to record; those of a run by default."),
     "output": typer.Option("--output", "-o", help="Draw a picture here: .png, .pdf, .svg or .eps."),
     "record.out": typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5."),
-    "file": typer.Argument(help="A trace of gains: .npz, .npy, .h5 or .parquet."),
+    "file": typer.Argument(help="A trace of gains: .npz, .npy, .mat, .h5 or .parquet."),
     "engine": typer.Option(
         help="Where runs happen: local (processes), inline (this process), ray "
         "(agewise\\[ray]), or auto: inline for work of a few seconds, else local.",
@@ -228,7 +223,8 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "address": typer.Option(help="Ray cluster to connect to, such as auto."),
     "quiet": typer.Option("--quiet", "-q", help="No progress."),
     "force": typer.Option(
-        "--force", help="Begin a folder anew that holds results of another scenario."
+        "--force",
+        help="Begin a folder anew that holds results of another scenario, or of other code.",
     ),
     "loggers": typer.Option(
         "--log",
@@ -279,9 +275,8 @@ def _shown(
     if at is None:
         return printing.ShowOptions(over, None, target)
     numbers = [_value_of(text, "--at") for text in split_values(at)]
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
-            raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
+    if not all(type(number) in (int, float) and number > 0 for number in numbers):
+        raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
     return printing.ShowOptions(over, tuple(numbers), target)
 
 
@@ -344,7 +339,7 @@ def scenario_of(
 ) -> "agewise.Scenario":
     """The scenario of this preset or file with the changes, which are made together."""
     base = _named_scenario(source) if isinstance(source, str) else source
-    return base.with_(**values_of(_with_rounds(changes, rounds), "--set"), **varied)
+    return base.with_(**_set_values(changes, rounds), **varied)
 
 
 def compared_scenario(
@@ -396,9 +391,10 @@ def default_out(command: str, source: str, scenario: "agewise.Scenario") -> Path
     return Path("runs") / f"{name}-{agewise.scenario.short_hash(scenario)}"
 
 
-def _with_rounds(changes: list[str] | None, rounds: int | None) -> list[str] | None:
-    """The changes of --set, with that of --rounds."""
-    return changes if rounds is None else [*(changes or []), f"run.rounds={rounds}"]
+def _set_values(changes: list[str] | None, rounds: int | None) -> dict[str, Any]:
+    """The value of each name behind --set, with that of --rounds."""
+    short = [] if rounds is None else [f"run.rounds={rounds}"]
+    return values_of([*(changes or []), *short], "--set")
 
 
 def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:
@@ -416,13 +412,11 @@ def variations_of(
 ) -> dict[str, list[Any]]:
     """The values of each field, from ``name=value,value`` texts, beside the changes of --set."""
     varied: dict[str, list[Any]] = {}
-    for text in texts:
-        name, values = _assignment(text, "--vary")
+    for name, values in (_assignment(text, "--vary") for text in texts):
         if name in varied:
             raise ValueError(f"--vary {name} is given twice: write all its values behind one")
         varied[name] = [value for part in split_values(values) for value in _varied(part, name)]
-    both = [name for name in values_of(_with_rounds(changes, rounds), "--set") if name in varied]
-    if both:
+    if both := [name for name in _set_values(changes, rounds) if name in varied]:
         raise ValueError(f"--set and --vary both change {both[0]}: leave out one of the two")
     return varied
 

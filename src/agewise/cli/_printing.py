@@ -12,7 +12,7 @@ from rich.console import Console
 import agewise
 from agewise.checks import visible
 from agewise.cli._app import print_json, say
-from agewise.tables import Cell, Column, Table
+from agewise.tables import Cell, Column, Table, device_table
 from agewise.tables._words import STARS_NOTE, counted, parameters_text, value_text
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agewise.studies import ChannelView, Gap, MapReproduction, Reproduction
+    from agewise.tables import Explanation
     from agewise.traffic import Traffic
 
 
@@ -80,7 +81,7 @@ def print_result(result: "agewise.Result", shown: ShowOptions, *, as_json: bool)
 
 def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bool) -> None:
     """The verdict: the tables, then the claims in plain words."""
-    figures, claims = [*study.figures], study.claims
+    figures, claims = study.figures, study.claims
     if shown.at is not None:  # the claims are those of the table that is shown
         claims = agewise.report.claims_of(study.result, study.axis, shown.at)
     explanation = study.explanation
@@ -88,11 +89,7 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
         told = {"claims": [asdict(claim) for claim in claims], "figures": figures}
         described = _described(study.result, shown) | told
         if explanation is not None:
-            described["explanation"] = {
-                "sentences": explanation.sentences,
-                "rows": explanation.table.to_dicts(),
-                "figures": explanation.figures,
-            }
+            described["explanation"] = explanation.to_json()
         print_json(described)
         return
     _print_tables(study.result, shown)
@@ -103,11 +100,23 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
     if claims:
         say(agewise.report.claims_note(study.axis))
     if explanation is not None:
-        print_table(agewise.report.explanation_table(explanation.table.to_dicts()))
-        for sentence in explanation.sentences:
-            say(sentence)
-        figures += explanation.figures
+        _print_steps(explanation)
     _print_end(study.result, figures)
+
+
+def print_explanation(explanation: "Explanation", folder: Path, *, as_json: bool) -> None:
+    """What a gain is made of, and where its picture is."""
+    if as_json:
+        print_json(explanation.to_json())
+        return
+    _print_steps(explanation)
+    say(f"Figure: {folder / agewise.studies.explanation.FIGURES[0]}")
+
+
+def _print_steps(explanation: "Explanation") -> None:
+    print_table(explanation.table())
+    for sentence in explanation.sentences:
+        say(sentence)
 
 
 def print_map(study: "MapReproduction", *, as_json: bool) -> None:
@@ -127,15 +136,15 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
                 "losses": losses,
                 "family": squares.family,
                 "over": squares.axis.name,
+                "where": squares.where,
                 "figures": study.figures,
             }
         )
         return
     for layer in range(len(squares.policies)):
         print_table(squares.table(layer))
-    say(f"A gain is {squares.measured}.")
-    say(f"{squares.summary('age-based', 'squares')} (5% level; {STARS_NOTE}).")
-    say(squares.family)
+    say(f"{squares.summary('age-based', 'squares')}.")
+    say(f"{squares.family} {STARS_NOTE}.")
     _print_end(study.result, study.figures)
 
 
@@ -165,6 +174,8 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         ["slots that served nobody", f"{traffic.empty_share:.2%}"],
         ["Jain's fairness of the deliveries", traffic.fairness],
         ["mean age", f"{traffic.mean_age.mean():.2f}"],
+        ["bound on the mean age of any schedule", f"{traffic.age_bound:.2f}"],
+        ["mean age above the bound, %", 100.0 * traffic.above_bound],
         ["mean peak age", mean_peak],
         ["95th percentile of the ages", f"{traffic.age_quantile(0.95)}"],
         ["oldest age", f"{traffic.oldest.max()}"],
@@ -195,8 +206,14 @@ _CHANNEL_ROWS = {
 }
 
 
-def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) -> None:
-    """What a channel means: a table, and a picture where one is asked for."""
+def print_channel(
+    view: "ChannelView",
+    output: Path | None,
+    scenario: "agewise.Scenario | None" = None,
+    *,
+    as_json: bool,
+) -> None:
+    """What a channel means: a table, the devices on it, and a picture where one is asked for."""
     summary, picture = view.summary(), output and agewise.draw_channel(view, output)
     if as_json:
         each = {"mean_snr_db": view.mean_snr_db.tolist()}
@@ -206,7 +223,8 @@ def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) ->
             "time_correlation": view.time_correlation.tolist(),
             "frequency_correlation": view.frequency_correlation.tolist(),
         }
-        print_json({**summary, "each_ue": each, "each_lag": lags, "picture": picture})
+        about = {} if scenario is None else {"devices": scenario.resolved()["devices"]}
+        print_json({**summary, **about, "each_ue": each, "each_lag": lags, "picture": picture})
         return
     rows: list[list[Cell]] = []
     for name, (words, form) in _CHANNEL_ROWS.items():
@@ -214,6 +232,8 @@ def print_channel(view: "ChannelView", output: Path | None, *, as_json: bool) ->
             text = format(summary[name], form)
             rows.append([words, text if text.strip("-0.") else text.lstrip("-")])
     print_table(Table("", [Column("channel", kind="words"), Column("value")], rows))
+    if scenario is not None and (devices := device_table(scenario)) is not None:
+        print_table(devices)
     if picture is not None:
         say(f"Picture: {picture}")
 
@@ -227,8 +247,8 @@ def described_allocation(
         "policy": policy.name,
         "parameters": policy.parameters,
         "seed": seed,
-        "power_budget": allocation.power_budget,
-        "rate_threshold": allocation.rate_threshold,
+        "power_budget": allocation.power_budget.tolist(),
+        "rate_threshold": allocation.rate_threshold.tolist(),
         "owner": allocation.owner.tolist(),
         "power": allocation.power.tolist(),
         "scheduled": allocation.scheduled.tolist(),
@@ -266,7 +286,8 @@ def _print_tables(result: "agewise.Result", shown: ShowOptions) -> None:
     if shown.target is not None:
         print_table(result.to_target(shown.target, shown.over).table())
     if table.baseline is not None:
-        say(f"Baseline: {table.names[table.baseline]}.")
+        say(f"Baseline: {table.baseline}.")
+        say(agewise.report.verdict(result, table).answer)
     if parameters := parameters_text(result.policies):
         say(parameters)
 
@@ -294,7 +315,6 @@ def _described(result: "agewise.Result", shown: ShowOptions) -> dict[str, Any]:
         "baseline": None if result.baseline is None else str(result.baseline),
         "damaged": result.damaged,
         "failed": [str(each) for each in result.failed],
-        "tests": table.tests,
         "family": table.family,
         "over": shown.over,
         "rows": table.to_dicts(),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from agewise.checks import short, whole_number
 from agewise.engines.local import Local
 from agewise.engines.ray import Ray
 
@@ -42,6 +43,10 @@ def make_engine(
     if not isinstance(engine, str):
         if workers is not None or address is not None:
             raise ValueError("workers and an address go with an engine by name, not an object")
+        if not callable(getattr(engine, "run", None)):
+            raise ValueError(
+                f"engine must be a name or an object with a run, not {short(repr(engine))}"
+            )
         return engine
     if engine not in NAMES:
         raise ValueError(f"unknown engine {engine!r}; there are {', '.join(NAMES)}")
@@ -49,8 +54,8 @@ def make_engine(
         raise ValueError("an address goes with the engine ray")
     if workers is not None and engine != "local":
         raise ValueError("workers go with the engine local")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, not {workers}")
+    if workers is not None:
+        whole_number("workers", workers, least=1)
     if engine == "ray":
         return Ray(address)
     return Inline() if engine == "inline" else Local(workers)

@@ -13,19 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from agewise.experiment.plan import Plan, find_policy, variation_key
 from agewise.files import NO_CHECKSUM, json_with_checksum, parse_json, verify_checksum
-from agewise.provenance import policy_source, source_names
+from agewise.provenance import code_digests, policy_source, scorer_files, source_names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
 from agewise.version import __version__
 
 #: The format that is written and read.
-_FORMAT = 2
+_FORMAT = 3
 _PACKAGES = ("numpy", "numba", "polars", "scipy")
 _REMEDY = "put back the file as it was written, or give another folder"
 
 
 class FolderError(ValueError):
     """A folder that cannot take these results; the message says why and what to do."""
+
+
+class OtherResults(FolderError):
+    """A folder of results that are not of this scenario and version."""
 
 
 _Scenario = Annotated[Scenario, PlainValidator(Scenario.read), PlainSerializer(Scenario.resolved)]
@@ -39,7 +43,8 @@ class Description(BaseModel):
     """The content of experiment.json: what the folder is to hold, and how it was made.
 
     ``baseline`` is ``None`` unless one was given; ``sources`` has the digests of what the runs are
-    computed from (`agewise.provenance`), to which all of them must keep; ``scenario_toml`` is the
+    computed from (`agewise.provenance`), to which all of them must keep; ``code`` those of the
+    package's own files, `SEVERAL` for one that has changed between runs; ``scenario_toml`` is the
     SHA-256 of the file scenario.toml.
     """
 
@@ -54,6 +59,7 @@ class Description(BaseModel):
     seeds: list[int]
     baseline: _Key | None
     sources: dict[str, str]
+    code: dict[str, str]
     command: str | None
     python: str
     packages: dict[str, str]
@@ -63,6 +69,11 @@ class Description(BaseModel):
     def scenarios(self) -> list[Scenario]:
         """The scenario under each variation."""
         return [self.scenario.with_(**varied) for varied in self.variations]
+
+    @property
+    def _varied(self) -> str:
+        """The fields that a sweep varies, in words."""
+        return ", ".join(sorted({n for each in self.variations for n in each})) or "nothing"
 
     @classmethod
     def of(cls, plan: Plan) -> "Description":
@@ -77,6 +88,7 @@ class Description(BaseModel):
             seeds=plan.seeds,
             baseline=None,
             sources=plan.sources,
+            code=code_digests(),
             command=_command(),
             python=platform.python_version(),
             packages={name: version(name) for name in _PACKAGES},
@@ -121,9 +133,11 @@ class Description(BaseModel):
             differs = f"made with agewise {self.version}, this is {new.version}"
         elif old_values != new_values:
             differs = f"holds results of another scenario ({difference(old_values, new_values)})"
+        elif self._varied != new._varied:
+            differs = f"holds results that vary {self._varied}, and this varies {new._varied}"
         if differs:
             remedy = "give another folder, or begin this one anew with --force"
-            raise FolderError(f"{path}: {differs}: {remedy}")
+            raise OtherResults(f"{path}: {differs}: {remedy}")
         varied = {variation_key(each): each for each in self.variations}
         for each in new.variations:
             varied.setdefault(variation_key(each), each)
@@ -134,6 +148,10 @@ class Description(BaseModel):
             "sources": self._sources_after(new),
         }
         return self.model_copy(update=changes)
+
+    def changed_code(self) -> list[str]:
+        """The files of the package that are now other ones than those of the runs here."""
+        return sorted({name for name, _ in code_digests().items() ^ self.code.items()})
 
     def _sources_after(self, new: "Description") -> dict[str, str]:
         """The new sources, and the old ones of what the new plan does not have.
@@ -146,7 +164,7 @@ class Description(BaseModel):
 
     def sources_for(self, scenario: Scenario, policy: PolicyKey) -> dict[str, str]:
         """The sources that a run of this policy must name."""
-        names = {*source_names(scenario), policy_source(policy.name)}
+        names = {*source_names(scenario), policy_source(policy.name), *scorer_files(policy)}
         return {name: known for name, known in self.sources.items() if name in names}
 
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agewise.checks import visible
-from agewise.experiment._description import Description, FolderError, difference, digest
+from agewise.experiment._description import (
+    Description,
+    FolderError,
+    OtherResults,
+    difference,
+    digest,
+)
 from agewise.experiment.plan import Plan, Run, find_policy
 from agewise.files import (
     NotRegularFile,
@@ -23,7 +29,7 @@ from agewise.files import (
     verify_checksum,
     write_whole,
 )
-from agewise.provenance import source_text
+from agewise.provenance import SEVERAL, source_text
 from agewise.radio import TraceChannel
 from agewise.records import PolicyKey, read_info
 from agewise.scenario import Scenario
@@ -145,8 +151,12 @@ class Folder:
         return str(values.get("reason"))
 
     @contextlib.contextmanager
-    def opened(self, plan: Plan) -> Iterator[Description]:
-        """The folder made or continued for this plan, closed to other processes meanwhile."""
+    def opened(self, plan: Plan, *, force: bool = False) -> Iterator[Description]:
+        """The folder made or continued for this plan, closed to other processes meanwhile.
+
+        With ``force`` it is begun anew unless it holds results of this plan's scenario, version
+        and code; without runs that are finished it is begun anew anyway for another scenario.
+        """
         if plan.baseline is not None and not self.description_file.exists():
             find_policy(plan.baseline, plan.keys)  # a mistake should leave no folder behind
         with contextlib.ExitStack() as held:
@@ -154,35 +164,27 @@ class Folder:
                 self._names(_RUN)
                 self.runs.mkdir(parents=True, exist_ok=True)
                 held.enter_context(_locked(self.path))
-                described = self._describe(plan)
+                described = self._describe(plan, force=force)
                 clear_leftovers(self.path)
                 clear_leftovers(self.runs)
             yield described
 
-    def clear_other(self, plan: Plan) -> None:
-        """Delete the results here if they are not of this plan's scenario and version.
-
-        Only files that an experiment writes are deleted; a folder of something else is refused.
-        """
-        if not self.description_file.exists():
-            return
-        try:
-            self.description().extended(Description.of(plan), self.path)
-        except FolderError:
-            with self._writing(), _locked(self.path):
-                for name in sorted(self.file_names()):
-                    (self.runs / name).unlink()
-                for name in sorted(self.failed_names()):
-                    self.failed_file(name).unlink(missing_ok=True)
-                for file in (self.description_file, self.scenario_file):
-                    file.unlink(missing_ok=True)
-            self.log("begun anew: what was here before is deleted")
+    def _clear(self) -> None:
+        """Delete the results here, and only files that an experiment writes."""
+        for name in sorted(self.file_names()):
+            (self.runs / name).unlink()
+        for name in sorted(self.failed_names()):
+            self.failed_file(name).unlink(missing_ok=True)
+        for file in (self.description_file, self.scenario_file):
+            file.unlink(missing_ok=True)
+        self.log("begun anew: what was here before is deleted")
 
     def unfinished(self, runs: list[Run], described: Description) -> tuple[list[Run], list[str]]:
         """The runs that are to be computed, and a sentence on each source that has changed.
 
-        Their files are not there, not what they should be, which is logged, or computed from
-        something else than would be now.
+        One is on the package's own files: what they computed stays. The files of the runs are not
+        there, not what they should be, which is logged, or computed from something else than would
+        be now.
         """
         present, failed = self.file_names(), self.failed_names()
         scenarios = {id(run.scenario): run.scenario for run in runs}
@@ -203,7 +205,15 @@ class Folder:
                         self.failed_file(name).unlink(missing_ok=True)
                     continue
             missing.append(run)
-        return missing, [_computed_again(name, count) for name, count in changed.items()]
+        sentences = [_computed_again(name, count) for name, count in changed.items()]
+        if other := described.changed_code():
+            sentences.append(_other_code(self.path, other))
+            if missing:
+                code = described.code | dict.fromkeys(other, SEVERAL)
+                mixed = described.model_copy(update={"code": code})
+                with self._writing():
+                    write_whole(self.description_file, mixed.to_bytes())
+        return missing, sentences
 
     def keep(self, run: Run, content: bytes) -> None:
         """Write the file of a finished run."""
@@ -253,6 +263,8 @@ class Folder:
             ) from error
         except OSError as error:
             raise FolderError(f"{self.path}: cannot be written: {error.strerror}") from error
+        except RecursionError as error:
+            raise FolderError(f"{self.path}: cannot be written: too many levels") from error
 
     def lost(self) -> list[str]:
         """A sentence on each file that no run depends on and that is not there."""
@@ -272,11 +284,18 @@ class Folder:
                 "experiment.json holds: delete it, or give another folder for another scenario"
             )
 
-    def _describe(self, plan: Plan) -> Description:
-        described = Description.of(plan)
+    def _describe(self, plan: Plan, *, force: bool) -> Description:
+        described, anew = Description.of(plan), False
         continued = self.description_file.exists() or self.description_file.is_symlink()
         if continued:
-            described = self.description().extended(described, self.path)
+            try:
+                before = self.description()
+                anew = bool(before.changed_code()) and (force or not self.file_names())
+                described = described if anew else before.extended(described, self.path)
+            except FolderError as error:
+                anew = force or (isinstance(error, OtherResults) and not self.file_names())
+                if not anew:
+                    raise
         elif self.file_names():
             raise FolderError(
                 f"{self.path}: holds runs but no experiment.json that says of what: give another "
@@ -285,6 +304,8 @@ class Folder:
         if plan.baseline is not None:
             baseline = find_policy(plan.baseline, described.policies)
             described = described.model_copy(update={"baseline": baseline})
+        if anew:
+            self._clear()
         if not (self.scenario_file.exists() and continued):
             toml = plan.scenario.to_toml().encode()
             described = described.model_copy(update={"scenario_toml": digest(toml)})
@@ -311,6 +332,14 @@ def unexpected_files(folder: Folder, finished: Iterable[str], failed: Iterable[s
 def _computed_again(name: str, count: int) -> str:
     counted = "1 run is" if count == 1 else f"{count} runs are"
     return f"{source_text(name)} has changed since: {counted} computed again"
+
+
+def _other_code(path: Path, files: list[str]) -> str:
+    listed = ", ".join(files[:3]) + (f" and {len(files) - 3} others" if files[3:] else "")
+    return (
+        f"{path}: the package has changed since these results were begun ({listed}): what is "
+        "finished stays as it is, and --force computes it anew"
+    )
 
 
 def _read(file: Path) -> bytes:

@@ -17,7 +17,7 @@ from agewise.files import temporary_name
 #: Work that is done sooner needs no progress.
 _PATIENCE_S = 1.0
 #: Between two lines where there is no terminal.
-_INTERVAL_S = 10.0
+_INTERVAL_S = 60.0
 #: Between two looks at how far the work is.
 _LOOK_S = 0.2
 RoundCounts = np.memmap[tuple[int], np.dtype[np.int64]]
@@ -33,24 +33,18 @@ class Progress:
     """Counts runs and rounds that are done.
 
     ``underway`` says how many rounds runs have done that are not finished yet, where somebody
-    counts them. Before the first round kernels are loaded or compiled, which says nothing of the
-    pace: time left is told once it is measured.
+    counts them. Kernels are loaded or compiled before the first round, so that the pace is that of
+    the rounds behind it; where only finished runs are counted, it is the mean from the beginning.
     """
 
     def __init__(
         self, runs: int, rounds: int, what: str, underway: Callable[[], int] | None
     ) -> None:
-        self.runs, self.what, self._underway = runs, what, underway
-        self.done = self._finished = 0
-        self._bar = rich_progress.Progress(
-            rich_progress.BarColumn(bar_width=20),
-            rich_progress.TextColumn("{task.fields[said]}"),
-            console=Console(stderr=True),
-            transient=True,
-            auto_refresh=False,
-            get_time=time.monotonic,
-        )
-        self._bar.add_task("", total=rounds, said="")
+        self.runs, self.rounds, self.what, self._underway = runs, rounds, what, underway
+        self.done = self._finished = self._seen = 0
+        self._begun = time.monotonic()
+        #: When rounds were first seen, and how many.
+        self._first = None if underway else (self._begun, 0)
 
     def advance(self, rounds: int) -> None:
         """Count one more run with its rounds."""
@@ -63,25 +57,24 @@ class Progress:
 
     def look(self) -> None:
         """See how many rounds are done by now."""
-        task = self._bar.tasks[0]
         rounds = self._finished + (self._underway() if self._underway else 0)
-        rounds = min(max(rounds, int(task.completed)), int(task.total or 0))
-        if rounds > task.completed:
-            self._bar.update(task.id, completed=rounds)
+        self._seen = min(max(rounds, self._seen), self.rounds)
+        if self._seen and self._first is None:
+            self._first = time.monotonic(), self._seen
 
     @property
     def line(self) -> str:
-        """Runs, rounds, pace and time left in one line."""
-        task = self._bar.tasks[0]
-        runs = f"{self.done:,} of {self.runs:,} {self.what}"
-        if not task.completed:
-            return f"{runs}, getting ready"
-        told = f"{runs}, {task.completed:,.0f} of {task.total:,.0f} rounds"
-        if not task.speed:
+        """Runs and rounds in one line, with pace and time left where these are measured."""
+        now, told = time.monotonic(), f"{self.done:,} of {self.runs:,} {self.what}"
+        if not self._seen or self._first is None:
+            return f"{told}, {duration_text(now - self._begun)} so far"
+        told += f", {self._seen:,} of {self.rounds:,} rounds"
+        since, before = self._first
+        pace = (self._seen - before) / (now - since) if now > since else 0.0
+        if not pace or self._seen == self.rounds:
             return told
-        pace = f"{task.speed:,.0f}" if task.speed >= 10 else f"{task.speed:.2g}"
-        left = (task.remaining or 0) / task.speed
-        return f"{told}, {pace} a second, about {duration_text(left)} left"
+        shown, left = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}", self.rounds - self._seen
+        return f"{told}, {shown} a second, about {duration_text(left / pace)} left"
 
     def show(self, over: threading.Event) -> None:
         """Show the progress until the work is over."""
@@ -95,10 +88,17 @@ class Progress:
                     say(self.line, quiet=False)
                     due = time.monotonic() + _INTERVAL_S
             return
-        with self._bar:
+        with rich_progress.Progress(
+            rich_progress.BarColumn(bar_width=20),
+            rich_progress.TextColumn("{task.description}"),
+            console=Console(stderr=True, markup=False),
+            transient=True,
+            auto_refresh=False,
+        ) as bar:
+            task = bar.add_task("", total=self.rounds)
             while not over.wait(_LOOK_S):
                 self.look()
-                self._bar.update(self._bar.tasks[0].id, said=self.line, refresh=True)
+                bar.update(task, completed=self._seen, description=self.line, refresh=True)
 
 
 def duration_text(seconds: float) -> str:
@@ -160,11 +160,11 @@ def counter(file: Path | str | None, group: int) -> Callable[[object], None] | N
 
     ``None`` if the counts cannot be reached: a run does without.
     """
+    if file is None:
+        return None
     try:
-        counts = None if file is None else np.memmap(file, np.int64, "r+")
+        counts = np.memmap(file, np.int64, "r+")
     except (OSError, ValueError):
-        counts = None
-    if counts is None:
         return None
     counts[group] = 0
 

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,7 @@ from agewise import statistics
 from agewise.experiment.plan import variation_key
 from agewise.records import History, PolicyKey
 from agewise.statistics import AXES, Axis, Contrast
-from agewise.tables import GainMap, ResultTable, Row, TargetRow, TargetTable, Variation
-from agewise.tables._words import short_names, value_text, variation_text
+from agewise.tables import ResultTable, Row, TargetRow, TargetTable, Variation
 
 if TYPE_CHECKING:
     from agewise.experiment.result import Result
@@ -24,7 +23,6 @@ CHECKPOINTS = (10, 20, 40)
 #: So many points of an x axis other than rounds make a mean over it.
 _POINTS = 100
 Runs = Mapping[int, History]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +60,8 @@ class LearningCurve:
     def gain_at(self, baseline: "LearningCurve", x: float) -> Contrast:
         """The paired gain at this point on the seeds that both finished."""
         here, there = self._common(baseline)
-        return statistics.contrast(self.at(x)[here], baseline.at(x)[there])
+        seeds = [self.seeds[row] for row in here]
+        return statistics.contrast(self.at(x)[here], baseline.at(x)[there], seeds)
 
     def mean_gain(self, baseline: "LearningCurve", x: NDArray[np.float64]) -> Contrast:
         """The paired gain on the seeds that both finished, the mean over points that both know.
@@ -71,7 +70,8 @@ class LearningCurve:
         """
         gaps = self.gains(baseline, x)
         means = [float(np.nanmean(gap)) if not np.isnan(gap[-1]) else math.nan for gap in gaps]
-        return statistics.contrast(means, np.zeros(len(means)))
+        seeds = [self.seeds[row] for row in self._common(baseline)[0]]
+        return statistics.contrast(means, np.zeros(len(means)), seeds)
 
     def gains(self, baseline: "LearningCurve", x: NDArray[np.float64]) -> NDArray[np.float64]:
         """``[seed, point]``: the gain on each seed that both finished."""
@@ -189,8 +189,8 @@ def mean_points(runs: Iterable[History], axis: Axis) -> NDArray[np.float64]:
 def result_table(result: "Result", axis: Axis, at: Sequence[float] | None = None) -> ResultTable:
     """A row per variation and policy, with accuracies at these points of the x axis.
 
-    All p-values of the table are one family of tests, corrected together (Holm): every policy
-    against the baseline, at every point, under every variation.
+    Every policy is tested against the baseline at every point under every variation. The rival's
+    gain at its last point is the primary one, in a sweep the gains of all policies there.
     """
     rows, baseline = list[Row](), result.baseline
     failed = Counter((variation_key(each.variation), each.policy) for each in result.failed)
@@ -213,21 +213,24 @@ def result_table(result: "Result", axis: Axis, at: Sequence[float] | None = None
             metrics["cost"] = float(curve.cost[:, -1].mean())
             lost = failed[variation_key(variation), policy]
             rows.append(Row(policy, variation, len(curve.seeds), estimates, metrics, lost))
-    return ResultTable(result.policies, result.variations, baseline, axis, _corrected(rows))
+    rival = result.compared[0]
+    return _judged(ResultTable(result.policies, result.variations, baseline, axis, rows, rival))
 
 
-def _corrected(rows: Sequence[Row]) -> list[Row]:
-    """The rows with all their gains as one family of tests."""
-    gains = [gain for row in rows for each in row.at.values() if (gain := each.gain) is not None]
-    corrected = iter(statistics.correct(gains))
-    made = []
-    for row in rows:
-        at = {
-            x: each if each.gain is None else replace(each, gain=next(corrected))
-            for x, each in row.at.items()
-        }
-        made.append(replace(row, at=at))
-    return made
+def _judged(table: ResultTable) -> ResultTable:
+    """The table with its primary gains judged together, and all others together."""
+    primary = table.primary
+    rest = {place: gain for place, gain in table.gains.items() if place not in primary}
+    judged = {
+        place: gain
+        for family in (primary, rest)
+        for place, gain in zip(family, statistics.correct(list(family.values())), strict=True)
+    }
+    rows = []
+    for index, row in enumerate(table.rows):
+        at = {x: replace(each, gain=judged.get((index, x))) for x, each in row.at.items()}
+        rows.append(replace(row, at=at))
+    return replace(table, rows=rows)
 
 
 def target_table(result: "Result", target: float, axis: Axis) -> TargetTable:
@@ -247,64 +250,6 @@ def target_table(result: "Result", target: float, axis: Axis) -> TargetTable:
             taken_by_all = replace(one, restricted_mean=mean, horizon=horizon)
             rows.append(TargetRow(policy, variation, taken_by_all))
     return TargetTable(result.policies, result.variations, axis, target, rows)
-
-
-def gain_map(result: "Result", axis: Axis) -> GainMap:
-    """The gains over the baseline in each setting of a sweep; ``ValueError`` if there is none."""
-    baseline = result.baseline
-    if len(result.variations) < 2 or baseline is None:
-        raise ValueError(f"{result.path}: a map needs a sweep with at least two policies")
-    names = short_names(result.policies)
-    others = [policy for policy in result.policies if policy != baseline]
-    column_name, columns, rows = layout(result.variations)
-    variations, squares = {}, {}
-    for variation in result.variations:
-        value = variation[column_name] if column_name else None
-        square = rows.index(_rest(variation, column_name)), columns.index(value)
-        variations[square] = variation
-        runs = _runs(result, variation)
-        if baseline not in runs:
-            continue
-        x = mean_points(_every_run([runs]), axis)
-        reference = LearningCurve.of(runs[baseline], axis)
-        for layer, policy in enumerate(others):
-            if policy in runs:
-                gain = LearningCurve.of(runs[policy], axis).mean_gain(reference, x)
-                squares[layer, *square] = gain
-    return GainMap(
-        policies=[names[policy] for policy in others],
-        baseline=names[baseline],
-        row_name="setting",
-        rows=[variation_text(row) for row in rows],
-        column_name=column_name or "",
-        columns=[value_text(value) for value in columns],
-        variations=variations,
-        squares=dict(zip(squares, statistics.correct(list(squares.values())), strict=True)),
-        axis=axis,
-    )
-
-
-def layout(variations: Sequence[Variation]) -> tuple[str | None, list[object], list[Variation]]:
-    """The name along the columns, its values, and what each row changes besides.
-
-    The name is the first, numbers before words, whose values make a full rectangle with the
-    rest; without one every variation is a row by itself.
-    """
-    names = [name for name in variations[0] if all(name in varied for varied in variations)]
-    for name in sorted(names, key=lambda name: not isinstance(variations[0][name], int | float)):
-        columns = _distinct([varied[name] for varied in variations])
-        rows = _distinct([_rest(varied, name) for varied in variations])
-        if len(columns) * len(rows) == len(variations):
-            return name, columns, rows
-    return None, [None], list(variations)
-
-
-def _rest(variation: Variation, column: str | None) -> Variation:
-    return {name: value for name, value in variation.items() if name != column}
-
-
-def _distinct(values: list[T]) -> list[T]:
-    return [value for i, value in enumerate(values) if value not in values[:i]]
 
 
 def _runs(result: "Result", variation: Variation) -> dict[PolicyKey, dict[int, History]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agewise.checks import require_memory
+from agewise.checks import require_memory, short
 from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment._description import FolderError
 from agewise.experiment._folder import Folder
@@ -31,7 +31,7 @@ from agewise.experiment.plan import Plan, Run, product
 from agewise.experiment.result import Result
 from agewise.policies import Policy
 from agewise.records import MOST_BYTES, RoundRecord
-from agewise.resources import expected_seconds, kept_memories
+from agewise.resources import KeptMemory, expected_seconds, kept_memories
 from agewise.scenario import Scenario
 from agewise.simulation import simulate
 
@@ -54,9 +54,10 @@ class RunOptions:
     ``engine`` says where: local (processes), inline (this process), ray, an engine object, or auto:
     inline for work of a few seconds, else local. ``workers`` are the processes of local (one per
     core), ``address`` is that of a Ray cluster. ``quiet`` shows no progress; ``force`` begins a
-    folder anew that holds another experiment; ``loggers`` get every finished run: csv, tensorboard,
-    wandb, trackio or objects of your own; ``fail_fast`` stops at the first run that fails, and else
-    the others go on; ``dry_run`` raises `DryRun`, which says what it would take, in place of a run.
+    folder anew that holds another experiment, or results of other code; ``loggers`` get every
+    finished run: csv, tensorboard, wandb, trackio or objects of your own; ``fail_fast`` stops at
+    the first run that fails, and else the others go on; ``dry_run`` raises `DryRun`, which says
+    what it would take, in place of a run.
     """
 
     engine: str | Engine = "auto"
@@ -69,6 +70,9 @@ class RunOptions:
     dry_run: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("quiet", "force", "fail_fast", "dry_run"):
+            if not isinstance(given := getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, not {short(repr(given))}")
         self.engine_for(0.0)  # tells a mistake before anything is done
 
     @classmethod
@@ -83,7 +87,7 @@ class RunOptions:
     def engine_for(self, seconds: float) -> Engine:
         """The engine for work that is expected to take one core this long."""
         engine = self.engine
-        if isinstance(engine, str) and engine == "auto":
+        if engine == "auto":
             engine = "inline" if seconds < _QUICK_S and self.workers is None else "local"
         return make_engine(engine, self.workers, self.address)
 
@@ -98,7 +102,10 @@ class DryRun(Exception):
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many runs and rounds there are, how many are left, and roughly how long they take."""
+    """How many runs and rounds there are, how many are left, and roughly what they take.
+
+    ``memories`` says in a line each what learning will keep of models.
+    """
 
     runs: int
     finished: int
@@ -106,14 +113,16 @@ class Forecast:
     seconds: float
     processes: int
     out: Path
+    memories: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Say how many runs there are, how long they take and where results would be."""
         there = f", of which {self.finished} are in {self.out} already" if self.finished else ""
         on = f"{self.processes} processes" if self.processes > 1 else "one process"
+        kept = "".join(f" {line[0].upper()}{line[1:]}." for line in self.memories)
         return (
             f"{self.runs} runs{there}; {self.rounds:,} rounds to go, about "
-            f"{duration_text(self.seconds)} on {on}. Results would be in {self.out}."
+            f"{duration_text(self.seconds)} on {on}. Results would be in {self.out}.{kept}"
         )
 
 
@@ -130,7 +139,8 @@ def forecast(
         finished, missing = finished + len(runs) - len(left), missing + left
         seconds, processes = seconds + core_s / used, max(processes, used)
     rounds = sum(run.scenario.run.rounds for run in missing)
-    return Forecast(finished + len(missing), finished, rounds, seconds, processes, Path(out))
+    kept = tuple(map(str, _memories(missing)))
+    return Forecast(finished + len(missing), finished, rounds, seconds, processes, Path(out), kept)
 
 
 def run(
@@ -219,8 +229,6 @@ def execute(
     path = Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out)
     execution = _Execution(Folder(path), plan, options, on_round, Logged(loggers, path))
     if out is not None:
-        if options.force:
-            execution.folder.clear_other(plan)
         try:
             return execution.result()
         except KeyboardInterrupt:
@@ -260,7 +268,7 @@ class _Execution:
         """Compute what is missing and open the folder."""
         runs = self.plan.runs()  # first, so that a mistake in a variation leaves no folder behind
         folder, quiet = self.folder, self.options.quiet
-        with folder.opened(self.plan) as described:
+        with folder.opened(self.plan, force=self.options.force) as described:
             missing, changed = folder.unfinished(runs, described)
             for sentence in changed:
                 folder.log(sentence)
@@ -357,14 +365,18 @@ def _announce(runs: list[Run], engine: Engine, *, quiet: bool) -> None:
     if seconds > 86_400:  # nobody should wait for years without knowing
         length = f"{len(runs):,} runs will take about {duration_text(seconds)} of one core"
         say(f"agewise: {length}", quiet=quiet)
-    described = [(one.scenario.cell.ues, one.scenario.learn, one.scenario.data) for one in runs]
-    scenarios = dict(zip(described, (one.scenario for one in runs), strict=True))
-    kept = {memory for scenario in scenarios.values() for memory in kept_memories(scenario)}
     processes = _processes(engine, runs)
     among = f", in each of {processes} processes" if processes > 1 else ""
-    for memory in sorted(kept):
+    for memory in _memories(runs):
         require_memory(processes * memory.bytes, f"{memory.what}{among}")
         say(f"{memory}{among}", quiet=quiet)
+
+
+def _memories(runs: list[Run]) -> list[KeptMemory]:
+    """What learning keeps of models in any of the runs."""
+    scenarios = (one.scenario for one in runs)
+    different = {(one.cell.ues, one.learn, one.data, one.pace): one for one in scenarios}
+    return sorted({memory for each in different.values() for memory in kept_memories(each)})
 
 
 def _compute_group(

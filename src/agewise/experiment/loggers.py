@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from agewise.checks import short
 from agewise.dependencies import pl, require
 from agewise.experiment.plan import Run
 from agewise.records import History
@@ -118,13 +119,14 @@ class _TrackerLogger:
 
 def make_loggers(loggers: Sequence["Logger | str"], folder: Path | None) -> list[Logger]:
     """Loggers by name, with files in ``logs/`` of the results folder, or objects as they are."""
-    return [
-        _make(each, folder) if isinstance(each, str) else each
-        for each in ([loggers] if isinstance(loggers, str) else loggers)
-    ]
+    return [_make(each, folder) for each in ([loggers] if isinstance(loggers, str) else loggers)]
 
 
-def _make(name: str, folder: Path | None) -> Logger:
+def _make(name: "Logger | str", folder: Path | None) -> Logger:
+    if not isinstance(name, str):
+        if not callable(getattr(name, "log", None)):
+            raise ValueError(f"a logger is a name or has a log, not {short(repr(name))}")
+        return name
     if name not in NAMES:
         raise ValueError(f"unknown logger {name!r}; there are {', '.join(NAMES)}")
     if name in ("wandb", "trackio"):

@@ -5,13 +5,13 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from agewise.checks import require_memory, whole_number
-from agewise.policies import MaxPack, Policy, make_policy
+from agewise.checks import require_memory, short, text_parameters, whole_number
+from agewise.policies import AgeBased, MaxPack, Policy, make_policy
 from agewise.provenance import sources_of
 from agewise.records import PolicyKey, plain_value
 from agewise.resources import require_resources
@@ -20,6 +20,7 @@ from agewise.tables import Variation
 
 #: What a seed and a run take in a list of them, at least.
 _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
+_MOST_SEEDS = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +106,10 @@ class Plan:
 
 def file_name(variation: Variation, policy: PolicyKey, seed: int) -> str:
     """Readable, the same for the same run, and different for others whatever their texts hold."""
-    words = [_readable(_written(variation)), _readable(policy.name, _written(policy.parameters))]
-    exact = json.dumps([_same(variation), _same(policy.to_json()), seed], sort_keys=True)
+    given = {name: x for name, x in policy.parameters.items() if name not in policy.usual}
+    words = [_readable(_written(variation)), _readable(policy.name, _written(given))]
+    which = {"name": policy.name, "parameters": policy.parameters}
+    exact = json.dumps([_same(variation), _same(which), seed], sort_keys=True)
     digest = hashlib.sha256(exact.encode()).hexdigest()[:12]
     return "--".join([*filter(None, words), f"seed-{seed:04d}"[:40], f"{digest}.parquet"])
 
@@ -118,9 +121,10 @@ def variation_key(variation: Variation) -> str:
 
 def _as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy]:
     """Policies by name or as objects; each once."""
-    given = [policies] if isinstance(policies, Policy | str) else list(policies)
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        policies = [policies]
     made: dict[PolicyKey, Policy] = {}
-    for policy in map(make_policy, given):
+    for policy in map(make_policy, policies):
         if policy.key in made:
             raise ValueError(f"the policy {policy} is given twice")
         made[policy.key] = policy
@@ -131,18 +135,25 @@ def _as_policies(policies: Sequence[Policy | str] | Policy | str) -> list[Policy
 
 def _as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds 0 to this number, exclusive, or the given ones, each once."""
-    if isinstance(seeds, int):
-        count = whole_number("seeds", seeds, least=1)
+    if not isinstance(seeds, Iterable):
+        count = whole_number("seeds", seeds, 1, _MOST_SEEDS)
         require_memory(_SEED_BYTES * count, f"the list of {count:,} seeds")
         return list(range(count))
-    return list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
+    listed = list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
+    if not listed:
+        raise ValueError("give at least one seed")
+    return listed
 
 
 def product(vary: Mapping[str, Sequence[Any]]) -> list[Variation]:
     """Every combination of the values."""
+    if not isinstance(vary, Mapping):
+        raise ValueError(
+            f"vary must be lists of values by names of fields, not {short(repr(vary))}"
+        )
     for name, values in vary.items():
-        if len(values) == 0:
-            raise ValueError(f"{name} needs at least one value")
+        if isinstance(values, str) or not isinstance(values, Sized) or len(values) == 0:
+            raise ValueError(f"{name} needs a list of at least one value, not {values!r}")
     return [
         dict(zip(vary, combination, strict=True))
         for combination in itertools.product(*vary.values())
@@ -152,22 +163,46 @@ def product(vary: Mapping[str, Sequence[Any]]) -> list[Variation]:
 def find_policy(policy: Policy | PolicyKey | str, policies: Sequence[PolicyKey]) -> PolicyKey:
     """Which of the policies is meant; ``ValueError`` if it is none or may be several.
 
-    A text is a whole name as `str` gives it, a bare name that only one of them has, or a name with
-    parameters behind a colon.
+    A text is what `str` gives, a name with as many parameters as tell it from the others, or what
+    makes the policy.
     """
+    text = str(policy)
     if isinstance(policy, str):
-        found = [key for key in policies if str(key) == policy]
-        found = found or [key for key in policies if key.name == policy]
-        if not found and ":" in policy:
-            found = [key for key in policies if key == make_policy(policy).key]
+        found = [key for key in policies if str(key) == policy] or _by_text(policy, policies)
+        text = repr(policy)
     else:
         wanted = policy.key if isinstance(policy, Policy) else policy
         found = [key for key in policies if key == wanted]
     if len(found) == 1:
         return found[0]
     problem = "means several" if found else "is not one"
-    named = repr(policy) if isinstance(policy, str) else str(policy)
-    raise ValueError(f"{named} {problem} of the policies: {', '.join(map(str, policies))}")
+    raise ValueError(f"{text} {problem} of the policies: {', '.join(map(str, policies))}")
+
+
+def _by_text(text: str, policies: Sequence[PolicyKey]) -> list[PolicyKey]:
+    """The policies of this name with these parameters; a new one if no other has the name."""
+    name, _, written = text.partition(":")
+    named = [key for key in policies if key.name == name]
+    if named:
+        given = text_parameters(f"policy {name!r}", written, list(named[0].parameters))
+        return [key for key in named if given.items() <= key.parameters.items()]
+    return [key for key in policies if written and key == make_policy(text).key]
+
+
+def default_rival(policies: Sequence[PolicyKey], baseline: PolicyKey | None) -> PolicyKey | None:
+    """The policy whose last accuracy against the baseline's is a result's primary comparison.
+
+    Age-based, the one with the parameters nearest to the default if there are several, else
+    the first policy that is not the baseline.
+    """
+    others = [policy for policy in policies if policy != baseline]
+    usual = AgeBased().key
+    aged = [policy for policy in others if policy.name == usual.name]
+
+    def differences(policy: PolicyKey) -> int:
+        return len(set(policy.parameters.items()) ^ set(usual.parameters.items()))
+
+    return min(aged, key=differences) if aged else next(iter(others), None)
 
 
 def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:

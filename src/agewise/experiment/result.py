@@ -15,8 +15,15 @@ from agewise.checks import real_number
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.experiment._description import Description, FolderError
 from agewise.experiment._folder import Folder, Identity, run_text, unexpected_files
-from agewise.experiment._summary import gain_map, result_table, target_table
-from agewise.experiment.plan import Plan, default_baseline, file_name, find_policy, variation_key
+from agewise.experiment._summary import result_table, target_table
+from agewise.experiment.plan import (
+    Plan,
+    default_baseline,
+    default_rival,
+    file_name,
+    find_policy,
+    variation_key,
+)
 from agewise.files import fingerprint
 from agewise.policies import Policy
 from agewise.provenance import source_files, source_text
@@ -118,22 +125,25 @@ class Result:
             failed,
         )
 
+    @property
+    def compared(self) -> list[PolicyKey]:
+        """A rival and the baseline: their accuracies at the end are the primary comparison."""
+        rival = default_rival(self.policies, self.baseline)
+        return [policy for policy in (rival, self.baseline) if policy is not None]
+
     def changed_sources(self) -> list[str]:
         """A sentence on each file that the scenarios name and that is not what it was.
 
         The results are of the old file, and going on with the experiment computes them again.
         """
         described = Folder(self.path).description()
-        files = {
-            name: file
-            for scenario in described.scenarios
-            for name, file in source_files(scenario).items()
-        }
-        now = {name: fingerprint(file) for name, file in files.items()}
+        files = dict[str, Path]()
+        for scenario in described.scenarios:
+            files |= source_files(scenario)
         return [
             f"{source_text(name)} has changed since: the results are of the file as it was"
-            for name, digest in now.items()
-            if digest is not None and digest != described.sources.get(name)
+            for name, file in files.items()
+            if fingerprint(file) not in (None, described.sources.get(name))
         ]
 
     @property
@@ -191,12 +201,12 @@ class Result:
         """
         return target_table(self, target, self._axis(over))
 
-    def map(self, over: str | Axis = "rounds") -> GainMap:
-        """The gains of all policies over the baseline in each setting of a sweep.
+    def map(self, over: str | Axis = "rounds", at: Sequence[float] | None = None) -> GainMap:
+        """The gains of `table` at its last point, for each policy and setting of a sweep.
 
         ``ValueError`` unless there are at least two settings and two policies.
         """
-        return gain_map(self, self._axis(over))
+        return self.table(over, at).map()
 
     def only(self, plan: Plan) -> "Result":
         """What a plan asked for; the folder may hold more from before."""
