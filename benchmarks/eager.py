@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from agewise.core.pack import OUT, SCORE_ROUNDING, grant, make_grants
-from agewise.core.waterfill import Link, fewest_best, fill_scratch, target_nats
+from agewise.core.waterfill import fewest_best, fill_scratch, link_of
 
 
 @njit
@@ -14,8 +14,6 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
     grants = make_grants(subchannels)
     if subchannels == 0:
         return grants
-    no_bound = np.zeros(subchannels)  # Algorithm 1 tries every size from one subchannel on
-    link = Link(power_budget, target_nats(rate_threshold), no_bound)
     scratch = fill_scratch(subchannels)
     free = np.arange(subchannels)
     served = np.zeros(ues, np.bool_)
@@ -24,6 +22,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
         for ue in range(ues):
             if served[ue]:
                 continue
+            link = link_of(ue, power_budget, rate_threshold)
             need = fewest_best(gains[ue], link, free, scratch).size
             if need == 0:
                 continue
@@ -38,6 +37,7 @@ def pack_eagerly(gains, weights, rank, power_budget, rate_threshold):
                 winner, winner_need, winner_score = ue, need, score
         if winner < 0:
             break
+        link = link_of(winner, power_budget, rate_threshold)
         filling = fewest_best(gains[winner], link, free, scratch)
         free = grant(winner, gains[winner], filling, scratch, free, grants)
         served[winner] = True

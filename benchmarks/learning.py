@@ -53,7 +53,7 @@ def scenario(steps: int, batch: int, count: int) -> Scenario:
             },
             "threshold": {"kind": "rate", "rate": 0.0},
             "timing": "none",
-            "data": {"dataset": "mnist", "task": "all", "partition": "iid", "sizes": "equal"},
+            "data": {"dataset": "mnist", "task": "all", "partition": "iid"},
             "learn": {
                 "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},
                 "penalty": {"kind": "l2", "weight": SHRINKAGE},

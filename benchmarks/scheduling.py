@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ class Round:
     ages: Array
     weights: Array
     rank: Array
-    threshold: float
+    power: Array
+    threshold: Array
 
     @classmethod
     def draw(
@@ -45,27 +46,32 @@ class Round:
         rng = np.random.default_rng([seed, ues, subchannels])
         gains = draw_gains(rng, ues, subchannels, edge_snr_db)
         ages = rng.integers(0, 2 * ues // subchannels + 2, ues)
-        return cls(gains, ages, 2.0 * np.sqrt(ages), rng.permutation(ues), threshold)
+        rank, alike = rng.permutation(ues), np.ones(ues)
+        return cls(gains, ages, 2.0 * np.sqrt(ages), rank, alike, threshold * alike)
 
     def lazily(self) -> Any:
         """At kernel level, check of the gains included."""
-        best, _ = best_gains(self.gains)
-        return pack_lazily(self.gains, best, self.weights, self.rank, 1.0, self.threshold)[0]
+        best, *_ = best_gains(self.gains, self.power, self.threshold)
+        return pack_lazily(self.gains, best, self.weights, self.rank, self.power, self.threshold)[0]
 
     def eagerly(self) -> Any:
         """At kernel level, without any check."""
-        return pack_eagerly(self.gains, self.weights, self.rank, 1.0, self.threshold)[0]
+        return pack_eagerly(self.gains, self.weights, self.rank, self.power, self.threshold)[0]
 
     def in_one_call(self) -> Any:
         """As a user would, with every check and a policy by name."""
         return schedule(
-            self.gains, self.ages, power=1.0, rate_threshold=self.threshold, alpha=ALPHA
+            self.gains, self.ages, power=self.power, rate_threshold=self.threshold, alpha=ALPHA
         ).owner
 
     def in_plain_python(self) -> list[int]:
         """The slow twin, without any check."""
         plain = reference.pack(
-            self.gains.tolist(), self.weights.tolist(), self.rank.tolist(), 1.0, self.threshold
+            self.gains.tolist(),
+            self.weights.tolist(),
+            self.rank.tolist(),
+            self.power.tolist(),
+            self.threshold.tolist(),
         )
         return list(plain[0])
 
@@ -118,23 +124,28 @@ def against_eager_and_twin(ues: int, subchannels: int, rounds: int, *, twin: boo
 def against_one_pass() -> Table:
     """Growth with K and with N: one call, input check included, over ``gains.sum()``."""
     table = Table(title="One call over one pass of the gains (edge SNR 10 dB, R_s 4 bit)")
-    for heading in ("K", "N", "gains", "gains.sum()", "one call", "call/sum", "of it the check"):
+    for heading in (
+        "K", "N", "gains", "gains.sum()", "one call", "call/sum", "of it the check", "UEs differ",
+    ):  # fmt: skip
         table.add_column(heading, justify="right")
     sizes = ((1_000, 273), (10_000, 273), (100_000, 34), (100_000, 68), (100_000, 136),
              (100_000, 273))  # fmt: skip
     for ues, subchannels in sizes:
-        one = Round.draw(ues, subchannels, 10, 4.0)
+        one, rng = Round.draw(ues, subchannels, 10, 4.0), np.random.default_rng(0)
+        power, threshold = rng.uniform(0.5, 2.0, ues), rng.uniform(3.0, 5.0, ues)
         took = best_seconds(
             {
                 "sum": one.gains.sum,
                 "check": functools.partial(Uplink, one.gains, 1.0, 4.0),
                 "call": one.in_one_call,
+                "differ": replace(one, power=power, threshold=threshold).in_one_call,
             }
         )
         table.add_row(
             f"{ues:,}", str(subchannels), f"{one.gains.nbytes / 1e6:.0f} MB",
             *(micro(took[name]) for name in ("sum", "call")),
             f"{took['call'] / took['sum']:.2f}x", f"{took['check'] / took['call']:.0%}",
+            f"{took['differ'] / took['call']:.2f}x",
         )  # fmt: skip
     return table
 

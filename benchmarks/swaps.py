@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agewise.core.waterfill import fewest_best, fill_scratch, make_link, waterfill_owners
+from agewise.core.waterfill import fewest_best, fill_scratch, link_of, waterfill_owners
 from agewise.spectrum import Allocation, Uplink
 
 
@@ -25,7 +25,7 @@ def pack_with_swaps(
 
 
 @njit
-def _pack(gains, weights, rank, link, allowed, owner, exponent):
+def _pack(gains, weights, rank, links, allowed, owner, exponent):
     """Pack the allowed UEs on the subchannels without an owner; returns their weight."""
     scratch = fill_scratch(owner.size)
     waiting = allowed.copy()
@@ -34,7 +34,7 @@ def _pack(gains, weights, rank, link, allowed, owner, exponent):
         free = np.flatnonzero(owner < 0)
         best, best_score, best_need = -1, -1.0, 0
         for ue in np.flatnonzero(waiting):
-            need = fewest_best(gains[ue], link, free, scratch).size
+            need = fewest_best(gains[ue], link_of(ue, *links), free, scratch).size
             if need == 0:
                 waiting[ue] = False
                 continue
@@ -46,7 +46,7 @@ def _pack(gains, weights, rank, link, allowed, owner, exponent):
                 best, best_score, best_need = ue, score, need
         if best < 0:
             return packed
-        need = fewest_best(gains[best], link, free, scratch).size
+        need = fewest_best(gains[best], link_of(best, *links), free, scratch).size
         for i in range(need):
             owner[scratch.chosen[i]] = best
         waiting[best] = False
@@ -56,9 +56,9 @@ def _pack(gains, weights, rank, link, allowed, owner, exponent):
 @njit
 def _search(gains, weights, rank, power_budget, rate_threshold, exponent, out):
     ues, subchannels = gains.shape
-    link = make_link(power_budget, rate_threshold, subchannels)
+    links = power_budget, rate_threshold
     owner = np.full(subchannels, -1)
-    _pack(gains, weights, rank, link, np.ones(ues) > 0, owner, exponent)
+    _pack(gains, weights, rank, links, np.ones(ues) > 0, owner, exponent)
     improved = out > 0
     while improved:
         improved = False
@@ -76,7 +76,7 @@ def _search(gains, weights, rank, power_budget, rate_threshold, exponent, out):
                             trial[channel] = -1
                 gained = 0.0
                 for allowed in (waiting, removed):
-                    gained += _pack(gains, weights, rank, link, allowed, trial, exponent)
+                    gained += _pack(gains, weights, rank, links, allowed, trial, exponent)
                 if gained > weights[removed].sum() * (1 + 1e-12):
                     owner, improved = trial, True
                     break

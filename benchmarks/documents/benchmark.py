@@ -29,7 +29,6 @@ from agewise.records import History, PolicyKey
 from agewise.scheduling import Policy
 from agewise.statistics import Contrast, Estimate, TimeToTarget
 from agewise.studies.optimality import Losses
-from agewise.tables._words import short_names
 from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
 from benchmarks.documents.benchmark_page import headline, write_benchmark_page
 from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
@@ -161,7 +160,7 @@ class Benchmark:
     def _ranked(
         self, scores: Scores, measures: Sequence[Mapping[PolicyKey, Measures]]
     ) -> list[Ranked]:
-        """Rows in the order of their scores, with all gains corrected together (Holm).
+        """Rows in the order of their scores, with all gains as one family of tests.
 
         Exact policies, whose few seeds make another score, come last.
         """
@@ -189,7 +188,6 @@ class Benchmark:
         """
         if len(self.measures) < 3:
             return ["Fewer than three scenarios are too few to rank over."]
-        names = short_names(self.policies)
         order = [row.policy for row in self.overall() if row.group == 1]
         found = []
         for scenario in self.measures:
@@ -197,10 +195,10 @@ class Benchmark:
             other = sorted(order, key=without.index)
             changed = [pair for pair in zip(order, other, strict=True) if pair[0] != pair[1]]
             if changed:
-                before, now = (names[policy] for policy in changed[0])
+                before, now = changed[0]
                 found.append(f"Without `{scenario}`, {now} comes before {before}.")
             elif without[0] not in order:
-                found.append(f"Without `{scenario}`, {names[without[0]]} leads.")
+                found.append(f"Without `{scenario}`, {without[0]} leads.")
         return found
 
 
@@ -286,8 +284,8 @@ def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> Contrast
 def _groups(scores: Scores) -> dict[PolicyKey, int]:
     """Rank groups: the best of those left with all that were not shown to be behind it.
 
-    Each group takes one family of tests: the best of those left against the others left (paired
-    t tests, corrected together (Holm), 5% level). Exact policies take no part.
+    Each group takes one family of tests: the best of those left against the others left, at the
+    5% level. Exact policies take no part.
     """
     left = [policy for policy in scores if not is_exact(policy)]
     left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))

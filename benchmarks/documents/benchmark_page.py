@@ -1,6 +1,5 @@
 """The benchmark as a Markdown page, and its headline."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +10,13 @@ from agewise.tables._words import (
     NOTHING,
     STARS_NOTE,
     and_list,
+    contrast_text,
     estimate_text,
     family_text,
     limits_text,
-    p_text,
-    points_text,
     sentence_case,
-    short_names,
     short_text,
     starred,
-    stars,
 )
 from agewise.version import __version__
 from benchmarks.documents.benchmark_scenarios import (
@@ -33,7 +29,6 @@ from benchmarks.documents.benchmark_scenarios import (
 from benchmarks.documents.results import write_document
 
 if TYPE_CHECKING:
-    from agewise.records import PolicyKey
     from benchmarks.documents.aggregations import AggregationTable
     from benchmarks.documents.benchmark import Benchmark, Ranked
 
@@ -48,7 +43,8 @@ the same places, channels, samples and initial models, so differences are paired
 
 *Score* is the mean test accuracy after {points} rounds. {gain}Policies of one *group* are a tie: \
 they were not shown to be behind the first of the group (paired t tests of the best of those left \
-against the others left, corrected together (Holm), 5% level). Intervals are 95%, each by itself. \
+against the others left, together by single-step max-t or Bonferroni, 5% level). Intervals of \
+scores are 95%, each by itself. \
 *UEs* are updates that arrived in a round, *arrived* is their share of those scheduled (all, \
 as the access point offers only UEs that are in time). *Age* is the mean over UEs and rounds, \
 *fairness* Jain's index of how often each UE's updates arrived, *used* the subchannels used in a \
@@ -78,33 +74,30 @@ _AGGREGATIONS = """\
 ## Policies by aggregations
 
 Scores in percent with the plain average (`learn.aggregation`), and below them what the other \
-aggregations add to the same policy: the paired gain in points with half the width of its 95% \
-interval, {seeds}. p-values: paired t tests against the same policy with the plain average, all \
-{tests} of a scenario (policies and aggregations) corrected together (Holm): {stars}.
+aggregations add to the same policy: the paired gain in points with its 95% \
+interval, {seeds}. {family} {stars}.
 """
 _HEADLINE = """\
 ## The benchmark
 
 Gain in score over {baseline} in each scenario of the [benchmark](benchmark.md) (version \
 {version}, {seeds}{fewer}), in points; in brackets the group, in which policies are not shown to \
-differ from the best of it. p-values: paired t tests against {baseline}, corrected together (Holm) \
-over the {tests} policies of a scenario: {stars}.
+differ from the best of it. {family} {stars}.
 """
 
 
 def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
     """Write the page of this benchmark."""
-    names = short_names(benchmark.policies)
-    parts = [_introduction(benchmark, names)]
+    parts = [_introduction(benchmark)]
     for name in benchmark.measures:
         described, rows = SCENARIOS[name], benchmark.table(name)
         parts += [
             f"## {name}\n",
             _DESCRIPTION.format(sentence_case(described.summary), described.target, EVALUATE_EVERY),
-            _table(rows, _BY_SCENARIO, names),
-            *_family(benchmark, rows, names),
+            _table(rows, _BY_SCENARIO),
+            *_family(benchmark, rows),
         ]
-    parts += ["## All scenarios\n", *_overall(benchmark, names)]
+    parts += ["## All scenarios\n", *_overall(benchmark)]
     if benchmark.aggregations is not None:
         parts += _aggregations(benchmark.aggregations)
     return write_document(Path(path), "\n".join(parts))
@@ -112,23 +105,23 @@ def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
 
 def headline(benchmark: "Benchmark") -> str:
     """The gains of every policy in every scenario, in one table."""
-    names, baseline = short_names(benchmark.policies), benchmark.baseline
+    baseline = benchmark.baseline
     tables = {name: benchmark.table(name) for name in benchmark.measures}
     found = {(name, row.policy): row for name, rows in tables.items() for row in rows}
     text = _HEADLINE.format(
-        baseline="nothing" if baseline is None else names[baseline],
+        baseline=baseline or "nothing",
         version=VERSION,
         seeds=_seeds(benchmark),
-        fewer=_fewer(benchmark, names),
-        tests=_tests(next(iter(tables.values()))),
+        fewer=_fewer(benchmark),
+        family=_family_text(benchmark, next(iter(tables.values()))),
         stars=STARS_NOTE,
     )
     lines: list[list[Cell]] = [
-        [names[policy], *(_short_gain(found[name, policy]) for name in tables)]
+        [str(policy), *(_short_gain(found[name, policy]) for name in tables)]
         for policy in benchmark.policies
     ]
     columns = [Column("policy", kind="words"), *(Column(name) for name in tables)]
-    overall = "\n".join(_overall(benchmark, names, with_table=False))
+    overall = "\n".join(_overall(benchmark, with_table=False))
     return f"{text}\n{Table('', columns, lines).to_markdown()}\n{overall}"
 
 
@@ -139,8 +132,8 @@ def _seeds(benchmark: "Benchmark", *, fewest: bool = False) -> str:
     return f"{count} seeds" if count > 1 else "one seed"
 
 
-def _fewer(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
-    exact = [names[policy] for policy in benchmark.policies if is_exact(policy)]
+def _fewer(benchmark: "Benchmark") -> str:
+    exact = [str(policy) for policy in benchmark.policies if is_exact(policy)]
     if not exact:
         return ""
     few = _seeds(benchmark, fewest=True)
@@ -149,46 +142,47 @@ def _fewer(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
     )
 
 
-def _introduction(benchmark: "Benchmark", names: Mapping["PolicyKey", str]) -> str:
+def _introduction(benchmark: "Benchmark") -> str:
     baseline = benchmark.baseline
     unproven = sum(one.unproven for of in benchmark.losses.values() for one in of.values())
     few = next(iter(next(iter(benchmark.losses.values())).values())).seeds
     return _INTRODUCTION.format(
         benchmark=VERSION,
         version=__version__,
-        policies=f"{len(names)} policies" if len(names) > 1 else "One policy",
+        policies=f"{len(benchmark.policies)} policies"
+        if len(benchmark.policies) > 1
+        else "One policy",
         scenarios=f"{len(benchmark.measures)} of {len(SCENARIOS)}",
         seeds=_seeds(benchmark),
-        fewer=_fewer(benchmark, names),
+        fewer=_fewer(benchmark),
         points=and_list(CHECKPOINTS),
-        gain="" if baseline is None else _GAIN.format(names[baseline]),
+        gain="" if baseline is None else _GAIN.format(baseline),
         optimum=f"{few} seeds" if few > 1 else "one seed",
         unproven=f"; {unproven} of them to within a bound" if unproven else "",
     )
 
 
-def _family(
-    benchmark: "Benchmark", rows: Sequence["Ranked"], names: Mapping["PolicyKey", str]
-) -> list[str]:
-    """The sentence on the tests behind the p-values of a table."""
-    if benchmark.baseline is None:
-        return []
-    text = family_text(_tests(rows), names[benchmark.baseline], "policies")
+def _family(benchmark: "Benchmark", rows: Sequence["Ranked"]) -> list[str]:
+    """The paragraph on the tests behind the gains of a table."""
+    text = _family_text(benchmark, rows)
     return [f"{text}\n"] if text else []
 
 
-def _overall(
-    benchmark: "Benchmark", names: Mapping["PolicyKey", str], *, with_table: bool = True
-) -> list[str]:
+def _family_text(benchmark: "Benchmark", rows: Sequence["Ranked"]) -> str:
+    gains = [row.score.gain for row in rows if row.score.gain is not None]
+    return family_text(gains, str(benchmark.baseline), "policies of a scenario")
+
+
+def _overall(benchmark: "Benchmark", *, with_table: bool = True) -> list[str]:
     """The ranking over all scenarios, or why there is none."""
     reasons = benchmark.decided_by_one()
     if reasons:
         return [_NO_OVERALL.format(" ".join(reasons))]
     rows = benchmark.overall()
     if not with_table:
-        leading = and_list(names[row.policy] for row in rows if row.group == 1)
+        leading = and_list(row.policy for row in rows if row.group == 1)
         return [f"{_OVERALL_TEXT.strip()} It is {leading}.\n"]
-    return [_OVERALL_TEXT, _table(rows, _OVERALL, names), *_family(benchmark, rows, names)]
+    return [_OVERALL_TEXT, _table(rows, _OVERALL), *_family(benchmark, rows)]
 
 
 def _aggregations(second: "AggregationTable") -> list[str]:
@@ -196,7 +190,11 @@ def _aggregations(second: "AggregationTable") -> list[str]:
     first = next(iter(tables.values()))
     text = _AGGREGATIONS.format(
         seeds=f"{second.seeds} seeds" if second.seeds > 1 else "one seed",
-        tests=sum(each.gain is not None for each in first.values()),
+        family=family_text(
+            [each.gain for each in first.values() if each.gain is not None],
+            "the same policy with the plain average",
+            "policies and aggregations of a scenario",
+        ),
         stars=STARS_NOTE,
     )
     lines: list[list[Cell]] = [
@@ -211,19 +209,14 @@ def _added(score: Estimate) -> str:
     gain = score.gain
     if gain is None:
         return estimate_text(score)
-    added = Estimate(gain.mean, gain.low, gain.high)
-    return estimate_text(added, "+.1f").replace("± +", "± ") + stars(gain)
+    limits = limits_text(gain)
+    return starred(gain) + (f" ({limits})" if limits else "")
 
 
-def _tests(rows: Sequence["Ranked"]) -> int:
-    gains = [row.score.gain for row in rows]
-    return sum(gain is not None and gain.pairs > 1 for gain in gains)
-
-
-def _table(rows: Sequence["Ranked"], columns: "_Columns", names: Mapping["PolicyKey", str]) -> str:
+def _table(rows: Sequence["Ranked"], columns: "_Columns") -> str:
     heads = [Column("policy", kind="words"), *map(Column, columns)]
     lines: list[list[Cell]] = [
-        [names[row.policy], *(told(row) for told in columns.values())] for row in rows
+        [str(row.policy), *(told(row) for told in columns.values())] for row in rows
     ]
     return Table("", heads, lines).to_markdown()
 
@@ -232,8 +225,7 @@ def _gain(row: "Ranked") -> str:
     gain = row.score.gain
     if gain is None:
         return "baseline"
-    limits = f" ({limits_text(gain)}, {p_text(gain.p)})"
-    return points_text(gain.mean) + ("" if math.isnan(gain.low) else limits)
+    return contrast_text(gain)
 
 
 def _short_gain(row: "Ranked") -> str:

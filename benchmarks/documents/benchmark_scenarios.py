@@ -10,7 +10,7 @@ from agewise.policies import names
 from agewise.records import PolicyKey
 from agewise.scenario import Scenario
 
-VERSION: Final = 3
+VERSION: Final = 4
 ROUNDS: Final = 60
 #: After how many rounds models are evaluated each time; the checkpoints are multiples of it.
 EVALUATE_EVERY: Final = 5
@@ -79,7 +79,7 @@ SCENARIOS: Final = {
         {
             "channel.link.edge_snr_db": 0.0,
             "data.partition": {"kind": "dirichlet", "concentration": 0.3},
-            "data.sizes": {"kind": "log-normal", "sigma": 1.0},
+            "devices.samples_sigma": 1.0,
         },
     ),
     "large": BenchmarkScenario(
@@ -94,11 +94,10 @@ SCENARIOS: Final = {
         {
             "timing": {
                 "kind": "slots",
-                "compute_slots": 1.0,
-                "compute_sigma": 0.5,
                 "deadline_slots": 2.0,
                 "eligible": "in-time",
-            }
+            },
+            "devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 0.5},
         },
     ),
     "urban-micro": BenchmarkScenario(
@@ -125,5 +124,15 @@ SCENARIOS: Final = {
         "cars around a roadside unit at 5.9 GHz: the channel moves on before they upload",
         0.80,
         preset="vehicular",
+    ),
+    "mixed-devices": BenchmarkScenario(
+        "phones, tablets and sensors that differ in power, speed, data and presence",
+        0.80,
+        preset="mixed-devices",
+    ),
+    "periodic": BenchmarkScenario(
+        "the paper's in periods: UEs learn in the background and restart, FedBuff's weights",
+        0.80,
+        preset="periodic",
     ),
 }

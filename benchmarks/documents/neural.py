@@ -20,7 +20,7 @@ from agewise.policies import make_policy
 from agewise.scenario import Scenario
 from agewise.statistics import Estimate
 from agewise.tables import Cell, Column, Table
-from agewise.tables._words import points_text
+from agewise.tables._words import family_text, points_text
 from benchmarks.documents.results import write_document
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
@@ -121,11 +121,16 @@ def neural_markdown(study: NeuralComparison) -> str:
         *(Column(head, kind="words") for head in ("aggregation", "policy")),
         *(Column(f"round {point}", ".1f", 100.0) for point in study.points),
     ]
-    tests = sum(each.gain is not None for by_point in found.values() for each in by_point.values())
+    every = [each.gain for by_point in found.values() for each in by_point.values()]
+    family = family_text(
+        [gain for gain in every if gain is not None],
+        f"{BASELINE} with the same aggregation",
+        "policies, aggregations and rounds",
+    )
     text = (
         f"Preset `{study.preset}`, {_MODELS.get(study.preset, study.preset)}: {study.seeds} seeds; "
-        "accuracies in percent with 95% intervals, below them the paired gains in points over "
-        f"max-pack with the same aggregation, corrected for {tests} tests (Holm).\n"
+        "accuracies in percent with 95% intervals, below them the paired gains in points. "
+        f"{family}\n"
     )
     parts = [f"## Beyond linear models: {study.preset}\n", text]
     return "\n".join([*parts, Table("", columns, lines).to_markdown(), _verdict(found)])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from agewise import Result, gap, reproduce, reproduce_map
 from agewise.files import atomic_write
-from agewise.report import claims_note, explanation_table
-from agewise.studies import Explanation, Gap, MapReproduction, Reproduction
-from agewise.tables import Cell, Column, Table
+from agewise.report import claims_note
+from agewise.studies import Gap, MapReproduction, Reproduction
+from agewise.tables import Cell, Column, Explanation, Table
 from agewise.tables._words import STARS_NOTE, counted, last_part, value_text
 
 _TOP = """\
@@ -43,18 +43,18 @@ def claims_markdown(study: Reproduction) -> str:
 
 
 def explanation_markdown(made: Explanation) -> str:
-    """What both policies hear on the same models."""
-    text = "What both policies hear, compared on the same models ([how](explanation.md)).\n"
-    table = explanation_table(made.table.to_dicts()).to_markdown()
-    parts = ["## What explains the gain\n", text, table, " ".join(made.sentences)]
-    return "\n".join(parts) + "\n"
+    """The steps from max-pack to age-based."""
+    table = made.table()
+    text = f"{table.title} ([how](explanation.md)).\n"
+    parts = ["## What the gain is made of\n", text, table.to_markdown(), table.note, ""]
+    return "\n".join([*parts, " ".join(made.sentences), ""])
 
 
 def map_markdown(study: MapReproduction) -> str:
     """The map, a table for each alpha."""
     squares = study.map
     text = (
-        f"What age-based scheduling gains over max-pack in accuracy ({squares.measured}, "
+        f"What age-based scheduling gains over max-pack in accuracy {squares.where} ("
         f"percentage points, {counted(len(study.result.seeds), 'seed')}), by rate threshold, data "
         f"of a UE and alpha: {squares.summary('age-based', 'squares')}. {squares.family} "
         f"{STARS_NOTE}.\n"
@@ -73,7 +73,7 @@ def gap_markdown(study: Gap) -> str:
         shown = table.rows[i * count : (i + 1) * count]
         regime = [value_text(value) for value in variation.values()]
         lines.append([*regime, *(row.loss_per_round for row in shown)])
-    heads = [*map(last_part, table.varied), *table.names.values()]
+    heads = [*map(last_part, table.varied), *map(str, table.policies)]
     columns = [Column(head, ".2f", 100.0) for head in heads]
     text = (
         "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
@@ -110,6 +110,7 @@ PARTS: dict[str, tuple[str, Callable[[Path], str]]] = {
     "map-paper": ("agewise reproduce --map", _map),
     "gap-paper": ("agewise gap", _gap),
     "radio-paper/radio.md": ("make study NAME=radio", _text),
+    "paces.md": ("make study NAME=paces", _text),
     "benchmark/headline.md": ("make study NAME=benchmark", _text),
     "neural-mlp-mnist/neural.md": ("make study NAME=neural", _text),
     "neural-lenet-fashion/neural.md": (

@@ -32,6 +32,7 @@ SEEDS = range(1000, 1010)
 FOLDER, PAGE = Path("runs/tune"), Path("docs/tuning.md")
 GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "age-based": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
+    "age-reduction": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
     "age-based:packing=auction": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
     "alternating": {"interior_share": (0.25, 0.5, 0.75), "inclusive_every": (2, 3)},
     "best-channel-norm": {"candidate_share": (0.25, 0.5, 0.75)},
@@ -46,10 +47,11 @@ GRIDS: dict[str, dict[str, Sequence[Any]]] = {
     "oort": {"epsilon": (0.5, 0.9), "least_epsilon": (0.2, 0.5), "cutoff": (0.5, 0.95)},
     "power-of-choice": {"candidate_share": (0.2, 0.4, 0.6, 0.8, 1.0)},
     "proportional-fair": {"of": ("gain", "rate"), "memory_rounds": (10, 30, 100)},
+    "version-age": {"alpha": (0.0, 0.25, 0.5, 0.75, 1.0)},
     "whittle": {"channel": ("unseen", "seen")},
 }
 #: Policies without a parameter that changes whom they prefer.
-NOTHING = ("best-channel", "best-norm", "max-pack", "random", "round-robin")
+NOTHING = ("best-channel", "best-norm", "freshest", "learned", "max-pack", "random", "round-robin")
 
 _INTRODUCTION = """\
 # Tuning

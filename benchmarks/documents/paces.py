@@ -1,0 +1,308 @@
+"""Paces, staleness weights and policies at equal time: ``make study NAME=paces``.
+
+``python -m benchmarks.documents.paces PRESET SEEDS`` runs one preset; the folder
+``runs/paces-PRESET`` resumes. The part of docs/results.md and its picture are written from the
+folders that are finished.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+from agewise import statistics
+from agewise.experiment import Plan, Result, RunOptions, execute
+from agewise.policies import make_policy
+from agewise.records import History
+from agewise.scenario import Scenario
+from agewise.statistics import Contrast
+from agewise.tables import Cell, Column, Table
+from agewise.tables._words import and_list, contrast_text, points_text
+from benchmarks.documents.results import write_document
+
+POLICIES: Final = (
+    "age-based", "age-based:cap=2", "age-reduction", "max-pack", "round-robin", "whittle",
+    "version-age", "freshest", "random",
+)  # fmt: skip
+ABS, MAX_PACK = "age-based", "max-pack"
+#: Seconds of a run, and of a period: two slots, for local learning and an upload take about one.
+RUN_S, PERIOD_S = 150.0, 2.0
+#: Rounds that surely last as long, where no round is shorter than a slot and some computing.
+_ROUNDS = 100
+_FED_BUFF = {"kind": "polynomial", "exponent": 0.5, "normalised_by": "data"}
+_WHOLE = {"kind": "polynomial", "exponent": 0.5, "normalised_by": "weights"}
+_POWER = {"kind": "exponential", "base": 0.9, "normalised_by": "data"}
+#: Pace and staleness weights, by what they are called.
+SETTINGS: Final[dict[str, tuple[str, Any]]] = {
+    "rounds": ("rounds", "constant"),
+    "hold": ("hold", "constant"),
+    "hold, FedBuff": ("hold", _FED_BUFF),
+    "hold, 0.9^s": ("hold", _POWER),
+    "hold, whole step": ("hold", _WHOLE),
+    "restart": ("restart", "constant"),
+    "restart, FedBuff": ("restart", _FED_BUFF),
+    "restart, whole step": ("restart", _WHOLE),
+}
+#: What is varied of computing times, steps and periods; the first has all settings, others these.
+VARIANTS: Final[dict[str, dict[str, float]]] = {
+    "sigma 0.5, constant step": {"sigma": 0.5, "decay": 0.0, "period_s": PERIOD_S},
+    "sigma 1": {"sigma": 1.0, "decay": 0.0, "period_s": PERIOD_S},
+    "a decaying step": {"sigma": 0.5, "decay": 0.05, "period_s": PERIOD_S},
+    "periods of 1 s": {"sigma": 0.5, "decay": 0.0, "period_s": 1.0},
+}
+FEW: Final = ("rounds", "hold", "hold, FedBuff", "restart", "restart, FedBuff")
+
+
+def variation(setting: str, variant: str) -> dict[str, Any]:
+    """What is changed of a preset."""
+    (waiting, staleness), times = SETTINGS[setting], VARIANTS[variant]
+    periodic = {"kind": "periodic", "period_s": times["period_s"], "waiting": waiting}
+    return {
+        "pace": "rounds" if waiting == "rounds" else periodic,
+        "learn.staleness": staleness,
+        "learn.step_decay": times["decay"],
+        "devices.computing": {
+            "kind": "log-normal", "median_s": 1.0, "sigma": times["sigma"], "power_w": 1.0,
+        },
+        "run.rounds": _ROUNDS if waiting == "rounds" else int(RUN_S / times["period_s"]),
+    }  # fmt: skip
+
+
+class Size(NamedTuple):
+    """How much of the study a preset gets, and how often its model is evaluated."""
+
+    seeds: int
+    evaluate_every: int
+    policies: tuple[str, ...] = POLICIES
+    settings: tuple[str, ...] = tuple(SETTINGS)
+    variants: tuple[str, ...] = tuple(VARIANTS)
+
+
+_LEADING = ("age-based", "age-reduction", "max-pack", "round-robin", "whittle")
+#: A run of the MLP takes as long as thirty of the others.
+PRESETS: Final = {
+    "paper": Size(30, 2),
+    "one-digit": Size(30, 2, _LEADING, variants=tuple(VARIANTS)[:3]),
+    "mlp-mnist": Size(10, 5, _LEADING, FEW, tuple(VARIANTS)[:1]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PaceStudy:
+    """``score[variant, setting, policy]`` by seed: the mean accuracy over the time of a run.
+
+    ``joules``, ``staleness`` and ``unheard`` are means over runs of the same keys.
+    """
+
+    preset: str
+    seeds: int
+    score: Mapping[tuple[str, str, str], NDArray[np.float64]]
+    joules: Mapping[tuple[str, str, str], float]
+    staleness: Mapping[tuple[str, str, str], float]
+    unheard: Mapping[tuple[str, str, str], float]
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies, in order."""
+        return list(dict.fromkeys(policy for _, _, policy in self.score))
+
+    @property
+    def settings(self) -> list[str]:
+        """The paces with their weights, in order."""
+        return list(dict.fromkeys(setting for _, setting, _ in self.score))
+
+    def gain(self, variant: str, setting: str, policy: str = ABS) -> Contrast:
+        """What a policy gains over max-pack in this pace."""
+        own, other = (self.score[variant, setting, each] for each in (policy, MAX_PACK))
+        return statistics.contrast(own, other)
+
+
+def measure_paces(
+    preset: str,
+    seeds: int | Iterable[int] | None = None,
+    out: Path | str | None = None,
+    **options: Any,
+) -> PaceStudy:
+    """Run a preset in all paces; ``runs/paces-PRESET`` by default resumes."""
+    size = PRESETS[preset]
+    chosen = list(range(seeds or size.seeds) if seeds is None or isinstance(seeds, int) else seeds)
+    seconds = {
+        "kind": "seconds",
+        "slot_s": 1.0,
+        "downlink": {"kind": "constant", "seconds": 0.0},
+        "transmit_power_w": 0.1,
+    }
+    base = Scenario.preset(preset).with_(
+        **{"timing": seconds, "run.evaluate_every": size.evaluate_every, "run.objective_every": 0},
+        **variation("rounds", next(iter(VARIANTS))),
+    )
+    keys = [
+        (variant, setting)
+        for number, variant in enumerate(size.variants)
+        for setting in (FEW if number else size.settings)
+    ]
+    changes = {key: variation(key[1], key[0]) for key in keys}
+    plan = Plan.of(base, size.policies, chosen, changes.values())
+    folder = Path(f"runs/paces-{preset}" if out is None else out)
+    result = execute(plan, folder, replace(RunOptions.of(options), fail_fast=True))
+    runs = {
+        (*key, policy): _runs(result, policy, changes[key], chosen)
+        for key in keys
+        for policy in size.policies
+    }
+    return PaceStudy(
+        preset,
+        len(chosen),
+        {key: np.array([_score(run) for run in found]) for key, found in runs.items()},
+        {key: float(np.mean([_joules(run) for run in found])) for key, found in runs.items()},
+        {key: float(np.mean([_staleness(run) for run in found])) for key, found in runs.items()},
+        {
+            key: float(np.mean([(run.participation == 0).sum() for run in found]))
+            for key, found in runs.items()
+        },
+    )
+
+
+def _runs(
+    result: Result, policy: str, changes: Mapping[str, Any], seeds: list[int]
+) -> list[History]:
+    histories = result.histories(make_policy(policy), changes)
+    return [histories[seed] for seed in seeds]
+
+
+def _score(run: History) -> float:
+    """Mean over the time of a run of the accuracy that was measured last, 0 before the first."""
+    times = np.cumsum(run.numbers("seconds"))
+    if times[-1] < RUN_S:
+        raise ValueError(f"a run lasts {times[-1]:.0f} s and must last {RUN_S:.0f}: raise _ROUNDS")
+    measured = ~np.isnan(run.accuracy)
+    at = np.searchsorted(times[measured], np.arange(1.0, RUN_S + 1.0), side="right") - 1
+    return float(np.where(at >= 0, run.accuracy[measured][at], 0.0).mean())
+
+
+def _joules(run: History) -> float:
+    """Joules of all UEs in the time of a run, worked out by the mean of its rounds."""
+    within = np.cumsum(run.numbers("seconds")) <= RUN_S
+    return float(run.numbers("joules")[within].sum())
+
+
+def _staleness(run: History) -> float:
+    return float(np.concatenate(run.staleness).mean())
+
+
+# ------------------------------------------------------------------------------------ documents
+def paces_markdown(studies: Iterable[PaceStudy]) -> str:
+    """The study as a part of docs/results.md."""
+    found = list(studies)
+    first = next(iter(VARIANTS))
+    text = (
+        f"Accuracy in percent, mean over {RUN_S:.0f} s with 95% intervals, at equal time: rounds "
+        f"that wait for those scheduled, and periods of {PERIOD_S:g} s in which UEs learn in the "
+        "background and hold a finished update or restart from the newest model "
+        "([how](late-updates.md)). Local learning takes 1 s in the median (log-normal, deviation "
+        "0.5) and 1 W, an upload at the rate threshold 1 s. Stale updates are shortened by "
+        "(1+s)^-½ (FedBuff) or 0.9^s, or weighed by (1+s)^-½ beside fresher ones (whole step).\n"
+    )
+    parts = [
+        "## Paces\n",
+        text,
+        "![Accuracy by pace, a line for each policy](images/paces.svg)\n",
+    ]
+    for study in found:
+        lines: list[list[Cell]] = [
+            [policy, *(statistics.estimate(study.score[first, s, policy]) for s in study.settings)]
+            for policy in study.policies
+        ]
+        heads = [Column(setting, ".1f", 100.0) for setting in study.settings]
+        columns = [Column("policy", kind="words"), *heads]
+        parts += [f"`{study.preset}`, {study.seeds} seeds:\n"]
+        parts += [Table("", columns, lines).to_markdown(), _sentences(study), ""]
+    return "\n".join(parts)
+
+
+def _sentences(study: PaceStudy) -> str:
+    """Tell whether holding turns the ranking over, restarting turns it back, and at what cost."""
+    first, *others = dict.fromkeys(variant for variant, _, _ in study.score)
+    policies = study.policies
+    gains = {name: study.gain(first, name) for name in study.settings}
+    told = and_list(
+        f"{name} {contrast_text(gains[name])}" for name in ("rounds", "hold", "restart, FedBuff")
+    )
+    changed = and_list(
+        f"{variant}: rounds {points_text(study.gain(variant, 'rounds').mean)}, hold "
+        f"{points_text(study.gain(variant, 'hold').mean)}, restart with FedBuff "
+        f"{points_text(study.gain(variant, 'restart, FedBuff').mean)}"
+        for variant in others
+    )
+    best = {
+        name: max(policies, key=lambda policy: float(study.score[first, name, policy].mean()))
+        for name in FEW
+    }
+    means = {
+        policy: min(float(study.score[first, name, policy].mean()) for name in FEW)
+        for policy in policies
+    }
+    steady = max(policies, key=means.__getitem__)
+    spent = {name: study.joules[first, name, ABS] for name in ("rounds", "hold", "restart")}
+    return (
+        f"Age-based minus max-pack: {told}{f'; with {changed}' if others else ''}. "
+        f"The best mean has {and_list(f'{policy} in {name}' for name, policy in best.items())}, "
+        f"and the highest of the lowest over these five has {steady} "
+        f"({100 * means[steady]:.1f}). "
+        f"In {RUN_S:.0f} s all UEs together spend {spent['rounds']:,.0f} J in rounds, "
+        f"{spent['hold']:,.0f} J holding and {spent['restart']:,.0f} J restarting under age-based; "
+        f"its updates are {study.staleness[first, 'hold', ABS]:.1f} versions old where UEs hold "
+        f"and {study.staleness[first, 'restart', ABS]:.1f} where they restart, and max-pack never "
+        f"hears {study.unheard[first, 'rounds', MAX_PACK]:.0f} of them in rounds and "
+        f"{study.unheard[first, 'hold', MAX_PACK]:.0f} where they hold."
+    )
+
+
+def draw_paces(studies: Iterable[PaceStudy], path: Path) -> Path:
+    """A panel for each preset, a line for each policy over the settings."""
+    found, first = list(studies), next(iter(VARIANTS))
+    figure, axes = plt.subplots(
+        1, len(found), figsize=(4.2 * len(found), 4.0), squeeze=False, layout="constrained"
+    )
+    markers = "oXsPD^v<>"
+    for panel, study in zip(axes[0], found, strict=True):
+        for number, (policy, marker) in enumerate(zip(POLICIES, markers, strict=True)):
+            if policy not in study.policies:
+                continue
+            estimates = [statistics.estimate(study.score[first, s, policy]) for s in FEW]
+            means = 100 * np.array([each.mean for each in estimates])
+            halves = 100 * np.array([each.high - each.mean for each in estimates])
+            panel.errorbar(
+                np.arange(len(FEW)), means, halves, marker=marker, capsize=2, linewidth=1,
+                color=f"C{number}", label=policy,
+            )  # fmt: skip
+        panel.set_xticks(np.arange(len(FEW)), [s.replace(", ", "\n") for s in FEW])
+        panel.set_title(f"{study.preset}, {study.seeds} seeds")
+        panel.set_ylabel(f"accuracy in %, mean over {RUN_S:.0f} s")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    return path
+
+
+def main(words: list[str]) -> None:
+    """Run what is named, all by default, and write the document's part."""
+    presets = words[:1] or list(PRESETS)
+    studies = [measure_paces(preset, int(words[1]) if words[1:] else None) for preset in presets]
+    text = paces_markdown(studies)
+    write_document(Path("runs/paces.md"), text)
+    draw_paces(studies, Path("docs/images/paces.svg"))
+    print(text)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
