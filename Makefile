@@ -56,8 +56,10 @@ test-pythons:  ## quick tests on every declared Python that is found here
 
 FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= 0
-fuzz: $(READY)  ## valid input changed at random (FUZZ_SECONDS, FUZZ_SEED): a clean error or a valid result
+fuzz: $(READY) $(FLOWER_READY)  ## valid input changed at random (FUZZ_SECONDS, FUZZ_SEED): a clean error or a valid result
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	@$(FLOWER_BIN)/python -m tests.fuzz --seconds $$(($(FUZZ_SECONDS) / 10)) --seed $(FUZZ_SEED) \
+		--targets-from tests_extra.flower.states
 
 # Resumed, every byte must be that of an undisturbed experiment.
 CRASH_SECONDS ?= 60
@@ -70,8 +72,8 @@ crash: $(READY)  ## an experiment killed before each of its file operations, the
 # Studies write this project's own documents, from folders below runs/ that resume. PyTorch modules
 # need the other environment: .venv-flower/bin/python -m benchmarks.documents.neural lenet-fashion 6
 NAME ?=
-STUDIES := benchmark radio neural tune results
-study: $(RUN_READY)  ## make a document anew: NAME=benchmark, radio, neural, tune or results
+STUDIES := benchmark radio neural paces tune results
+study: $(RUN_READY)  ## make a document anew: NAME=benchmark, radio, neural, paces, tune or results
 	@$(if $(filter $(NAME),$(STUDIES)),$(BIN)/python -m benchmarks.documents.$(NAME),echo "make study NAME=...: $(STUDIES)")
 
 BENCHES := scheduling radio traffic learning perceptron engines waiting
@@ -115,7 +117,7 @@ $(READY): $(RUN_READY)
 $(FLOWER_READY): pyproject.toml constraints-flower.txt
 	@echo "Setting up .venv-flower (once, a minute or two) ..."
 	@$(PYTHON) -m venv .venv-flower
-	@$(FLOWER_BIN)/python $(INSTALL) -c constraints-flower.txt -e '.[flower,ray,torch]' pytest
+	@$(FLOWER_BIN)/python $(INSTALL) -c constraints-flower.txt -e '.[flower,prometheus,ray,torch]' pytest
 	@touch $@
 
 $(DIST_READY): constraints.txt

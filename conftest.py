@@ -7,8 +7,9 @@ tests that interrupt a program of their own would wait for nothing.
 import signal
 from importlib.util import find_spec
 
+_FLOWER = ("grid", "replies", "round", "state", "strategy")
 _NEEDED = {
-    "flwr": [f"src/agewise/flower/{name}.py" for name in ("grid", "round", "state", "strategy")],
+    "flwr": [f"src/agewise/flower/{name}.py" for name in _FLOWER],
     "torch": ["src/agewise/learn/neural"],
 }
 collect_ignore = [path for name, paths in _NEEDED.items() if not find_spec(name) for path in paths]

@@ -20,7 +20,10 @@ BUDGETS = st.sampled_from([1.0, 1.0, 2.0, 3.0, 10.0])
 
 @st.composite
 def cells(draw, max_ues=8, max_subchannels=7):
-    """(gains, weights, rank, budget, threshold) of a small cell, with ties everywhere."""
+    """(gains, weights, rank, budget, threshold) of a small cell, with ties everywhere.
+
+    Budget and threshold are a number for all UEs, or a list with one for each.
+    """
     ues, subchannels = draw(st.integers(1, max_ues)), draw(st.integers(1, max_subchannels))
     values = draw(st.sampled_from([ODD_GAINS, PLAIN_GAINS]))
     row = st.lists(values, min_size=subchannels, max_size=subchannels)
@@ -28,4 +31,5 @@ def cells(draw, max_ues=8, max_subchannels=7):
     weight = st.sampled_from([0.0, 1.0, 1.0, 2.0, 3.0, 6.0]) | st.floats(0, 50)
     weights = draw(st.lists(weight, min_size=ues, max_size=ues))
     rank = draw(st.permutations(range(ues)))
-    return gains, weights, list(rank), draw(BUDGETS), draw(THRESHOLDS)
+    limits = [draw(of | st.lists(of, min_size=ues, max_size=ues)) for of in (BUDGETS, THRESHOLDS)]
+    return gains, weights, list(rank), *limits

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "agewise"
 #: What the installed package cannot do without besides its modules.
-NEEDED = {"agewise/py.typed", "agewise/data/mnist.npz"}
+NEEDED = {"agewise/py.typed", "agewise/data/mnist.npz", "agewise/policies/learned.npz"}
 #: What a wheel says about itself.
 ABOUT = {"METADATA", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE"}
 #: What whoever unpacks the sdist needs to build, test and measure.

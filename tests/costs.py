@@ -16,13 +16,16 @@ POLICIES = ("max-pack", "age-based", "round-robin")
 POINTS = {"rounds": 5, "joules": 1.5}
 SCENARIO = tiny(
     timing={
-        "kind": "seconds", "slot_s": 0.1, "downlink_s": 0.0, "transmit_power_w": 0.1,
-        "computing": {
+        "kind": "seconds", "slot_s": 0.1, "downlink": {"kind": "constant", "seconds": 0.0},
+        "transmit_power_w": 0.1,
+    },
+    **{
+        "cell.ues": 30, "data.partition": "iid", "run.rounds": 10,
+        "devices.computing": {
             "kind": "cycles", "cycles_per_sample": 1e8, "frequency_hz": 1e9,
             "frequency_sigma": 0.0, "kappa": 1e-28,
         },
     },
-    **{"cell.ues": 30, "data.partition": "iid", "run.rounds": 10},
 )  # fmt: skip
 
 

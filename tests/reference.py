@@ -1,6 +1,7 @@
 """The slow twin: the paper's algorithms in plain Python, sharing nothing with the package.
 
-Written to be read against the paper. Lists and floats only; ages and gains come in as lists.
+Written to be read against the paper. Lists and floats only; ages and gains come in as lists,
+budgets and thresholds as a number for all UEs or a list with one of each.
 """
 
 import itertools
@@ -12,6 +13,11 @@ ROUNDING = 1e-12  # rates count as reached, and scores as equal, up to this rela
 def rate_of(gains, powers):
     """Bits per real channel use: the sum of ½ log2(1 + G P)."""
     return sum(math.log1p(g * p) for g, p in zip(gains, powers, strict=True)) / (2 * math.log(2))
+
+
+def each(value, ues):
+    """The budget or threshold of each UE."""
+    return value if isinstance(value, list) else [value] * ues
 
 
 def waterfilled_powers(gains, budget):
@@ -45,13 +51,14 @@ def candidate(gains, free, budget, threshold):
 def pack(gains, weights, rank, budget, threshold):
     """Algorithm 2: owner and power of each subchannel."""
     subchannels = len(gains[0]) if gains else 0
+    budgets, thresholds = each(budget, len(gains)), each(threshold, len(gains))
     owner, power = [-1] * subchannels, [0.0] * subchannels
     free = list(range(subchannels))
     waiting = set(range(len(gains)))
     while True:
         candidates = {}
         for ue in waiting:
-            found = candidate(gains[ue], free, budget, threshold)
+            found = candidate(gains[ue], free, budgets[ue], thresholds[ue])
             if found is not None:
                 candidates[ue] = found
         if not candidates:
@@ -69,10 +76,11 @@ def pack(gains, weights, rank, budget, threshold):
 def fill(gains, order, budget, threshold):
     """Serve the UEs in order, each with its fewest best free subchannels."""
     subchannels = len(gains[0]) if gains else 0
+    budgets, thresholds = each(budget, len(gains)), each(threshold, len(gains))
     owner, power = [-1] * subchannels, [0.0] * subchannels
     free = list(range(subchannels))
     for ue in order:
-        found = candidate(gains[ue], free, budget, threshold)
+        found = candidate(gains[ue], free, budgets[ue], thresholds[ue])
         if found is not None:
             for n, p in zip(*found, strict=True):
                 owner[n], power[n] = ue, p
@@ -124,9 +132,11 @@ def best_value(gains, weights, budget, threshold):
     sets = [
         frozenset(n for n in range(subchannels) if bits >> n & 1) for bits in range(2**subchannels)
     ]
+    budgets, thresholds = each(budget, len(gains)), each(threshold, len(gains))
     best = dict.fromkeys(sets, 0)  # the highest weight that these subchannels can serve
     for ue, weight in enumerate(weights):
-        enough = [c for c in sets if candidate(gains[ue], c, budget, threshold) is not None]
+        limits = budgets[ue], thresholds[ue]
+        enough = [c for c in sets if candidate(gains[ue], c, *limits) is not None]
         best = {
             free: max([best[free]] + [weight + best[free - c] for c in enough if c <= free])
             for free in sets

@@ -6,12 +6,10 @@ from agewise.data import (
     Cifar10,
     Dataset,
     Dirichlet,
-    EqualSizes,
     FashionMnist,
     Femnist,
     IdxFolder,
     Iid,
-    LogNormalSizes,
     NpzFile,
     Samples,
     Shards,
@@ -57,11 +55,12 @@ def with_labels(labels):
 
 
 def equal_shares(ues):
-    return EqualSizes().shares(ues, np.random.default_rng(0))
+    return np.full(ues, 1 / ues)
 
 
 def log_normal_shares(ues, sigma, rng):
-    return LogNormalSizes(sigma=sigma).shares(ues, rng)
+    drawn = np.exp(sigma * rng.standard_normal(ues))
+    return drawn / drawn.sum()
 
 
 def iid(labels, shares, rng):

@@ -18,7 +18,6 @@ TINY = Scenario.read(
             "dataset": "synthetic",
             "task": "all",
             "partition": {"kind": "shards", "classes_per_ue": 2},
-            "sizes": "equal",
         },
         "learn": {
             "model": {"kind": "linear", "loss": "hinge", "initial_deviation": 0.01},

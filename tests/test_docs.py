@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import agewise
+from agewise.resources import kept_memories
 from tests import architecture, errata
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +49,7 @@ def test_code_named_in_documents_exists(document):
             assert hasattr(importlib.import_module(module), attribute), name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/policies.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/gym.md", "docs/policies.md"])
 def test_python_in_documents_runs(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
@@ -68,8 +69,8 @@ def test_readme_says_what_the_results_say():
     """Its gains, p-values and counts are those of the generated pages."""
     found = _section("README.md", "What we found")
     results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    figure = re.search(r"^\| age-based \(ties=random\) .*$", results, flags=re.MULTILINE)[0]
-    gains = re.findall(r"<br>(\S+), (p [=<] [\d.]+)", figure)
+    figure = re.search(r"^\| age-based .*$", results, flags=re.MULTILINE)[0]
+    gains = re.findall(r"<br>(\S+)(?: \([^)]*\))?, (p [=<] [\d.]+)", figure)
     mlp = re.search(r"differs from max-pack \((.*?)\)", results[results.index("mlp-mnist") :])[1]
     beyond = re.findall(r"([+-]\S+) at", mlp)
     assert re.findall(r"[+-]\d+\.\d", found) == [gain for gain, _ in gains] + beyond
@@ -92,7 +93,39 @@ def test_readme_counts_the_policies():
         r"^\d+ policies", (ROOT / "docs/benchmark.md").read_text("utf-8"), flags=re.MULTILINE
     )[0]
     assert compared in _section("README.md", "What we found")
-    assert len(policies.names()) == 16, "the README writes it as a word"
+    assert len(policies.names()) == 20, "the README writes it as a word"
+
+
+def test_readme_is_as_fast_as_the_page_on_speed():
+    page = (ROOT / "docs/speed.md").read_text("utf-8")
+    said = _section("README.md", "How fast")
+    (small,) = re.findall(r"^\| 100 UEs, 20 subchannels \|(.*)\|$", page, re.MULTILINE)
+    kernel, call, *_ = (cell.strip() for cell in small.split("|"))
+    assert f"in {kernel} by the kernel ({call} with all checks)" in said
+    rows = {}
+    for line in page.split("## Beside other frameworks")[1].split("\n\n")[2].splitlines()[2:]:
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[name] = [re.fullmatch(r"([\d.,]+)(?: \(([\d.]+)\))?", cell) for cell in cells]
+    own = [float(cell[1]) for cell in rows.pop("Agewise")]
+    rows.pop("a plain loop in Numba")
+    times = [[float(cell[2]) for cell in cells] for cells in rows.values()]
+    for cells, ratios in zip(rows.values(), times, strict=True):
+        measured = [float(c[1].replace(",", "")) / o for c, o in zip(cells, own, strict=True)]
+        assert ratios == pytest.approx(measured, rel=0.03), "of rounded times"
+    linear, _, mlp, lenet = zip(*times, strict=True)
+    assert len(rows) == 4, "the README writes it as a word"
+    assert f"takes {own[0]} ms of CPU: {min(linear):g} to {max(linear):g} times" in said
+    assert f"{min(mlp):g} times as fast as in the fastest of them, LeNet-5 {min(lenet):g}" in said
+
+
+def test_memories_are_as_large_as_documents_say():
+    for name, preset, changes in (
+        ("aggregation", "paper", {"learn.aggregation": {"kind": "memory", "discount": "none"}}),
+        ("learning", "mlp-mnist", {"learn.local": "control-variates"}),
+    ):
+        scenario = agewise.Scenario.preset(preset).with_(**changes)
+        (kept,) = kept_memories(scenario)
+        assert f"`{kept}`" in (ROOT / f"docs/{name}.md").read_text("utf-8")
 
 
 def _section(name, title):

@@ -2,7 +2,9 @@
 
 import os
 
-from agewise.files import atomic_write
+import pytest
+
+from agewise.files import NotRegularFile, atomic_write, write_whole
 
 
 def test_the_mask_of_the_process_holds_and_is_never_touched(tmp_path, monkeypatch):
@@ -19,3 +21,13 @@ def test_the_mask_of_the_process_holds_and_is_never_touched(tmp_path, monkeypatc
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_only_files_are_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name, kind in (("pipe", "a pipe"), ("folder", "a folder"), ("null", "a device")):
+        with pytest.raises(NotRegularFile, match=f"{kind}, not a file.*{name}"):
+            write_whole(tmp_path / name, b"")
+    assert len(list(tmp_path.iterdir())) == 3

@@ -25,8 +25,14 @@ GOLDEN = json.loads(FILE.read_text(encoding="utf-8"))
 _MLP = {"kind": "mlp", "hidden_widths": [24]}
 _MEANS = {"kind": "k-means", "clusters": 10, "initial_deviation": 0.01}
 _SECONDS = {
-    "kind": "seconds", "slot_s": 0.1, "downlink_s": 0.01, "deadline_s": 0.4,
-    "transmit_power_w": 0.2, "battery": {"kind": "budget", "energy_j": 0.1, "sigma": 0.3},
+    "kind": "seconds",
+    "slot_s": 0.1,
+    "downlink": {"kind": "constant", "seconds": 0.01},
+    "deadline_s": 0.4,
+    "transmit_power_w": 0.2,
+}
+_DEVICES = {
+    "kind": "alike", "battery_j": 0.1, "battery_sigma": 0.3,
     "computing": {"kind": "log-normal", "median_s": 0.1, "sigma": 0.8, "power_w": 0.5},
 }  # fmt: skip
 #: Changes of a preset, by a word each.
@@ -52,10 +58,10 @@ CHANGES = {
     "squared-error": {"learn.model.loss": "squared-error", "learn.step_decay": 0.5},
     "squared-hinge": {"learn.model.loss": "squared-hinge", "data.task": "parity"},
     "dirichlet": {"data.partition": {"kind": "dirichlet", "concentration": 0.3},
-                  "data.sizes": {"kind": "log-normal", "sigma": 0.8}},
-    "slots": {"timing": {"kind": "slots", "compute_slots": 0.7, "compute_sigma": 0.6,
-                         "deadline_slots": 2.5}},
-    "seconds": {"timing": _SECONDS},
+                  "devices.samples_sigma": 0.8},
+    "slots": {"timing": {"kind": "slots", "deadline_slots": 2.5},
+              "devices.computing": {"kind": "slots", "median_slots": 0.7, "sigma": 0.6}},
+    "seconds": {"timing": _SECONDS, "devices": _DEVICES},
     "optimum": {"run.optimum": {"kind": "sampled", "every": 2, "work_limit": 20_000},
                 "run.age_alpha": 1.0},
 }  # fmt: skip

@@ -162,7 +162,7 @@ def test_tables_with_gaps(tmp_path, text, sentence):
         ({"y_train": np.array([5j, 7j, 5j, 7j])}, "labels must be numbers or words"),
         ({"x_train": np.float64(1.0)}, r"features of shape \(\)"),
         ({"x_train": np.array(list("abcd"))}, "features must be numbers, not <U1"),
-        ({"x_train": np.zeros((4, 0)), "x_test": np.zeros((2, 0))}, "they have no features"),
+        ({"x_train": np.zeros((4, 0)), "x_test": np.zeros((2, 0))}, "'x_train' is empty"),
         ({"y_train": np.array([{}, {}, {}, {}])}, "not a readable NPZ file: Object arrays"),
     ],
 )
@@ -278,7 +278,7 @@ def test_traces_in_tables_of_the_wrong_kind(tmp_path, column, values, sentence):
         ("threshold.rate", 1e9, "must be from 0 to 1000"),
         ("learn.step_size", 1e300, "must be above 0 to"),
         ("run.age_alpha", -1e300, "must be from -10 to 1"),
-        ("data.sizes", {"kind": "log-normal", "sigma": 1e6}, "must be above 0 to 20"),
+        ("devices.samples_sigma", 1e6, "must be from 0 to 20"),
         ("run.optimum", {"kind": "sampled", "every": 1, "work_limit": 10**30}, "must be from 0 to"),
     ],
 )
@@ -365,7 +365,7 @@ def test_long_names_are_shortened():
     ("name", "hint"),
     [
         ("rounds", "there is no rounds; did you mean run.rounds?"),
-        ("path", "channel.path or timing.computing.path or data.dataset.path?"),
+        ("path", "channel.path or devices.availability.path or devices.path or data.dataset.path?"),
         ("learn.classes_per_ue", "did you mean data.partition.classes_per_ue?"),
         ("learn.local_step", "did you mean learn.local_steps?"),
         ("self", "there is no self; there are cell, channel"),
@@ -431,7 +431,7 @@ def test_a_policy_that_is_no_dataclass():
         lambda: str(Plain(0.5)),
     ):
         assert "the policy Plain is not a dataclass: put @dataclass(frozen=True)" in message(call)
-    assert str(Decorated()) == "decorated(packing=greedy, ties=random)"
+    assert str(Decorated()) == "decorated"
 
 
 # What is too large
@@ -539,11 +539,107 @@ def test_years_of_computing_are_announced(capsys):
         (("sweep", "tiny.toml", "--vary", "cell.ues=1:9:0"), "step of a range must not be 0"),
         (("sweep", "tiny.toml", "--vary", "cell.ues=0:1e999:1"), "about 1.00e+999 values"),
         (("run", "tiny.toml", "--policy", "importance-channel:draw_share=1e9"), "in (0, 1000]"),
+        (("compare", ""), "compare: source is empty"),
+        (("reproduce", " "), "reproduce: source is empty"),
+        (("gap", ""), "gap: source is empty"),
+        (("compare", "tiny.toml", "-p", "random", "-p", ""), "--policy is empty"),
+        (("show", ""), "show: folder is empty"),
+        (("policies", ""), "policies: name is empty"),
     ],
 )  # fmt: skip
 def test_mistakes_of_the_command_line_are_one_sentence(called, tmp_path, arguments, sentence):
     assert sentence in refused(called, *arguments)
     assert not (tmp_path / "runs").exists()
+
+
+EXITS = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import agewise
+
+
+@dataclass(frozen=True)
+class Exits(agewise.Policy):
+    name: ClassVar[str] = "exits"
+
+    def utility(self, view, rng):
+        return view.ages
+
+    def __post_init__(self):
+        super().__post_init__()
+"""
+QUICK = ("tiny.toml", "-p", "exits.py", "-q", "-s", "1", "--engine", "inline")
+
+
+@pytest.mark.parametrize("place", ["import sys", "return view.ages", "super().__post_init__()"])
+@pytest.mark.parametrize(
+    "command",
+    [("run", *QUICK), ("compare", *QUICK[:-1], "local"), ("traffic", *QUICK[:4]),
+     ("sweep", *QUICK, "--vary", "threshold.rate=1,2")],
+)  # fmt: skip
+def test_a_policy_that_ends_the_program_is_a_failure(called, tmp_path, command, place):
+    """At its import, in a method and when it is made, whichever engine runs it."""
+    leading, _, rest = EXITS.partition(place)
+    imported = "import sys; " if place == "import sys" else ""
+    (tmp_path / "exits.py").write_text(f"{leading}{imported}sys.exit(0){rest}")
+    said = refused(called, *command)
+    assert re.search(r"exits\.py:\d+: SystemExit: 0$", said.rstrip())
+
+
+def test_a_part_that_ends_the_program_when_it_is_made_is_a_failure(called, tmp_path):
+    (tmp_path / "fade.py").write_text(
+        "import sys\nfrom agewise.radio import Fading\n\n\nclass Mine(Fading):\n"
+        "    def model_post_init(self, context):\n        sys.exit(0)\n"
+    )
+    words = ("run", "tiny.toml", "--rounds", "1", "--set", "channel.fading=fade.py:Mine")
+    said = refused(called, *words)
+    assert "code of your own ended the program: fade.py:7: SystemExit: 0" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda s: agewise.compare(s, "random", iter([])), "give at least one seed"),
+        (lambda s: agewise.compare(s, "random", None), "seeds must be a whole number of at least"),
+        (lambda s: agewise.compare(s, "random", True), "seeds must be a whole number of at least"),
+        (lambda s: agewise.simulate(s, "random", True), "seed must be a whole number of at least"),
+        (lambda s: agewise.compare(s, None), "must be a name or a Policy object, not None"),
+        (lambda s: agewise.sweep(s, "random", None), "vary must be lists of values by names"),
+        (lambda s: agewise.sweep(s, "random", {"threshold.rate": "24"}), "not '24'"),
+        (lambda s: agewise.sweep(s, "random", {"threshold.rate": 24}), "threshold.rate needs a li"),
+        (lambda s: agewise.compare(s, "random", engine=object()), "engine must be a name or an"),
+        (lambda s: agewise.compare(s, "random", workers="2"), "workers must be a whole number"),
+        (lambda s: agewise.compare(s, "random", force="no"), "force must be true or false"),
+        (lambda s: agewise.draw_channel(s, "x.png"), "what view_channel returns, not a Scenario"),
+        (lambda _: make_policy("age-based", alpha=True), "alpha must be a finite number, not True"),
+        (lambda s: s.with_(**{"cell.ues": True}), "cell.ues = True: must be a number"),
+        (lambda s: s.with_(**{"cell.ues": "7"}), "cell.ues = '7': must be a number"),
+        (lambda s: s.with_(**{"learn.step_size": "x" * 10**5}), "xxx': must be a number"),
+        (lambda s: s.with_(**{"learn.compression": {"kind": "sign", "error_feedback": 1}}),
+         "learn.compression.error_feedback = 1: must be true or false"),
+    ],
+)  # fmt: skip
+def test_wrong_types_in_python_are_one_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)) as caught:
+        wrong(tiny(**{"run.rounds": 1}))
+    assert len(str(caught.value)) < 200
+
+
+def test_numbers_of_other_libraries_are_numbers():
+    changed = tiny(**{"cell.ues": np.int64(9), "learn.step_size": np.float64(0.5)})
+    assert (changed.cell.ues, changed.learn.step_size) == (9, 0.5)
+    assert tiny(**{"cell.ues": 9.0}).cell.ues == 9
+    assert len(Plan.of(changed, ("random",), np.int64(2)).seeds) == 2
+
+
+def test_long_names_are_shortened_and_deep_folders_refused(called):
+    quick = ("-q", "-s", "1", "--engine", "inline")
+    long = "d" * 10**5
+    for words in (("-p", long), ("-p", f"age-based:alpha={long}"), ("-o", long),
+                  ("-o", "/".join(["d"] * 2000)), ("--set", f"{'d ' * 10**5}=1")):  # fmt: skip
+        assert 20 < len(refused(called, "run", "tiny.toml", *quick, *words)) < 3100
 
 
 def test_parameters_are_given_once():
@@ -649,7 +745,7 @@ def test_no_square_of_a_map_is_won_or_lost_with_few_seeds():
         squares = {
             (0, 0, x): Contrast(gain, gain, gain, p, n) for x, (gain, p, n) in enumerate(found)
         }
-        drawn = GainMap(["a"], "b", "", [""], "", list("1234"), {}, squares, AXES["rounds"])
+        drawn = GainMap(["a"], "b", "", [""], "", list("1234"), {}, squares, "", AXES["rounds"])
         return drawn.counts()
 
     assert counts(20, 20, 20, 20) == (1, 1, 1)
@@ -683,6 +779,18 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
     )
 
 
+def test_an_interrupt_behind_the_runs_denies_none_of_them(called, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agewise.studies.paper.explain_gain", interrupted)
+    options = ("--seeds", "2", "--explain", "--engine", "inline", "--out", "mine", "--quiet")
+    code, out, err = called("reproduce", "tiny.toml", *options)
+    assert (code, out) == (130, "")
+    assert len(list(Path("mine/runs").glob("*.parquet"))) == 12
+    assert err == "agewise: interrupted: the same command goes on from what was finished\n"
+
+
 def test_an_interrupt_while_modules_are_imported(tmp_path):
     """Whenever it comes: before, while or after the arguments are read."""
     program = "from agewise.__main__ import main; print('here', flush=True); main()"
@@ -698,7 +806,7 @@ def test_an_interrupt_while_modules_are_imported(tmp_path):
         # Python ends by the signal itself if it came amid generated code; a shell shows 130 too.
         assert running.returncode in (130, -signal.SIGINT)
         assert out == ""
-        assert err == "agewise: interrupted: nothing was finished; the same command starts anew\n"
+        assert err == "agewise: interrupted: the same command goes on from what was finished\n"
 
 
 IN_A_CALLBACK = """
@@ -726,7 +834,7 @@ def test_an_interrupt_where_python_loses_it(place):
         "__main__.import_module = lambda name: Command\n__main__.main()"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    said = "agewise: interrupted: nothing was finished; the same command starts anew\n"
+    said = "agewise: interrupted: the same command goes on from what was finished\n"
     assert (ended.returncode, ended.stderr) == (130, said)
 
 
@@ -765,6 +873,7 @@ JSON_COMMANDS = {
     "reproduce": ("tiny.toml", "--seeds", "1", "--engine", "inline"),
     "gap": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--every", "1", "--policy", "random",
             "--vary", "threshold.rate=900"),
+    "explain": ("runs/compare-tiny", "--engine", "inline"),
 }  # fmt: skip
 
 

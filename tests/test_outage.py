@@ -91,18 +91,24 @@ def test_nothing_is_lost_on_a_known_channel():
 
 
 def test_an_upload_can_be_late_or_lost():
-    timing = {"kind": "slots", "compute_slots": 1.0, "compute_sigma": 1.0, "deadline_slots": 2.0,
-              "eligible": "everyone"}  # fmt: skip
-    counts = simulate(LOSSY.with_(timing=timing), "age-based", 1).outcome_counts
+    timing = {"kind": "slots", "deadline_slots": 2.0, "eligible": "everyone"}
+    computing = {"kind": "slots", "median_slots": 1.0, "sigma": 1.0}
+    late = LOSSY.with_(timing=timing, **{"devices.computing": computing})
+    counts = simulate(late, "age-based", 1).outcome_counts
     assert min(counts["received"], counts["late"], counts["outage"]) > 0
 
 
 def test_a_lost_upload_takes_its_whole_slot():
     """And its energy: all power of the UE for one slot of 0.1 s at 0.2 W."""
     computing = {"kind": "log-normal", "median_s": 0.0, "sigma": 0.0, "power_w": 0.0}
-    timing = {"kind": "seconds", "slot_s": 0.1, "transmit_power_w": 0.2, "downlink_s": 0.0}
-    timing |= {"computing": computing}
-    history = simulate(LOSSY.with_(timing=timing), "age-based", 1)
+    timing = {
+        "kind": "seconds",
+        "slot_s": 0.1,
+        "transmit_power_w": 0.2,
+        "downlink": {"kind": "constant", "seconds": 0.0},
+    }
+    timed = LOSSY.with_(timing=timing, **{"devices.computing": computing})
+    history = simulate(timed, "age-based", 1)
     for t, outcome in enumerate(history.outcome):
         energy = np.array(history.frame["energy_j"][t])
         np.testing.assert_allclose(energy[outcome == "outage"], 0.02)
@@ -138,14 +144,21 @@ def test_there_is_a_best_margin():
     assert received[1] > max(received[0], received[2]) + 40
 
 
+def test_the_margin_is_added_to_the_threshold_of_each_ue():
+    access_point = AccessPoint(make_policy("max-pack"), 3, Streams(0), margin=0.5)
+    shown = access_point.mask_ineligible(Uplink(np.ones((3, 2)), 1.0, [1.0, 2.0, np.inf]))
+    assert shown.rate_threshold.tolist() == [1.5, 2.5, np.inf]
+    assert shown.gains.tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+
+
 def test_policies_and_the_optimum_see_the_margin():
     uplink = Uplink(np.array([[200.0, 150.0], [300.0, 10.0]]), 1.0, 3.0)
     assert solve(uplink, np.ones(2)).value == 2.0
     access_point = AccessPoint(make_policy("max-pack"), 2, Streams(0), margin=1.0)
     shown = access_point.mask_ineligible(uplink)
-    assert shown.rate_threshold == 4.0
+    assert shown.rate_threshold.tolist() == [4.0, 4.0]
     plan = access_point.plan(uplink)
-    assert plan.rate_threshold == 4.0
+    assert plan.rate_threshold.tolist() == [4.0, 4.0]
     assert (plan.rate[plan.scheduled] >= 4.0 * (1 - 1e-9)).all()
     assert solve(shown, np.ones(2)).value == 1.0  # 150 carries 3.62 bits, and not 4
     # A run works out the optimum for the raised threshold: never less than what was scheduled.
@@ -182,15 +195,13 @@ def test_traffic_loses_uploads_too():
 
 def test_chances_of_success_fall_with_outages():
     """After n uploads of which none arrived, (0 + 1) / (n + 1) of what is in reach."""
-    state = {name: np.full(2, fill) for name, fill in Whittle.state_per_ue.items()}
-    ages, uplink = np.zeros(2, np.int64), Fickle().block(0).seen
+    state = State({name: np.full(2, fill) for name, fill in Whittle.state_per_ue.items()}, {})
+    uplink = Uplink(Fickle().block(0).seen, 1.0, 3.0)
     for t in range(4):
-        view = view_of(Uplink(uplink, 1.0, 3.0), ages, State(state, {}))
-        chances = chances_of_success(view)
+        known = {"attempts": np.full(2, t), "successes": np.array([0, t])}
+        chances = chances_of_success(view_of(uplink, np.zeros(2, np.int64), state, **known))
         in_reach = (t + 2.0) / (t + 3.0)
         np.testing.assert_allclose(chances, in_reach * np.array([1 / (t + 1), 1.0]))
-        state = view.state.per_ue | {"scheduled": np.ones(2)}
-        ages = next_ages(ages, np.array([1]))
 
 
 @pytest.mark.parametrize("policy", [MaxWeight, Whittle])

@@ -18,6 +18,7 @@ def test_streams_differ_by_seed_purpose_and_round_and_by_nothing_else():
             Streams(seed).placement().integers(2**63),
             Streams(seed).partition().integers(2**63),
             Streams(seed).model().integers(2**63),
+            *(Streams(seed).replay(t).integers(2**63) for t in (0, 1)),
             int(Streams(seed).channel),
             int(Streams(seed).sgd),
         )

@@ -23,8 +23,8 @@ PAYLOAD = {
     "channel.link": {"kind": "budget", "transmit_power_dbm": 17.3, "noise_density_dbm_hz": -174.0,
                      "noise_figure_db": 6.1},
 }
-SLOTS = {"timing": {"kind": "slots", "compute_slots": 0.7, "compute_sigma": 0.6,
-                    "deadline_slots": 2.5}}
+SLOTS = {"timing": {"kind": "slots", "deadline_slots": 2.5},
+         "devices.computing": {"kind": "slots", "median_slots": 0.7, "sigma": 0.6}}
 CASES = [
     ("age-based:alpha=0.3", {}),
     ("age-based:alpha=1", {"learn.model.loss": "logistic", "run.objective_every": 1,
@@ -32,7 +32,7 @@ CASES = [
     ("age-based:alpha=2,form=continuous", {"learn.model.loss": "multinomial", **PAYLOAD}),
     ("age-based:packing=auction,alpha=0.7", SLOTS),
     ("oort:penalty=1.3", SLOTS),
-    ("power-of-choice", {"data.sizes": {"kind": "log-normal", "sigma": 0.8}}),
+    ("power-of-choice", {"devices.samples_sigma": 0.8}),
     ("importance-channel", {"data.partition": {"kind": "dirichlet", "concentration": 0.3}}),
     ("age-based:packing=exact", {"learn.model": {"kind": "k-means", "clusters": 10,
                                                  "initial_deviation": 0.01}}),

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Commands that are run with --dry-run; those that take minutes and cannot are only parsed.
 REHEARSED = ("run", "compare", "sweep", "reproduce")
-PARSED = ("gap", "traffic", "--install-completion")
+PARSED = ("gap", "explain", "traffic", "--install-completion")
 POLICIES = '''
 from dataclasses import dataclass
 
@@ -73,9 +73,14 @@ def folder(tmp_path_factory):
     """What the commands name: scenarios, gains and ages, a policy, results."""
     folder = tmp_path_factory.mktemp("shown")
     rng = np.random.default_rng(0)
-    seconds = {"kind": "seconds", "slot_s": 0.1, "downlink_s": 0.0, "transmit_power_w": 0.1}
+    seconds = {
+        "kind": "seconds",
+        "slot_s": 0.1,
+        "downlink": {"kind": "constant", "seconds": 0.0},
+        "transmit_power_w": 0.1,
+    }
     computing = {"kind": "log-normal", "median_s": 0.1, "sigma": 0.1, "power_w": 0.1}
-    scenario = tiny(timing=seconds | {"computing": computing})
+    scenario = tiny(timing=seconds, **{"devices.computing": computing})
     (folder / "my.toml").write_text(scenario.to_toml(), "utf-8")
     for name in ("my", "runs/compare-paper", "runs/costs", "runs/sweep-paper", "runs/live", "DIR"):
         agewise.compare(
@@ -85,6 +90,8 @@ def folder(tmp_path_factory):
     np.savetxt(folder / "gains.csv", rng.exponential(size=(8, 4)), delimiter=",")
     np.savetxt(folder / "ages.csv", rng.integers(0, 9, size=8), fmt="%d")
     agewise.record_trace(agewise.Scenario.preset("paper"), folder / "gains.npz")
+    shipped = Path(agewise.policies.__file__).parent / "learned.npz"
+    (folder / "scorer.npz").write_bytes(shipped.read_bytes())
     return folder
 
 

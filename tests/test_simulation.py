@@ -27,7 +27,7 @@ def test_a_run_is_algorithm_3():
     channel = scenario.make_channel(streams)
     data = scenario.data.load()
     x, labels = data.train.values().astype(np.float64), data.train.labels
-    partition = scenario.data.divide(data, 12, streams)
+    partition = scenario.data.divide(data, scenario.device_table(streams), streams)
     drawn = streams.model().standard_normal((20, 10), np.float32)
     model = np.vstack((0.01 * drawn, np.zeros((1, 10))))
     ages = [0] * 12
@@ -138,7 +138,9 @@ class Forger(Policy):
         if view.ages.max() < 2:
             return fair
         return {
-            "gains": Allocation(fair.owner, fair.power * 0.1, fair.gain * 10, 12, 1.0, 4.0),
+            "gains": Allocation(
+                fair.owner, fair.power * 0.1, fair.gain * 10, np.ones(12), np.full(12, 4.0)
+            ),
             "threshold": AgeBased().schedule(
                 view_of(Uplink(uplink.gains, uplink.power_budget, 0.5), view.ages), rng
             ),
@@ -157,7 +159,7 @@ class Forger(Policy):
     ],
 )
 def test_an_allocation_is_proven_against_the_rounds_own_gains(forge, said):
-    with pytest.raises(InfeasibleAllocation, match=rf"forger\(forge={forge}\) in round 2: {said}"):
+    with pytest.raises(InfeasibleAllocation, match=f"forger:forge={forge} in round 2: {said}"):
         simulate(tiny(), Forger(forge))
 
 
@@ -201,7 +203,7 @@ def test_tasks_and_partitions_run(task, partition):
         "dirichlet": {"kind": "dirichlet", "concentration": 0.5},
     }
     changes = {"data.task": tasks[task], "data.partition": partitions[partition]}
-    scenario = tiny(**changes, **{"data.sizes": {"kind": "log-normal", "sigma": 0.5}})
+    scenario = tiny(**changes, **{"devices.samples_sigma": 0.5})
     history = simulate(scenario, "round-robin")
     assert history.accuracy[-1] > 0.5
 
@@ -234,7 +236,7 @@ def test_a_record_keeps_what_pictures_need():
         )
     np.testing.assert_array_equal(history.info.positions_m, channel.block(0).positions_m)
     data = scenario.data.load()
-    partition = scenario.data.divide(data, 12, streams)
+    partition = scenario.data.divide(data, scenario.device_table(streams), streams)
     expected = partition.label_counts(data.train.labels, 10)
     np.testing.assert_array_equal(history.info.label_counts, expected)
     assert history.info.class_names == data.names

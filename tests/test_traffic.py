@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from agewise import Allocation, Streams, Uplink, schedule_traffic, traffic
+from agewise import (
+    Allocation,
+    Scenario,
+    Streams,
+    Uplink,
+    schedule_traffic,
+    simulate,
+    traffic,
+)
 from agewise.core.random import fold_in, random_bits, uniform
 from agewise.policies import AgeBased, Policy, RoundRobin
 from agewise.radio import Block
@@ -224,6 +232,22 @@ def test_any_channel_will_do():
     assert "10 slots: mean age 0.500, 1.000 updates per slot" in repr(traffic)
 
 
+def test_each_ue_has_its_own_budget_and_threshold():
+    """The one subchannel serves UE 0 by its power, UE 1 by its low threshold, and UE 2 never."""
+    trace = Trace([[[1.0], [1.0], [9.0]]], np.array([3.0, 1.0, 1.0]))
+    traffic = schedule_traffic(trace, "age-based", 10, rate_threshold=[1.0, 0.5, np.inf])
+    assert traffic.deliveries.tolist() == [5, 5, 0]
+    assert traffic.goodput == pytest.approx(0.5 * 1.0 + 0.5 * 0.5)
+    assert json.loads(json.dumps(traffic.to_dict()))["rate_threshold"] == [1.0, 0.5, None]
+    equal = schedule_traffic(tiny(), "age-based", 50, seed=2).to_dict()
+    channel = tiny().make_channel(Streams(2))
+    assert (
+        schedule_traffic(channel, rounds=50, rate_threshold=[4.0] * 12, seed=2).to_dict() == equal
+    )
+    with pytest.raises(ValueError, match="rate_threshold must be a number, or have one for each"):
+        schedule_traffic(trace, "age-based", 10, rate_threshold=[1.0, 0.5])
+
+
 class Faded:
     """A user's own channel of exponential gains."""
 
@@ -298,7 +322,7 @@ class Fixed(Policy):
     ],
 )
 def test_a_wrong_answer_stops_with_the_policy_the_slot_and_the_cause(answer, threshold, message):
-    with pytest.raises(ValueError, match=r"fixed\(answer=.*\) in (slot|round) 0" + message):
+    with pytest.raises(ValueError, match=r"fixed:answer=.* in (slot|round) 0" + message):
         schedule_traffic(
             Trace([[[3.0, 3.0], [3.0, 3.0]]]), Fixed(answer), 2,
             rate_threshold=threshold, arrivals=[1.0, 1e-9],
@@ -306,7 +330,13 @@ def test_a_wrong_answer_stops_with_the_policy_the_slot_and_the_cause(answer, thr
 
 
 LATE = tiny(
-    timing={"kind": "slots", "compute_slots": 1.0, "compute_sigma": 0.5, "deadline_slots": 2.0}
+    timing={"kind": "slots", "deadline_slots": 2.0, "eligible": "everyone"},
+    **{"devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 0.5}},
+)
+
+
+PERIODIC = LATE.with_(
+    timing={"kind": "slots"}, pace={"kind": "periodic", "period_slots": 3.0, "waiting": "hold"}
 )
 
 
@@ -321,7 +351,8 @@ LATE = tiny(
         ({"arrivals": [0.5, 0.5]}, r"each of the 12 UEs, not \[0.5, 0.5\]"),
         ({"arrivals": "often"}, "one probability, .* not 'often'"),
         ({"rate_threshold": 2.0}, "comes from the scenario"),
-        ({"channel": LATE}, 'scenario.with_\\(timing="none"\\)'),
+        ({"channel": LATE}, 'scenario.with_.*"timing.eligible": "in-time"'),
+        ({"channel": PERIODIC}, 'scenario.with_.*"pace": "rounds"'),
         ({"policy": "oort"}, "oort.* reads losses, which only learning gives"),
         ({"policy": "age-basd"}, "did you mean age-based"),
         ({"seed": -1}, "seed must be"),
@@ -339,3 +370,19 @@ def test_wrong_share_of_a_quantile():
     traffic = schedule_traffic(tiny(), "age-based", 5)
     with pytest.raises(ValueError, match=r"share must be in \[0, 1\], not 2"):
         traffic.age_quantile(2)
+
+
+def test_devices_of_a_scenario_meet_traffic_as_they_meet_learning():
+    """Power, thresholds by the time that is left, and who is there: the same ages as a run has."""
+    mixed = Scenario.preset("mixed-devices").with_(
+        **{"data.dataset": "synthetic", "run.rounds": 40, "learn.local_steps": 1}
+    )
+    history = simulate(mixed, "age-based", 3)
+    traffic = schedule_traffic(mixed, "age-based", 40, seed=3)
+    np.testing.assert_allclose(traffic.mean_age, history.ages.mean(axis=0))
+    assert traffic.deliveries.tolist() == history.participation.tolist()
+    in_time = LATE.with_(**{"timing.eligible": "in-time"})
+    history = simulate(in_time, "max-pack", 1)
+    traffic = schedule_traffic(in_time, "max-pack", len(history), seed=1)
+    assert traffic.deliveries.tolist() == history.participation.tolist()
+    assert (traffic.deliveries == 0).any()

@@ -24,8 +24,21 @@ def view_of(uplink, ages, state=None, **known):
     """A view of which these things are known beside the channel and the ages."""
     count = uplink.ue_count
     state = state or fresh_state(count)
-    sizes, slots = np.ones(count, np.int64), np.zeros(count)
-    view = RoundView(0, uplink, np.asarray(ages), sizes, slots, np.inf, Feedback.none(count), state)
+    none = np.zeros(count, np.int64)
+    view = RoundView(
+        t=0,
+        uplink=uplink,
+        ages=np.asarray(ages),
+        data_sizes=np.ones(count, np.int64),
+        compute_slots=np.zeros(count),
+        threshold_slots=np.ones(count),
+        deadline_slots=np.inf,
+        staleness=none,
+        attempts=none,
+        successes=none,
+        feedback=Feedback.none(count),
+        state=state,
+    )
     return replace(view, **known)
 
 

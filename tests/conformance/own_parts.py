@@ -13,7 +13,6 @@ from agewise.radio import (
     Frequency,
     Interference,
     Mobility,
-    Motion,
     PathLoss,
     Placement,
     Shadowing,
@@ -43,9 +42,7 @@ class Shuttle(Mobility):
         _, start, run = state
         angle = 2 * np.pi * self.turns_per_s * run.round_s * t
         cos, sin = np.cos(angle), np.sin(angle)
-        positions = start @ np.array([[cos, sin], [-sin, cos]])
-        speed = 2 * np.pi * self.turns_per_s * np.hypot(*start.T)
-        return Motion(positions, speed), (t, start, run)
+        return start @ np.array([[cos, sin], [-sin, cos]]), (t, start, run)
 
 
 class DualSlope(PathLoss):

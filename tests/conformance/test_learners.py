@@ -32,7 +32,7 @@ def name_of(model):
 def make(model, **changes):
     scenario = tiny(**{"learn.model": model}, **changes)
     data = scenario.data.load()
-    partition = scenario.data.divide(data, 12, STREAMS)
+    partition = scenario.data.divide(data, scenario.device_table(STREAMS), STREAMS)
     return scenario.learn.learner(data, partition)
 
 
@@ -194,7 +194,7 @@ def test_the_length_is_known_beforehand(model, learner):
 
 def test_the_objective_weighs_ues_by_their_samples(model):
     """P(w) is the average of the UEs' losses with the weights by which models are averaged."""
-    sizes = {"data.sizes": {"kind": "log-normal", "sigma": 1.0}, "learn.penalty": "none"}
+    sizes = {"devices.samples_sigma": 1.0, "learn.penalty": "none"}
     learner = make(model, **sizes)
     assert np.unique(learner.sizes).size > 6
     params = learner.init(STREAMS)

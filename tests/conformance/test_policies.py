@@ -223,7 +223,7 @@ def relabelled(view, state, ues, subchannels):
     gains = uplink.gains[np.ix_(ues, subchannels)]
     return replace(
         view,
-        uplink=Uplink(gains, uplink.power_budget, uplink.rate_threshold),
+        uplink=Uplink(gains, uplink.power_budget[ues], uplink.rate_threshold[ues]),
         ages=view.ages[ues],
         data_sizes=view.data_sizes[ues],
         compute_slots=view.compute_slots[ues],
@@ -248,8 +248,9 @@ def same_answer(name, view, allocation, other_view, other, ues, subchannels):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("threshold", [0.0, 2.0, 4.0])
 @pytest.mark.parametrize("known", [0.0, 0.7])
-def test_relabelling_relabels_the_answer(name, threshold, known):
-    """No UE and no subchannel is preferred for its index.
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_relabelling_relabels_the_answer(name, threshold, known, spread):
+    """No UE and no subchannel is preferred for its index, whatever it may spend and must reach.
 
     Ages are distinct at the start: round-robin's first queue has to begin somewhere, and takes
     the index where they are equal. Both sides go on from what the first one answered, so that an
@@ -261,7 +262,8 @@ def test_relabelling_relabels_the_answer(name, threshold, known):
     access_point, state = AccessPoint(policy, k, Streams(0)), initial_state(policy, k)
     access_point.describe(ages=rng.permutation(k))
     for t in range(8):
-        uplink = Uplink(cell(k, n, 10.0)(t), 1.0, threshold)
+        factor = np.exp(spread * np.random.default_rng(t).standard_normal((2, k)))
+        uplink = Uplink(cell(k, n, 10.0)(t), factor[0], threshold * factor[1])
         shown = circumstances(k, known)
         access_point.deadline_slots = shown["deadline_slots"]
         access_point.describe(
@@ -280,6 +282,38 @@ def test_relabelling_relabels_the_answer(name, threshold, known):
 def initial_state(policy, ues):
     per_ue = {name: np.full(ues, float(fill)) for name, fill in policy.state_per_ue.items()}
     return State(per_ue, dict(policy.state_scalars))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_gains_times_power_matter(name):
+    """With more power and weaker gains, by powers of two, nothing changes, nor by rounding."""
+    policy, gains_of, known = policies.make_policy(name), cell(30, 10, 10.0), circumstances(30)
+    rng = np.random.default_rng(19)
+    factor, threshold = 2.0 ** rng.integers(-6, 7, 30), rng.uniform(0.5, 4.0, 30)
+    alike = run(policy, gains_of, np.zeros(30, int), 1.0, threshold, **known)[0]
+    scaled = run(
+        policy, lambda t: gains_of(t) / factor[:, None], np.zeros(30, int), factor, threshold,
+        **known,
+    )[0]  # fmt: skip
+    assert scaled == alike
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ue_that_cannot_be_served_is_as_one_that_is_not_there(name):
+    """An infinite threshold is the same as gains of 0."""
+    policy, gains_of = policies.make_policy(name), cell(20, 8, 10.0)
+    out = np.arange(20) % 3 == 0
+    threshold = np.where(out, np.inf, 2.0)
+
+    def masked(t):
+        return np.where(out[:, None], 0.0, gains_of(t))
+
+    first, other = (
+        run(policy, gains, np.zeros(20, int), threshold=rates, **circumstances(20))[0]
+        for gains, rates in ((gains_of, threshold), (masked, 2.0))
+    )
+    assert first == other
+    assert not out[[ue for owners in first for ue in owners if ue >= 0]].any()
 
 
 # ----------------------------------------------------------------- devices that come and go

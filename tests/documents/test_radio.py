@@ -3,6 +3,7 @@
 import numpy as np
 
 from agewise import statistics
+from agewise.tables._words import contrast_text
 from benchmarks.documents.radio import (
     CHANNELS,
     POLICIES,
@@ -27,7 +28,7 @@ def test_every_channel_is_run_and_told(tmp_path):
     text = (tmp_path / "radio" / "radio.md").read_text(encoding="utf-8")
     gain = statistics.contrast(*(study.scores["shadowing"][p] for p in POLICIES[:2]))
     (row,) = [line for line in text.splitlines() if line.startswith("| shadowing |")]
-    assert f"| {100 * gain.mean:+.1f}, p" in row
+    assert contrast_text(gain) in row
     times = {file: file.stat().st_mtime_ns for file in (tmp_path / "radio/runs").iterdir()}
     compare_channels(scenario, 2, tmp_path / "radio", **options)
     assert times == {file: file.stat().st_mtime_ns for file in (tmp_path / "radio/runs").iterdir()}
@@ -61,6 +62,6 @@ def test_what_independent_subchannels_flatter_is_told_of_every_policy():
     correlated["max-pack"] = correlated["max-pack"] - 0.004
     text = radio_markdown(study)
     (said,) = [line for line in text.splitlines() if line.startswith("What independent")]
-    assert "max-pack -0.4, p < 0.001" in said
-    assert "round-robin +0.0, p = 1.000" in said
+    assert "max-pack -0.4 (-0.4 to -0.4), p < 0.001" in said
+    assert "round-robin 0.0 (0.0 to 0.0), p = 1.000" in said
     assert study.correlated()["max-pack"].mean < -0.0039

@@ -38,7 +38,7 @@ def test_studies_are_told_from_their_folders(tmp_path):
         assert all(contrast_text(gain) in text for gain in row.gains.values())
     assert study.table().family in text
     assert CLAIMS_NOTE in text
-    assert "| data ever heard |" in text
+    assert "| coverage | drawn evenly from all UEs |" in text
     over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="channel-uses", **options)
     text = claims_markdown(over)
     assert claims_note(AXES["channel-uses"]) in text
@@ -52,4 +52,4 @@ def test_studies_are_told_from_their_folders(tmp_path):
     lines = gap_markdown(gap).splitlines()
     assert "| rate | age-based | random |" in lines
     loss = gap.table.rows[3].loss_per_round.mean
-    assert f"| {100 * loss:.2f} ± " in lines[-1]
+    assert f"| {100 * loss:.2f} (" in lines[-1]

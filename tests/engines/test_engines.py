@@ -109,7 +109,7 @@ def test_the_first_error_stops_the_runs_if_asked_and_keeps_what_is_finished(engi
     expected = tmp_path / "expected"
     policy = InfeasibleFor(seed=3)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], expected, engine="inline", quiet=True)
-    message = r"^infeasible-for\(seed=3\) in round 1: power constraint \(3c\)"
+    message = r"^infeasible-for:seed=3 in round 1: power constraint \(3c\)"
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine=engine, quiet=True, fail_fast=True)
     kept = times(out)
@@ -117,7 +117,7 @@ def test_the_first_error_stops_the_runs_if_asked_and_keeps_what_is_finished(engi
     if engine == Inline():
         assert len(kept) == 3
     log = (out / "log.txt").read_text()
-    assert "stopped: infeasible-for(seed=3) in round 1" in log
+    assert "stopped: infeasible-for:seed=3 in round 1" in log
     with pytest.raises(InfeasibleAllocation, match=message):
         agewise.compare(SCENARIO, [policy], 6, out, engine="inline", quiet=True, fail_fast=True)
     agewise.compare(SCENARIO, [policy], [0, 1, 2, 4, 5], out, engine="inline", quiet=True)
@@ -210,7 +210,7 @@ def test_engines_by_name():
         make_engine("dask")
     with pytest.raises(ValueError, match="an address goes with the engine ray"):
         make_engine("local", address="127.0.0.1:6379")
-    with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1, not 0"):
         make_engine("local", workers=0)
     with pytest.raises(ValueError, match="go with an engine by name"):
         make_engine(given, workers=2)

@@ -88,7 +88,7 @@ def test_an_error_in_a_run_arrives_as_it_was(address, tmp_path):
         said = finished(driver)
     # Ray itself may say something before, as that the node of an earlier test is gone.
     last = said.splitlines()[-1]
-    assert last.startswith("infeasible-for(seed=1) in round 1: power constraint (3c)")
+    assert last.startswith("infeasible-for:seed=1 in round 1: power constraint (3c)")
 
 
 def test_an_address_where_nobody_answers_is_one_sentence(tmp_path):

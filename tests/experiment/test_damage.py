@@ -170,8 +170,11 @@ EDITS = {
         {"variations": [1]},
         {"policies": [{"name": "max-pack"}]},
         {"policies": [{"name": "max-pack", "parameters": [1]}]},
-        {"policies": [{"name": "random", "parameters": {}}], "baseline": {"name": "x"}},
-        {"baseline": {"name": "random", "parameters": {}}},
+        {
+            "policies": [{"name": "random", "parameters": {}, "usual": []}],
+            "baseline": {"name": "x"},
+        },
+        {"baseline": {"name": "random", "parameters": {}, "usual": []}},
         {"scenario": {"cell": 3}},
         {"more": 1},
     ],
@@ -212,15 +215,15 @@ def test_every_edit_of_the_description_is_noticed(change, out):
     ("content", "message"),
     [
         (b"", "experiment.json: damaged: Expecting value"),
-        (b'{"format": 2, "age', "experiment.json: damaged: Unterminated string"),
+        (b'{"format": 3, "age', "experiment.json: damaged: Unterminated string"),
         (b"\xff\xfe", "experiment.json: damaged: 'utf-8' codec can't decode"),
         (b"[]", "experiment.json: damaged: it does not describe an experiment"),
         (b"{}", "experiment.json: damaged: it does not describe an experiment"),
-        (b'{"format": "2"}', "experiment.json: damaged: it does not describe an experiment"),
+        (b'{"format": "3"}', "experiment.json: damaged: it does not describe an experiment"),
         (b"[" * 100_000, "experiment.json: damaged: "),
-        (b'{"format": 2}', "experiment.json: changed since it was written"),
+        (b'{"format": 3}', "experiment.json: changed since it was written"),
         (b'{"format": 1}', "experiment.json: written by an older version (format 1); run it again"),
-        (b'{"format": 3}', "experiment.json: written by a newer version (format 3); this one"),
+        (b'{"format": 4}', "experiment.json: written by a newer version (format 4); this one"),
     ],
 )
 def test_a_damaged_description_is_one_sentence_and_costs_no_run(content, message, out):

@@ -9,7 +9,7 @@ import pytest
 import agewise
 from agewise.cli import main
 from agewise.engines import Local
-from agewise.experiment import AllFailed, Result
+from agewise.experiment import AllFailed, FolderError, Result
 from agewise.learn import Diverged
 from agewise.policies import MaxPack, Policy
 from agewise.report._verdict import missing
@@ -56,8 +56,7 @@ def test_a_diverging_run_does_not_stop_a_sweep(engine, tmp_path):
         (0.01, 0), (0.01, 1)
     ]  # fmt: skip
     assert [(f.variation, str(f.policy), f.seed) for f in result.failed] == [
-        ({"learn.step_size": 50.0}, "max-pack(packing=greedy, ties=random)", seed)
-        for seed in (0, 1)
+        ({"learn.step_size": 50.0}, "max-pack", seed) for seed in (0, 1)
     ]
     assert all("the model diverged in round" in each.reason for each in result.failed)
     assert result.damaged == []
@@ -101,12 +100,32 @@ def test_failed_runs_are_tried_again_and_then_forgotten(tmp_path):
     assert not left.exists()
 
 
+def test_runs_that_failed_lock_no_folder(tmp_path):
+    """Without a finished run a named folder takes the corrected command."""
+    out = tmp_path / "out"
+    wrong, right = (UNSTABLE.with_(**{"learn.step_size": size}) for size in (50.0, 0.01))
+
+    def compare(scenario):
+        return agewise.compare(scenario, "max-pack", 2, out, engine="inline", quiet=True)
+
+    with pytest.raises(ValueError, match="diverged"):
+        compare(wrong)
+    assert len(Result.open(out).failed) == 2
+    result = compare(right)
+    assert (len(result.entries), result.failed, result.damaged) == (2, [], [])
+    assert not list((out / "runs").glob("*.failed.json"))
+    assert result.scenario == right
+    with pytest.raises(FolderError, match="results of another scenario"):
+        compare(wrong)
+    assert len(Result.open(out).entries) == 2
+
+
 @pytest.mark.parametrize("engine", ["inline", Local(1)], ids=str)
 def test_a_bug_in_a_policy_is_a_failed_run_with_a_traceback_in_the_log(engine, tmp_path):
     out = tmp_path / "out"
     result = agewise.compare(SCENARIO, [Buggy(1)], 3, out, engine=engine, quiet=True)
     assert [entry.seed for entry in result.entries] == [0, 2]
-    assert str(result.failed[0]) == "buggy(seed=1), seed 1: Odd: one and two"
+    assert str(result.failed[0]) == "buggy:seed=1, seed 1: Odd: one and two"
     log = (out / "log.txt").read_text()
     assert "    Traceback (most recent call last):" in log
     assert 'raise Odd("one", "two")' in log
@@ -178,7 +197,7 @@ def test_the_command_says_so_by_its_exit_code(tmp_path, monkeypatch, capsys):
     code, shown, _ = command("sweep", *words, *engine, *vary)
     assert code == 1
     assert "1 of 2 runs failed; the same command tries them again:" in shown
-    assert "failed: max-pack(packing=greedy, ties=random), seed 0, learn.step_size=50" in shown
+    assert "failed: max-pack, seed 0, learn.step_size=50" in shown
     assert "Page: out/report.html" in shown
     code, shown, _ = command("sweep", *words, *engine, *vary, "--json")
     assert code == 1
@@ -192,4 +211,4 @@ def test_the_command_says_so_by_its_exit_code(tmp_path, monkeypatch, capsys):
     assert command("show", "out")[0] == 0
     code, shown, said = command("compare", "--out", "")
     assert code == 2
-    assert "it is empty: give the name of a results folder" in " ".join(said.split())
+    assert "--out is empty: give a name" in " ".join(said.split())

@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -54,9 +55,20 @@ def test_a_folder_explains_itself(out):
     assert described["policies"] == [
         {
             "name": "age-based",
-            "parameters": {"alpha": 0.5, "form": "paper", "packing": "greedy", "ties": "random"},
+            "parameters": {
+                "alpha": 0.5,
+                "form": "paper",
+                "cap": None,
+                "packing": "greedy",
+                "ties": "random",
+            },
+            "usual": ["alpha", "form", "cap", "packing", "ties"],
         },
-        {"name": "max-pack", "parameters": {"packing": "greedy", "ties": "random"}},
+        {
+            "name": "max-pack",
+            "parameters": {"packing": "greedy", "ties": "random"},
+            "usual": ["packing", "ties"],
+        },
     ]
     assert described["seeds"] == [0, 1, 2]
     assert {"python", "packages", "command"} < described.keys()
@@ -91,12 +103,14 @@ def test_more_seeds_and_policies_extend_the_folder(out, tmp_path):
     assert files(out) == files(tmp_path / "at once")
 
 
-def test_a_sweep_extends_and_keeps_variations_apart(out):
-    vary, computed = {"threshold.rate": [2.0, 3.0]}, Counting()
+def test_a_sweep_extends_and_keeps_variations_apart(tmp_path):
+    vary, out = {"threshold.rate": [2.0, 3.0]}, tmp_path / "out"
+    first, computed = {"threshold.rate": [1.0]}, Counting()
+    agewise.sweep(SCENARIO, ["age-based", "max-pack"], first, 3, out, engine="inline", quiet=True)
     result = agewise.sweep(SCENARIO, ["max-pack"], vary, 2, out, engine=computed, quiet=True)
     assert len(computed) == 4
     assert [dict(v) for v in result.variations] == [
-        {}, {"threshold.rate": 2.0}, {"threshold.rate": 3.0}
+        {"threshold.rate": 1.0}, {"threshold.rate": 2.0}, {"threshold.rate": 3.0}
     ]  # fmt: skip
     assert len(result.entries) == 10
     rounds = result.history("max-pack", 1, {"threshold.rate": 2.0})
@@ -122,7 +136,8 @@ def test_the_same_sweep_in_other_words_is_finished(tmp_path):
         ({"threshold.rate": 4.5}, r"threshold.rate is 4.0 there and 4.5 here"),
         ({"learn.local_steps": 11}, r"learn.local_steps is 10 there and 11 here"),
         ({"run.objective_every": 2}, r"run.objective_every is 0 there and 2 here"),
-        ({"timing": {"kind": "slots", "compute_slots": 1, "compute_sigma": 0, "deadline_slots": 9}},
+        ({"timing": {"kind": "slots", "deadline_slots": 9},
+          "devices.computing": {"kind": "slots", "median_slots": 1, "sigma": 0}},
          r"timing.kind is none there and slots here"),
     ],
 )  # fmt: skip
@@ -343,3 +358,23 @@ def test_a_disk_that_fails_while_writing(monkeypatch, tmp_path):
     compare(tmp_path / "whole")
     assert files(out) == files(tmp_path / "whole")
     assert kept.items() <= times(out).items()
+
+
+def test_a_sweep_is_not_continued_by_another_one(tmp_path):
+    """Its table would have rows without a value, and its map no square for them."""
+    scenario, out = tiny(**{"run.rounds": 1}), tmp_path / "out"
+
+    def sweep(vary):
+        return agewise.sweep(scenario, ["random"], vary, 1, out, engine="inline", quiet=True)
+
+    sweep({"threshold.rate": [1.0]})
+    assert len(sweep({"threshold.rate": [2.0]}).variations) == 2
+    for other, varied in (
+        (lambda: agewise.run(scenario, "random", out=out, engine="inline", quiet=True), "nothing"),
+        (lambda: sweep({"threshold.rate": [1.0], "learn.local_steps": [1]}),
+         "learn.local_steps, threshold.rate"),
+    ):  # fmt: skip
+        said = f"out: holds results that vary threshold.rate, and this varies {varied}: give"
+        with pytest.raises(FolderError, match=re.escape(said)):
+            other()
+    assert len(Result.open(out).entries) == 2

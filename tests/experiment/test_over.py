@@ -18,16 +18,21 @@ from agewise.tables import Column, Table
 from tests.scenarios import tiny
 
 SECONDS = {
-    "kind": "seconds", "slot_s": 0.1, "downlink_s": 0.01, "transmit_power_w": 0.1,
-    "computing": {"kind": "log-normal", "median_s": 0.1, "sigma": 0.5, "power_w": 1.0},
-}  # fmt: skip
+    "timing": {
+        "kind": "seconds",
+        "slot_s": 0.1,
+        "downlink": {"kind": "constant", "seconds": 0.01},
+        "transmit_power_w": 0.1,
+    },
+    "devices.computing": {"kind": "log-normal", "median_s": 0.1, "sigma": 0.5, "power_w": 1.0},
+}
 POLICIES = ["max-pack", "age-based"]
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     """Two policies, three seeds, evaluated in every second of nine rounds and in the last."""
-    scenario = tiny(timing=SECONDS, **{"run.rounds": 9, "run.evaluate_every": 2})
+    scenario = tiny(**SECONDS, **{"run.rounds": 9, "run.evaluate_every": 2})
     out = tmp_path_factory.mktemp("over") / "runs"
     return agewise.compare(scenario, POLICIES, 3, out, engine=Inline(), quiet=True)
 
@@ -131,7 +136,7 @@ def test_the_command_line(result):
     text = " ".join(said.stdout.split())
     for part in ("0.5 J", "1 J", "Test accuracy over joules", "a run"):
         assert part in text
-    assert "(policies and joules)" in " ".join(run("--over", "joules").stdout.split())
+    assert "with that of each seed" in " ".join(run("--over", "joules").stdout.split())
     assert "Energy of all UEs (J) until the accuracy is 60.0%" in text
     described = json.loads(run("--over", "seconds", "--target", "0.6", "--json").stdout)
     assert described["over"] == "seconds"

@@ -1,5 +1,6 @@
 """Progress: silent when quick or quiet, lines where there is no terminal, rounds as they happen."""
 
+import itertools
 import re
 import time
 from dataclasses import dataclass
@@ -41,8 +42,7 @@ def test_lines_tell_runs_speed_and_time_left_once_they_are_measured(capsys):
         counted.advance(100)
         time.sleep(0.1)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "0 of 4 runs, getting ready"
-    assert "1 of 4 runs, 100 of 400 rounds" in lines
+    assert lines[0] == "0 of 4 runs, 1 s so far"
     told = r"2 of 4 runs, 200 of 400 rounds, [\d,]+ a second, about 1 s left"
     assert re.fullmatch(told, lines[-1])
 
@@ -77,6 +77,37 @@ def test_the_pace_is_that_of_counted_rounds(monkeypatch):
     rounds[0] = 0  # the run that these were of is finished
     counted.advance(100)
     assert counted.line.startswith("1 of 10 runs, 100 of 1,000 rounds, ")
+    clock[0] = 200.2  # it is stuck
+    assert counted.line.endswith(", 0.5 a second, about 30 min left")
+    rounds[0] = 900
+    counted.look()
+    assert counted.line == "1 of 10 runs, 1,000 of 1,000 rounds"
+
+
+def test_runs_that_end_together_say_how_long_they_took(monkeypatch):
+    """Two processes end a seed each after 300 s and a blink: 18 more take 45 min, not 9 blinks."""
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    counted = Progress(20, 2000, "seeds", None)
+    clock[0] = 290.0
+    assert counted.line == "0 of 20 seeds, 5 min so far"
+    for clock[0] in (300.0, 300.1):
+        counted.advance(100)
+    clock[0] = 300.0
+    assert counted.line == "2 of 20 seeds, 200 of 2,000 rounds, 0.67 a second, about 45 min left"
+
+
+def test_a_log_gets_a_line_a_minute_at_most(capsys, monkeypatch):
+    clock = itertools.count(0.0, 4.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    for name in ("_PATIENCE_S", "_LOOK_S"):
+        monkeypatch.setattr(module, name, 0.001)
+    with progress(4, 400, quiet=False) as counted:
+        while next(clock) < 600.0:
+            time.sleep(0.001)
+        counted.advance(100)
+    lines = capsys.readouterr().err.splitlines()
+    assert 2 <= len(lines) <= next(clock) / 60.0 + 1
 
 
 @pytest.mark.usefixtures("quickly")
@@ -89,7 +120,7 @@ def test_rounds_are_told_before_a_run_is_done(engine, capsys, tmp_path):
     assert len(seen) == (8 if engine == "inline" else 0)
     lines = capsys.readouterr().err.splitlines()
     if engine == "local":  # a process that is just started
-        assert lines[0].startswith("0 of 1 runs, getting ready")
+        assert re.fullmatch(r"0 of 1 runs, \d+ s so far", lines[0])
     assert any(line.startswith("0 of 1 runs, 5 of 8 rounds") for line in lines)
 
 

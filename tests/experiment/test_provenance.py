@@ -1,18 +1,22 @@
 """What runs are computed from: known by its content, noticed when it changes, never mixed."""
 
 import gzip
+import hashlib
 import importlib
+import json
 import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment import Result
-from agewise.provenance import UNKNOWN, sources_of
+from agewise.experiment import Result, _description
+from agewise.policies import age_based
+from agewise.provenance import UNKNOWN, code_text, sources_of
 from tests.experiment.watch import ROOT, Counting, files, runs, times
 from tests.scenarios import tiny
 
@@ -253,3 +257,41 @@ def test_a_policy_of_a_script_is_known_by_its_text_in_every_worker(tmp_path):
     run("lowest-index", "-")  # typed in: nothing keeps its text
     sources = Result.open(out).history("mine").info.sources
     assert sources == {"policy:mine": UNKNOWN}
+
+
+def test_other_code_of_the_package_is_told_and_forced_anew(tmp_path, capsys, monkeypatch):
+    """In a source tree code changes while the version does not."""
+    scenario, out = tiny(**{"run.rounds": 1}), tmp_path / "out"
+
+    def compare(seeds, **options):
+        agewise.compare(scenario, ["random"], seeds, out, engine="inline", **options)
+        described = json.loads((out / "experiment.json").read_text())
+        return described["code"], times(out), capsys.readouterr().err
+
+    code, _, said = compare(1)
+    assert "has changed" not in said
+    digest = hashlib.sha256(Path(age_based.__file__).read_bytes()).hexdigest()
+    assert code["policies/age_based.py"] == digest[:16]
+    assert not any(name.startswith(("cli", "report", "tables")) for name in code)
+    changed = ["core/new.py", "policies/age_based.py"]
+    edited = code | dict.fromkeys(changed, "0123")
+    monkeypatch.setattr(_description, "code_digests", lambda: edited)
+    kept, before, said = compare(1)
+    assert kept == code, "nothing was computed by the other code"
+    told = "the package has changed since these results were begun (core/new.py, policies/age_b"
+    assert said.count(told) == 1
+    mixed, after, said = compare(2)
+    assert mixed == code | dict.fromkeys(changed, "several")
+    assert before.items() < after.items(), "what was finished stays"
+    assert said.count(told) == 1
+    assert "and --force computes it anew" in said
+    version = f"agewise {agewise.__version__}"
+    page = agewise.write_page(Result.open(out)).read_text(encoding="utf-8")
+    assert f"{version} (code several)" in page
+    anew, forced, said = compare(2, force=True)
+    assert anew == edited
+    assert forced.keys() == after.keys()
+    assert not forced.items() & after.items(), "all are computed anew"
+    assert "has changed" not in said
+    page = agewise.write_page(Result.open(out)).read_text(encoding="utf-8")
+    assert f"{version} (code {code_text(edited)})" in page

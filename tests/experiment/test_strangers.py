@@ -153,7 +153,10 @@ def test_what_is_no_plain_file_is_named_and_never_opened(kind, out, monkeypatch,
     code, shown, _ = command(monkeypatch, capsys, "show", out)
     assert code == 0
     assert f"{name}: not read: it is" in shown.replace("\n", "")
-    if kind != "a folder":
+    if kind in ("a pipe", "a device", "a socket"):  # only files are replaced
+        with pytest.raises(ValueError, match=f"{kind}, not a file, and is not written to"):
+            compare(out, engine=Counting())
+    elif kind != "a folder":
         computed = Counting()
         assert len(compare(out, engine=computed).entries) == 4
         assert computed == [("age-based", 0)]
@@ -269,7 +272,7 @@ def test_text_is_made_visible():
 def test_nothing_in_a_folder_steers_the_terminal(out, monkeypatch, capsys):
     """Names of policies, variations, files, reasons and errors."""
     described = json.loads((out / "experiment.json").read_text())
-    policies = [*described["policies"], {"name": EVIL, "parameters": {EVIL: EVIL}}]
+    policies = [*described["policies"], {"name": EVIL, "parameters": {EVIL: EVIL}, "usual": [EVIL]}]
     rewrite(out / "experiment.json", policies=policies)
     (out / "runs" / "\x1b[2J\nfake.parquet").write_bytes(b"")
     (out / "runs" / "\x1b[2Jfake.failed.json").write_bytes(b"")

@@ -1,5 +1,6 @@
 """Everything that is attacked."""
 
+from tests.fuzz.calls import Calls, Commands
 from tests.fuzz.folders import Folders
 from tests.fuzz.targets import (
     DataSets,
@@ -8,9 +9,10 @@ from tests.fuzz.targets import (
     RoundArrays,
     RoundFiles,
     ScenarioFiles,
-    Traces,
 )
+from tests.fuzz.traces import Traces
 
 TARGETS = (
     ScenarioFiles, RoundFiles, RoundArrays, DataSets, Traces, Overrides, PolicyTexts, Folders,
+    Commands, Calls,
 )  # fmt: skip

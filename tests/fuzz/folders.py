@@ -101,12 +101,12 @@ class Folders(Target):
                 _change(json_file, lambda content: _mutate_json(content, rng, sealed=True))
                 return True
             case 5:
-                _swap(file, out / rng.choice(self.names))
+                swap(file, out / rng.choice(self.names))
             case 6:
-                _clear(file)
-                _place(file, rng, secret)
+                clear(file)
+                place(file, rng, secret)
             case 7:
-                _clear(file)
+                clear(file)
             case 8:
                 run = out / rng.choice([name for name in self.files if name.startswith("runs/")])
                 _change(run, lambda content: _forge(content, rng))
@@ -115,8 +115,8 @@ class Folders(Target):
                 odd = rng.choice(("x.parquet", "\x1b[2J.parquet", "é[1]*.parquet", ".x.tmp", "x"))
                 folder = rng.choice((out, out / "runs"))
                 if folder.is_dir():
-                    _clear(folder / odd)
-                    _place(folder / odd, rng, secret)
+                    clear(folder / odd)
+                    place(folder / odd, rng, secret)
         return False
 
 
@@ -181,14 +181,14 @@ def _sealed_parquet(frame, described):
         return buffer.getvalue()
 
 
-def _clear(file):
+def clear(file):
     if file.is_dir() and not file.is_symlink():
         shutil.rmtree(file)
     else:
         file.unlink(missing_ok=True)
 
 
-def _swap(first, second):
+def swap(first, second):
     if first == second or not (first.exists() and second.exists()):
         return
     aside = first.with_name("aside")
@@ -197,7 +197,7 @@ def _swap(first, second):
     aside.rename(second)
 
 
-def _place(file, rng, secret):
+def place(file, rng, secret):
     """Something that is no plain file, or far too large a one, in the place of a file."""
     match rng.randrange(8):
         case 0 | 1:

@@ -169,7 +169,7 @@ def _mutated(flat, rng, trap):
         case 3 | 4:
             try:
                 return flat.astype(rng.choice(DTYPES))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return flat
         case 5:
             return flat.T

@@ -12,7 +12,6 @@ import agewise
 from agewise.cli._options import scenario_of, variations_of
 from agewise.data.files import IdxFolder, NpzFile, Table
 from agewise.policies import make_policy
-from agewise.radio import open_gains
 from agewise.scenario import Scenario
 from tests.fuzz.mutate import (
     NUMBERS,
@@ -28,11 +27,12 @@ from tests.fuzz.mutate import (
 from tests.fuzz.oracle import Case, CleanExit, Target, command, json_of, require
 from tests.scenarios import TINY
 
-SECTIONS = ("cell", "channel", "threshold", "timing", "data", "learn", "run")
+SECTIONS = ("cell", "channel", "threshold", "devices", "timing", "data", "learn", "run")
 VARIANTS = (
-    {"timing": {"kind": "slots", "compute_slots": 0.2, "compute_sigma": 0.5, "deadline_slots": 2}},
+    {"timing": {"kind": "slots", "deadline_slots": 2},
+     "devices.computing": {"kind": "slots", "median_slots": 0.2, "sigma": 0.5}},
     {"run.optimum": {"kind": "sampled", "every": 1, "work_limit": 1000}, "run.objective_every": 1},
-    {"data.sizes": {"kind": "log-normal", "sigma": 1.0}, "data.partition": "iid"},
+    {"devices.samples_sigma": 1.0, "data.partition": "iid"},
     {"data.partition": {"kind": "dirichlet", "concentration": 0.5}, "channel.fading": "none"},
     {"data.task": {"kind": "pair", "classes": [3, 8]}},
     {"learn.penalty": {"kind": "l1", "weight": 0.1}},
@@ -120,7 +120,7 @@ def schedule_with_every_policy():
 
 def proven(allocation, gains, power, threshold):
     """The allocation is one of this cell, and keeps every constraint."""
-    uplink = agewise.Uplink(np.asarray(gains, dtype=np.float64), float(power), float(threshold))
+    uplink = agewise.Uplink(np.asarray(gains, dtype=np.float64), power, threshold)
     allocation.validate(uplink)
 
 
@@ -174,9 +174,9 @@ class RoundFiles(Target):
         return "\n".join(",".join(map(str, np.atleast_1d(row))) for row in array).encode()
 
 
-def mutate_cells(content, rng):
+def mutate_cells(content, rng, between=","):
     """One change of a CSV: a cell, a row, or a column."""
-    rows = [line.split(",") for line in content.decode("utf-8", "replace").split("\n")]
+    rows = [line.split(between) for line in content.decode("utf-8", "replace").split("\n")]
     row = rng.choice(rows)
     at = rng.randrange(len(row))
     match rng.randrange(5):
@@ -188,7 +188,7 @@ def mutate_cells(content, rng):
             rows.insert(rng.randrange(len(rows) + 1), row)
         case _:
             row.insert(at, rng.choice(("", "name", '"', *map(str, NUMBERS))))
-    return "\n".join(",".join(row) for row in rows).encode("utf-8", "surrogatepass")
+    return "\n".join(between.join(row) for row in rows).encode("utf-8", "surrogatepass")
 
 
 class RoundArrays(Target):
@@ -202,10 +202,13 @@ class RoundArrays(Target):
     def make(self, chance):
         given = dict(zip(("gains", "ages"), cell(chance.rng), strict=True))
         given |= {"power": 2.0, "rate_threshold": 1.0, "seed": 0}
+        each = {name: np.full(len(given["ages"]), given[name]) for name in list(given)[2:4]}
         given["policy"] = chance.rng.choice(agewise.policies.names())
         for rng in chance.changes():
             name = rng.choice(("gains", "gains", "ages", "ages", "power", "rate_threshold", "seed"))
-            if name in ("gains", "ages"):
+            if name in ("power", "rate_threshold") and rng.random() < 0.5:
+                given[name] = self._other_array(each[name], rng)
+            elif name in ("gains", "ages"):
                 given[name] = self._other_array(given[name], rng)
             else:
                 given[name] = odd_value(rng)
@@ -336,7 +339,10 @@ def mutate_table(table, rng):
     """One change of a data frame: a column's values, type, name or length."""
     try:
         changed = _mutated_table(table, rng)
-    except (pl.exceptions.PolarsError, IndexError, OverflowError, TypeError, ValueError):
+    except (
+        pl.exceptions.PolarsError, pl.exceptions.PanicException, IndexError, OverflowError,
+        TypeError, ValueError,
+    ):  # fmt: skip
         return table  # Polars cannot make such a one
     return table if pl.Object in changed.dtypes else changed  # nor write such a one
 
@@ -369,41 +375,6 @@ def mutate_inside(content, rng):
     """One change of bytes, or of a member if it is an archive."""
     archive = content[:2] == b"PK" and rng.random() < 0.5
     return mutate_archive(content, rng) if archive else mutate_bytes(content, rng)
-
-
-class Traces(Target):
-    """Recorded channels: NPZ and Parquet."""
-
-    name = "trace"
-    shape = (2, 6, 4)
-
-    def make(self, chance):
-        numbers = np.random.default_rng(chance.rng.randrange(2**32))
-        gains = numbers.exponential(size=self.shape)
-        kind, structural = chance.rng.choice(("npz", "parquet")), chance.rng.random() < 0.5
-        table = self._table(gains)
-        content = npz_bytes({"gains": gains}) if kind == "npz" else parquet_bytes(table)
-        for rng in chance.changes():
-            if structural and kind == "npz":
-                gains = mutate_array(gains, rng, self.trap)
-                content = npz_bytes({"gains": gains})
-            elif structural:
-                table = mutate_table(table, rng)
-                content = parquet_bytes(table)
-            else:
-                content = mutate_inside(content, rng)
-        name = f"trace.{kind}"
-        return Case(lambda folder: self._attempt(folder / name), (name,), {name: content})
-
-    def _attempt(self, file):
-        gains = np.array(open_gains(file).gains[:], dtype=np.float64)
-        require(gains.ndim == 3, "odd array")
-        require((np.isfinite(gains) & (gains >= 0)).all(), "gains are not valid")
-
-    @staticmethod
-    def _table(gains):
-        t, ue, subchannel = (axis.ravel() for axis in np.indices(gains.shape))
-        return pl.DataFrame({"round": t, "ue": ue, "subchannel": subchannel, "gain": gains.ravel()})
 
 
 class Overrides(Target):
@@ -494,5 +465,5 @@ class PolicyTexts(Target):
             allocation = agewise.schedule(gains, ages, power=2.0, rate_threshold=1.0, policy=made)
             proven(allocation, gains, 2.0, 1.0)
 
-        known = (*policy.parameters, "policy")
+        known = (*policy.parameters, "policy", "no such file", "File name")
         return Case(attempt, known, shown=f"make_policy({text!r}); {gains.tolist()}, {ages}")

@@ -12,7 +12,7 @@ from tests.fuzz.worker import Chance, Tally, Trial, targets_of
 #: About a second each; numbers of cases, not seconds, so that every machine tries the same.
 CASES = {
     "scenario": 60, "round-files": 60, "round-arrays": 250, "data": 300, "trace": 400,
-    "overrides": 1000, "policy": 250, "folder": 30,
+    "overrides": 1000, "policy": 250, "folder": 30, "command": 30, "call": 300,
 }  # fmt: skip
 BROKEN = "tests.fuzz.broken"
 
