@@ -17,9 +17,9 @@ from agewise.scenario import Scenario
 
 #: The public rooms of the package, each with a page of its own.
 ROOMS = (
-    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "learn", "cost",
+    "scenario", "radio", "spectrum", "scheduling", "policies", "data", "devices", "learn", "cost",
     "simulation", "traffic", "records", "experiment", "engines", "statistics", "studies", "report",
-    "flower", "age", "random", "units",
+    "flower", "gym", "age", "random", "units",
 )  # fmt: skip
 _LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
@@ -91,17 +91,21 @@ def _sections(section: type[Part], path: str) -> Iterator[str]:
             yield _kind(kind)
         seen: set[str] = set()
         for kind in kinds:
+            shown = True
             for part in _sections(kind, here):
-                if part not in seen:
-                    yield part
                 if part.startswith("#"):
+                    shown = part not in seen
                     seen.add(part)
+                if shown:
+                    yield part
 
 
 def _kind(section: type[Part]) -> str:
     first = _sentence((section.__doc__ or "").strip().split("\n")[0])
     name = kind_of(section)
     title = f'**`kind = "{name}"`**: {first}' if name else first
+    if section.named:  # tables of names that a user gives
+        return f"{title}\n\nEach table: {_kind(section.named)}"
     rows = [
         (f"`{name}`", _type_of(field), _default_of(field), field.description or "")
         for name, field in section.model_fields.items()
@@ -113,7 +117,7 @@ def _kind(section: type[Part]) -> str:
 def _type_of(field: FieldInfo) -> str:
     kinds = [kind_of(one) for one in parts_of(field) if one is not Options]
     if kinds:
-        return "section: " + ", ".join(f"`{kind}`" for kind in kinds if kind)
+        return ": ".join(filter(None, ("section", ", ".join(f"`{k}`" for k in kinds if k))))
     choices = _choices(field.annotation)
     if choices:
         return ", ".join(f"`{choice}`" for choice in choices)
