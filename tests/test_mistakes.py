@@ -766,17 +766,40 @@ def start(*arguments, cwd, **environment):
 def test_an_interrupt_says_what_is_kept(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
     options = ["--seeds", "10000", "--engine", "inline", "--out", "mine", "--quiet"]
-    running = start("compare", "tiny.toml", *options, cwd=tmp_path)
-    while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
-        time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    with start("compare", "tiny.toml", *options, cwd=tmp_path) as running:
+        try:
+            while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
+                time.sleep(0.05)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
     kept = len(list(tmp_path.glob("mine/runs/*.parquet")))
     assert (running.returncode, out) == (130, "")
     assert err == (
         f"agewise: interrupted: {kept} finished runs are kept in mine; the same command goes on "
         "from there\n"
     )
+
+
+@pytest.mark.parametrize("kept", ["cause", "words"])
+def test_an_interrupt_that_c_code_made_an_error_of_is_no_failure(tmp_path, kept):
+    """Numba's dispatchers raise a SystemError with it as cause, Pydantic an error that names it."""
+
+    class Interrupted(MaxPack):
+        def utility(self, view, rng):
+            if kept == "words":
+                raise RuntimeError("Error calling function: KeyboardInterrupt: ")
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as error:
+                raise SystemError("returned a result with an exception set") from error
+
+    with pytest.raises(KeyboardInterrupt, match=r"^0 finished runs are kept"):
+        agewise.compare(
+            tiny(**{"run.rounds": 2}), [Interrupted()], 3, tmp_path / "mine", engine="inline",
+            quiet=True,
+        )  # fmt: skip
 
 
 def test_an_interrupt_behind_the_runs_denies_none_of_them(called, monkeypatch):

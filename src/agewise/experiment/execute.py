@@ -406,10 +406,21 @@ def _compute_group(
                 )
             outcomes.append(content)
         except Exception as error:
+            if _is_interrupt(error):
+                raise KeyboardInterrupt from error
             outcomes.append(_failure(error))
             if fail_fast:
                 break
     return outcomes
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Say whether Ctrl-C is behind an error: Numba and Pydantic, in C and Rust, make others of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _failure(error: Exception) -> _Failure:
