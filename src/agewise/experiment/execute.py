@@ -415,7 +415,7 @@ def _compute_group(
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Say whether Ctrl-C is behind an error: Numba and Pydantic, in C and Rust, make others of it."""
+    """Say whether Ctrl-C is behind an error: C and Rust (Numba, Pydantic) make others of it."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
             return True
