@@ -74,3 +74,20 @@ def test_pauses_outlive_a_snapshot():
         assert plans[0].tolist() == plans[1].tolist()
         for point in (whole, again):
             point.receive(np.setdiff1d(plans[0], [0]))
+
+
+def test_an_attempt_that_is_pending_ends_when_it_is_not():
+    """UE 0 succeeds and UE 1 fails, both in the third round after they were asked."""
+    point = AccessPoint(policies.MaxPack(), 2, Streams(0), retry=BackOff(limit=16))
+    both, free = Uplink(np.ones((2, 2)), 1.0, 0.1), Uplink(np.zeros((2, 2)), 1.0, 0.1)
+    nobody, everyone = np.array([], int), np.array([0, 1])
+    for uplink in (both, free):
+        point.plan(uplink)
+        point.receive(nobody, pending=everyone)
+        assert point.sitting_out is None
+        assert point.view(both).attempts.tolist() == [0, 0]
+    point.plan(free)
+    point.receive(everyone[:1])
+    assert point.view(both).attempts.tolist() == [1, 1]
+    assert point.ages.tolist() == [0, 3]
+    assert point.sitting_out.tolist() == [False, True]

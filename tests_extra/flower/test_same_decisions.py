@@ -64,6 +64,7 @@ def test_ages_and_accuracies_are_those_of_simulate(policy, tmp_path):
     assert strategy.ages.tolist() == simulated.ages[-1].tolist()
     assert live.accuracy.tolist() == simulated.accuracy.tolist()
     assert live.owner.tolist() == simulated.owner.tolist()
+    assert live.eligible.need.tolist() == simulated.eligible.need.tolist()
     measured = [result.evaluate_metrics_serverapp[r]["accuracy"] for r in range(1, ROUNDS + 1)]
     assert measured == simulated.accuracy.tolist()
 

@@ -45,15 +45,18 @@ class Clients:
     simulation nodes have new keys each time: with ``ask`` each new node is asked once for its id,
     and the ClientApp answers through `identify`. ``sizes`` has the numbers of samples of clients
     that are known beforehand, by id: they have the first rows, in this order. No reply is taken
-    that says more than ``most_samples``.
+    that says more than ``most_samples``. A client that was not there for ``forget_after`` rounds is
+    forgotten: it keeps its row and comes back as it was, but no number of ages is over it.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     ask: bool = False
     most_samples: int = 10_000_000
+    forget_after: int = 1_000
 
     def __post_init__(self) -> None:
-        whole_number("most_samples", self.most_samples, least=1)
+        for name in ("most_samples", "forget_after"):
+            whole_number(name, getattr(self, name), least=1)
         for id_, size in self.sizes.items():
             whole_number(f"the number of samples of client {id_}", size, least=1)
 
@@ -62,7 +65,8 @@ class Clients:
 class PlannedRound:
     """A round before it happens: the gains of eligible clients, and what each choice meets.
 
-    ``plans[0]`` and ``deliveries[0]`` are of the live policy, the others of those in its shadow.
+    ``plans[0]`` and ``deliveries[0]`` are of the live policy, the others of those in its shadow;
+    ``resting[0]`` are the rows that it was not offered, because they failed or would be late.
     ``true`` are the gains that uploads meet, ``None`` if they are those that the policies saw.
     """
 
@@ -71,6 +75,7 @@ class PlannedRound:
     true: Gains | None
     plans: list[Allocation]
     deliveries: list[Delivery]
+    resting: list[Rows]
 
     @property
     def chosen(self) -> Rows:
@@ -101,11 +106,14 @@ class RoundPlanner:
         seed: int = 0,
         sizes: Mapping[str, int] | None = None,
         retry: Retry = _BACK_OFF,
+        forget_after: int = Clients.forget_after,
     ) -> None:
+        self._forget_after = forget_after
         self.policies, self.links = [make_policy(each) for each in policies], links
         self.ids: list[str] = []
         self.sizes = np.zeros(0, np.int64)
         self._answers = np.zeros(0, np.int8)
+        self._seen = np.zeros(0, np.int64)  # the last round before which each was there
         self._row: dict[str, int] = {}
         self._points = [
             AccessPoint(
@@ -132,18 +140,26 @@ class RoundPlanner:
         """``[client]``: the rounds since the last update of each client that was ever known."""
         return self._points[0].ages
 
+    @property
+    def forgotten(self) -> Rows:
+        """The rows of the clients that were not there for long."""
+        return np.flatnonzero(self._seen + self._forget_after < self.t)
+
     def rows(self, ids: Sequence[str]) -> Rows:
-        """The rows of these clients; those that are new get the next ones, in the order of ids."""
+        """The rows of the clients that are there; new ones get the next, in the order of ids."""
         new = sorted(id_ for id_ in ids if id_ not in self._row)
         if new:
             self._join(new, np.ones(len(new), np.int64))
-        return np.array([self._row[id_] for id_ in ids], np.int64)
+        rows = np.array([self._row[id_] for id_ in ids], np.int64)
+        self._seen[rows] = self.t
+        return rows
 
     def _join(self, ids: Sequence[str], sizes: NDArray[np.int64]) -> None:
         self._row |= {id_: len(self.ids) + i for i, id_ in enumerate(ids)}
         self.ids.extend(ids)
         self.sizes = np.concatenate((self.sizes, sizes))
         self._answers = np.append(self._answers, np.full(len(ids), _UNKNOWN, np.int8))
+        self._seen = np.append(self._seen, np.full(len(ids), self.t))
         count = len(self.ids)
         computing, slots = self.links.compute_slots(count), self.links.threshold_slots(count)
         for point in self._points:
@@ -173,9 +189,11 @@ class RoundPlanner:
         ones, limits = np.ones(len(self.ids)), (uplink.power_budget, uplink.rate_threshold)
         slots = links.threshold_slots(len(self.ids))
         costs = CostModel(ones, *limits, slots, computing, links.deadline_slots, None)
+        outs = [point.sitting_out for point in self._points]
+        resting = [_NOBODY if out is None else np.flatnonzero(out) for out in outs]
         plans = [point.plan(uplink) for point in self._points]
         deliveries = [costs.deliver(plan, true, None)[0] for plan in plans]
-        return PlannedRound(self.t, gains, true, plans, deliveries)
+        return PlannedRound(self.t, gains, true, plans, deliveries, resting)
 
     def set_sizes(self, rows: Rows, sizes: NDArray[np.int64]) -> None:
         """Take in how many samples these clients say that they have."""
@@ -190,16 +208,21 @@ class RoundPlanner:
         received: Rows,
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
         unused: Rows = _NOBODY,
+        pending: Rows = _NOBODY,
+        versions: Rows | None = None,
     ) -> Arrays:
         """Take the updates that arrived and go on; returns the arrays that a record keeps.
 
         ``reports`` are of those ``received``, in their order. Updates that are ``unused`` arrived
-        and got into no model: their clients age, and have not failed.
+        and got into no model: their clients age, and have not failed. Those that are ``pending``
+        may still arrive in a later round; then ``versions`` are the rounds in which those
+        ``received`` were asked.
         """
-        kept: Arrays = {"gains": planned.gains}
+        kept: Arrays = {"gains": planned.gains, "forgotten": self.forgotten}
         if planned.true is not None:
             kept["true"] = planned.true
-        self._answers[np.setdiff1d(planned.chosen, planned.lost)] = _FAILED
+        over = np.setdiff1d(planned.chosen, np.append(planned.lost, pending))
+        self._answers[over] = _FAILED
         self._answers[received] = self._answers[unused] = _ANSWERED
         live, rounds = self._points[0], zip(self._points, planned.deliveries, strict=True)
         for number, (point, delivery) in enumerate(rounds):
@@ -207,13 +230,19 @@ class RoundPlanner:
             if point is not live:
                 arrived = delivery.received[answers != _FAILED]
                 known = {name: getattr(live.feedback, name)[arrived] for name in point.policy.reads}
-            point.receive(arrived, known, unused=unused if point is live else None)
+            if point is live:
+                point.receive(arrived, known, unused=unused, pending=pending)
+            else:
+                point.receive(arrived, known)
             # An update that failed counts as late.
             missed = (delivery.outcome == "received") & ~np.isin(delivery.scheduled, arrived)
             outcome = np.where(missed, "late", delivery.outcome)
-            arrays = delivery._replace(received=arrived, outcome=outcome)._asdict()
-            del arrays["version"]  # all start from the newest model
+            ended = delivery._replace(received=arrived, outcome=outcome)
+            if point is live and versions is not None:
+                ended = _with_late(ended, planned.t, versions)
+            arrays = {name: x for name, x in ended._asdict().items() if x is not None}
             arrays |= {"ages": point.ages, "participation": point.participation}
+            arrays["resting"] = planned.resting[number]
             arrays["unknown"] = delivery.received[answers == _UNKNOWN]
             kept |= {f"policy{number}.{name}": array for name, array in arrays.items()}
         return kept
@@ -224,6 +253,7 @@ class RoundPlanner:
             "ids": np.array([id_.encode() for id_ in self.ids], "S"),
             "sizes": self.sizes,
             "answers": self._answers,
+            "seen": self._seen,
         }
         for number, point in enumerate(self._points):
             arrays |= {f"policy{number}.{name}": x for name, x in point.snapshot().items()}
@@ -250,6 +280,7 @@ class RoundPlanner:
                 raise ValueError(f"{name!r} is negative")
         self.sizes = np.array(arrays["sizes"], np.int64)
         self._answers = np.array(arrays["answers"], np.int8)
+        self._seen = np.array(arrays["seen"], np.int64)
         parts: dict[str, Arrays] = {}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
@@ -257,3 +288,17 @@ class RoundPlanner:
         for number, point in enumerate(self._points):
             point.restore(parts[f"policy{number}"])
         self.links.restore(parts.get("links", {}))
+
+
+def _with_late(delivery: Delivery, t: int, versions: Rows) -> Delivery:
+    """Add updates of those who were asked in earlier rounds; they hold no part of the uplink."""
+    late = np.setdiff1d(delivery.received, delivery.scheduled)
+    scheduled = np.append(delivery.scheduled, late)
+    order = np.argsort(scheduled)
+    outcome = np.append(delivery.outcome, np.full(late.size, "received"))[order]
+    version = np.full(scheduled.size, t)
+    version[outcome == "received"] = versions
+    rate = np.append(delivery.rate, np.zeros(late.size))[order]
+    return delivery._replace(
+        scheduled=scheduled[order], outcome=outcome, rate=rate, version=version
+    )

@@ -4,7 +4,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from logging import WARNING
 from typing import Any, NamedTuple
@@ -149,8 +149,9 @@ class DeadlineGrid(_ForwardingGrid):
         done, _ = wait(asked, timeout_s, FIRST_EXCEPTION)
         return self._take(future for future in asked if future in done)
 
-    def late(self) -> list[Reply]:
-        """The replies that came after their deadline, each once."""
+    def late(self, wait_s: float = 0.0) -> list[Reply]:
+        """The replies that came after their deadline, each once; wait so long for the first."""
+        wait(self._pending, wait_s, FIRST_COMPLETED)
         return self._take(future for future in list(self._pending) if future.done())
 
     def send_and_receive(

@@ -12,7 +12,7 @@ _GAUGES: tuple[tuple[str, str, Callable[[LiveRound], float]], ...] = (
     ("accuracy", "Accuracy after the last round", lambda done: done.accuracy),
     ("loss", "Loss after the last round", lambda done: done.loss),
     ("round_seconds", "Seconds of the last round, without evaluation", lambda done: done.seconds),
-    ("known_clients", "Clients that were ever known", lambda done: done.ages.size),
+    ("known_clients", "Clients that are known and not forgotten", lambda done: done.ages.size),
     (
         "mean_age_rounds", "Mean rounds since the last update, over the known clients",
         lambda done: done.ages.mean(),

@@ -49,8 +49,9 @@ class LiveRound(NamedTuple):
 
     ``outcomes`` says by client id what became of each that was asked: ``received``, ``late``,
     ``failed``, ``lost`` (by the links) or ``unused`` (by the inner strategy); ``refused`` why the
-    replies of some of those that failed were not taken. ``ages`` are in the order of all known
-    ``ids``. ``seconds`` are without evaluation; what was not measured is NaN.
+    replies of some of those that failed were not taken. ``ages`` are in the order of
+    the ``ids`` of all clients that are not forgotten. ``seconds`` are without evaluation; what was
+    not measured is NaN.
     """
 
     number: int
@@ -73,12 +74,14 @@ class LiveRound(NamedTuple):
             ("lost", "lost"),
         ):  # fmt: skip
             outcomes |= dict.fromkeys(arrays[key].tolist(), name)
+        gone = set(arrays["forgotten"].tolist())
         seconds, accuracy, loss = (float(arrays[key]) for key in ("seconds", "accuracy", "loss"))
         return cls(
             number,
             {ids[row]: outcome for row, outcome in outcomes.items()},
             {ids[row]: reason for row, reason in refused.items()},
-            list(ids), arrays["policy0.ages"], seconds, accuracy, loss,
+            [id_ for row, id_ in enumerate(ids) if row not in gone],
+            np.delete(arrays["policy0.ages"], arrays["forgotten"]), seconds, accuracy, loss,
         )  # fmt: skip
 
 
@@ -125,9 +128,9 @@ class LiveRecord:
         if not self._rounds:
             raise ValueError("no round has been finished yet")
         scenario, middle, found = self._scenario(), len(self._rounds) // 2, []
-        eligible = self._eligible(middle)
         for number, run in enumerate(Plan.of(scenario, self.policies, [self.seed]).runs()):
             records = [self._record(t, number) for t in range(len(self._rounds))]
+            eligible = self._eligible(middle, number)
             records[middle] = records[middle]._replace(eligible=eligible)
             info = RunInfo(
                 scenario=scenario.resolved(),
@@ -210,14 +213,15 @@ class LiveRecord:
                         gains[: len(met)] = met
                         entry.write(gains.data)
 
-    def _eligible(self, t: int) -> Eligible | None:
-        """Eligible clients of round ``t``, if a folder keeps them."""
+    def _eligible(self, t: int, policy: int) -> Eligible | None:
+        """Clients that a policy was offered in round ``t``, if a folder keeps them."""
         if self.folder is None:
             return None
         links = self.links
         gains = np.zeros((self._client_count, links.subchannels))
-        shown = self._read(t)["gains"]
-        gains[: len(shown)] = shown
+        arrays = self._read(t)
+        gains[: len(arrays["gains"])] = arrays["gains"]
+        gains[arrays[f"policy{policy}.resting"]] = 0.0
         uplink = links.uplink(gains)
         threshold = uplink.rate_threshold + links.margin
         return eligible_of(Uplink(gains, uplink.power_budget, threshold), t)
@@ -235,10 +239,11 @@ class LiveRecord:
         def known(name: str) -> float | None:
             return None if np.isnan(value := measured(name)) else value
 
+        delivery = Delivery(*(of(name) for name in Delivery._fields if name != "version"))
         later = self._client_count - of("ages").size  # those who joined after this round
         return RoundRecord(
             t=t,
-            delivery=Delivery(*(of(name) for name in Delivery._fields if name != "version")),
+            delivery=delivery._replace(version=arrays.get(f"policy{policy}.version")),
             ages=np.concatenate((of("ages"), np.full(later, t + 1))),
             participation=np.concatenate((of("participation"), np.zeros(later, np.int64))),
             cost=RoundCost(known("seconds")),

@@ -39,14 +39,17 @@ class ReplyCheck:
     _usual: _Form = field(default=(), init=False)
 
     def refusals(
-        self, replies: Mapping[int, Message], sent: ArrayRecord | None = None
+        self, replies: Mapping[int, Message], sent: Mapping[int, ArrayRecord] | None = None
     ) -> dict[int, str]:
-        """Find the replies to refuse, with the reasons; with no model ``sent``, none is wanted."""
+        """Find the replies to refuse, with the reasons.
+
+        ``sent`` has the model that each answers; without it, none is wanted in reply.
+        """
         found: dict[int, str] = {}
         forms: dict[int, _Form] = {}
         for key, reply in replies.items():
             try:
-                self._check(reply, sent)
+                self._check(reply, None if sent is None else sent[key])
                 forms[key] = _form(reply)
             except ValueError as error:
                 found[key] = str(error)
@@ -87,10 +90,11 @@ class ReplyCheck:
                 "(Clients.most_samples)"
             )
 
-    def _too_long(self, replies: Mapping[int, Message], sent: ArrayRecord) -> dict[int, str]:
+    def _too_long(
+        self, replies: Mapping[int, Message], sent: Mapping[int, ArrayRecord]
+    ) -> dict[int, str]:
         """Find updates that are longer than the cap."""
-        model = {n: _read(n, x) for n, x in sent.items() if np.dtype(x.dtype).kind == "f"}
-        norms = np.array([_update_norm(reply, model) for reply in replies.values()])
+        norms = np.array([_update_norm(reply, sent[key]) for key, reply in replies.items()])
         found = {}
         for at, key in enumerate(replies if norms.size > 1 else ()):
             most = (self.norm_cap or math.inf) * float(np.median(np.delete(norms, at)))
@@ -141,8 +145,9 @@ def _read(name: str, array: Array) -> NDArray[Any]:
         raise ValueError(f"array {name!r} cannot be read") from error
 
 
-def _update_norm(reply: Message, model: Mapping[str, NDArray[Any]]) -> float:
+def _update_norm(reply: Message, sent: ArrayRecord) -> float:
     """The length of an update, over all arrays of real numbers."""
     (arrays,) = reply.content.array_records.values()
-    updates = [_read(name, arrays[name]) - values for name, values in model.items()]
+    real = [(name, x) for name, x in sent.items() if np.dtype(x.dtype).kind == "f"]
+    updates = [_read(name, arrays[name]) - _read(name, x) for name, x in real]
     return math.sqrt(sum(float(np.vdot(update, update)) for update in updates))

@@ -2,7 +2,7 @@
 
 import contextlib
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,15 @@ from agewise.flower.clients import PlannedRound, Rows
 from agewise.flower.grid import Reply, SubsetGrid
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.replies import ReplyCheck
-from agewise.learn import Aggregation, Params, State, Updates, WeightedAverage, update_reports
+from agewise.learn import (
+    Aggregation,
+    Params,
+    Staleness,
+    State,
+    Updates,
+    WeightedAverage,
+    update_reports,
+)
 from agewise.policies import Policy
 from agewise.scheduling import Report
 
@@ -34,22 +42,39 @@ _LEAST_NODES = ("min_train_nodes", "min_evaluate_nodes", "min_available_nodes")
 _SAMPLES = "num-examples"
 
 
+class Sent(NamedTuple):
+    """A message to the client of a row, and the model of round ``t`` that it carries."""
+
+    message: Message
+    row: int
+    t: int
+    arrays: ArrayRecord
+
+
 class _Answers(NamedTuple):
-    """Replies to a round's messages, sorted by the rows of the clients.
+    """Replies to a round's messages, and to earlier ones, sorted by the rows of the clients.
 
     ``replies`` are those that the inner strategy gets, with errors among them, and ``updates`` the
-    whole ones of the rows ``arrived``. Clients that ``failed`` answered with an error, or with what
-    is ``refused`` for the reason given; those that are ``late`` not in time. What is ``lost`` the
-    links lose, whatever was answered.
+    whole ones of the rows ``arrived``, which answer what was ``sent``. Clients
+    that ``failed`` answered with an error, or with what is ``refused`` for the reason given; those
+    that are ``late`` not in time. What is ``lost`` the links lose, whatever was answered. Messages
+    ``under_way`` have no answer yet.
     """
 
     replies: list[Message]
     updates: list[Message]
+    sent: list[Sent]
     arrived: Rows
     failed: Rows
     late: Rows
     lost: Rows
     refused: dict[int, str]
+    under_way: dict[str, Sent]
+
+    @property
+    def versions(self) -> Rows:
+        """The rounds of the models that the updates started from."""
+        return _rows(sent.t for sent in self.sent)
 
     def why_none(self) -> str | None:
         """Explain why no update arrived, where the answers say it."""
@@ -66,7 +91,8 @@ class _Answers(NamedTuple):
 class OpenRound:
     """Plan of a round, the model that was sent, the messages, and the row of each connected node.
 
-    ``eligible`` is how many clients are there and owe no reply, ``started`` a monotonic time.
+    ``eligible`` is how many clients the policy could choose from, ``started`` a monotonic time, and
+    ``earlier`` are messages of earlier rounds whose replies count when they come.
     """
 
     planned: PlannedRound
@@ -75,39 +101,55 @@ class OpenRound:
     row_of: dict[int, int]
     eligible: int
     started: float
+    earlier: Mapping[str, Sent]
+
+    def sent(self) -> dict[str, Sent]:
+        """The messages, with those of earlier rounds that have no answer yet, by their ids."""
+        t, row_of = self.planned.t, self.row_of
+        return dict(self.earlier) | {
+            m.metadata.message_id: Sent(m, row_of[m.metadata.dst_node_id], t, self.arrays)
+            for m in self.messages
+        }
 
     def answers(self, replies: Iterable[Message], check: ReplyCheck) -> _Answers:
         """Sort these replies by what they are to the round; those refused become errors."""
         # An error that the SuperLink made comes from a node of its own, so that replies are known
         # by the message that they answer.
-        asked = {m.metadata.message_id: m for m in self.messages}
-        by_row: dict[int, Message] = {}
+        under_way = self.sent()
+        by_node = {x.message.metadata.dst_node_id: id_ for id_, x in under_way.items()}
+        by_row: dict[int, tuple[Message, Sent]] = {}
         for reply in replies:
-            meta = reply.metadata
-            known = asked.get(meta.reply_to_message_id)
-            node = known.metadata.dst_node_id if known else meta.src_node_id
-            if node in self.row_of:
-                by_row[self.row_of[node]] = reply
-        answered = dict(sorted(by_row.items()))
+            id_ = reply.metadata.reply_to_message_id
+            id_ = id_ if id_ in under_way else by_node.get(reply.metadata.src_node_id, "")
+            if (sent := under_way.pop(id_, None)) is not None:
+                by_row[sent.row] = reply, sent
+        answered, sent_to = {}, {}
+        for row, (reply, sent) in sorted(by_row.items()):
+            answered[row], sent_to[row] = reply, sent
         whole = {row: x for row, x in answered.items() if not x.has_error()}
-        refused = check.refusals(whole, self.arrays)
+        refused = check.refusals(whole, {row: sent.arrays for row, sent in sent_to.items()})
         for row in refused:
             error = Error(0, "refused by the check of replies")
-            answered[row] = Message(
-                error, reply_to=asked[whole.pop(row).metadata.reply_to_message_id]
-            )
+            answered[row] = Message(error, reply_to=sent_to[row].message)
+            del whole[row]
         failed = _rows(row for row in answered if row not in whole)
         lost = np.setdiff1d(self.planned.lost, failed)
         late = np.setdiff1d(self.planned.chosen, [*answered, *lost])
         handed = [reply for row, reply in answered.items() if row not in lost]
         updates = {row: reply for row, reply in whole.items() if row not in lost}
-        return _Answers(handed, list(updates.values()), _rows(updates), failed, late, lost, refused)
+        under_way = {id_: x for id_, x in under_way.items() if x.row not in lost}
+        return _Answers(
+            handed, list(updates.values()), [sent_to[row] for row in updates], _rows(updates),
+            failed, late, lost, refused, under_way,
+        )  # fmt: skip
 
     def teach(self, links: Links, replies: Iterable[Reply]) -> None:
         """Tell the links what was measured of these replies, and whose are missing."""
         missing = set(self.planned.chosen.tolist())
+        row_of = {x.message.metadata.dst_node_id: x.row for x in self.sent().values()}
         for reply in replies:
-            row = self.row_of[reply.node]
+            if (row := row_of.get(reply.node)) is None:
+                continue  # what the links lost in an earlier round
             missing.discard(row)
             if not reply.message.has_error():
                 links.observe(self.planned.t, row, reply.timing)
@@ -116,7 +158,7 @@ class OpenRound:
 
     def metrics(self, kept: Arrays) -> dict[str, Any]:
         """Metrics of the round in Flower's result; lists are of rows of clients."""
-        ages = kept["policy0.ages"]
+        ages = np.delete(kept["policy0.ages"], kept["forgotten"])
         return {
             "agewise-eligible": self.eligible,
             "agewise-chosen": kept["policy0.scheduled"].tolist(),
@@ -153,7 +195,8 @@ class InnerStrategy:
     Where the policy sets the factors of the updates, or an ``aggregation`` rule is given, they are
     combined here, and the strategy is handed replies that all carry the combined model: what it
     does to an average, such as a step of Adam, it does to that. ``losses`` is the metric that
-    policies read as the loss.
+    policies read as the loss. With a ``staleness``, updates of earlier models count by its weights:
+    the strategy is handed them as updates of the newest.
     """
 
     def __init__(
@@ -163,6 +206,7 @@ class InnerStrategy:
         policies: Sequence[Policy] = (),
         losses: str | None = None,
         aggregation: Aggregation | None = None,
+        staleness: Staleness | None = None,
     ) -> None:
         self.strategy, self.name = strategy, type(strategy).__name__
         self.chain: list[Strategy] = []
@@ -187,6 +231,7 @@ class InnerStrategy:
             )
         if aggregation is not None:
             self._require_average("aggregation")
+        self._staleness = staleness
         self._policies, self._losses, self._always = policies, losses, aggregation is not None
         self._reads: frozenset[Report] = frozenset().union(*(each.reads for each in policies))
         self._rule: Aggregation = aggregation or WeightedAverage()
@@ -287,6 +332,7 @@ class InnerStrategy:
         if "losses" in self._reads:
             losses = [_metric(reply, self._losses or "", np.nan) for reply in answers.updates]
             reports["losses"] = np.array(losses, float)
+        sizes = self._rebase(opened, answers, sizes)
         factors = opened.planned.plans[0].factors_of(answers.arrived)
         if factors is not None:
             self._require_average(f"the policy {self._policies[0].name}")
@@ -317,6 +363,28 @@ class InnerStrategy:
         if model is not None and (arrays is None or self._averages):
             arrays = model  # to the bit, without the rounding of an average of equals
         return _Combined(arrays, metrics or MetricRecord(), reports, diversity)
+
+    def _rebase(
+        self, opened: OpenRound, answers: _Answers, sizes: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """Make updates of earlier models ones of the newest, and count them by their weights."""
+        rows, staleness = answers.arrived, opened.planned.t - answers.versions
+        if self._staleness is None or not staleness.any():
+            return sizes
+        if opened.planned.plans[0].aggregation is not None:
+            raise ValueError(
+                f'late="weigh" has no weights for the policy {self._policies[0].name}, which sets '
+                "those of a round's updates itself"
+            )
+        weights, sizes, _ = self._staleness.apply(staleness, rows, sizes, None)
+        for i in np.flatnonzero(staleness).tolist():
+            content, old = answers.updates[i].content, answers.sent[i].arrays
+            ((name, arrays),) = content.array_records.items()
+            content[name] = _moved(arrays, old, opened.arrays, float(weights[i]))
+            (metrics,) = content.metric_records.values()
+            if self.samples in metrics:
+                metrics[self.samples] = sizes[rows[i]].item()
+        return sizes
 
     def state(self) -> Arrays:
         """Save what the strategies keep in arrays, such as momentum, and what the rule keeps.
@@ -407,6 +475,17 @@ def _flatten(record: ArrayRecord, names: Iterable[str]) -> Params:
     arrays = [record[name].numpy() for name in names]
     parts = [array.reshape(-1).astype(np.float32, copy=False) for array in arrays]
     return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+def _moved(model: ArrayRecord, old: ArrayRecord, new: ArrayRecord, weight: float) -> ArrayRecord:
+    """What the update from an ``old`` model to this one makes of the ``new``; counters stay."""
+    moved = {}
+    for name, array in model.items():
+        values, start = array.numpy(), new[name].numpy()
+        if values.dtype.kind in "fc":
+            values = (start + weight * (values - old[name].numpy())).astype(values.dtype)
+        moved[name] = Array(values)
+    return ArrayRecord(moved)
 
 
 def _typed_as(record: ArrayRecord, arrays: ArrayRecord) -> ArrayRecord:

@@ -1,11 +1,11 @@
 """Any Flower strategy, with a policy that decides who trains."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from logging import ERROR, INFO, WARNING
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -14,14 +14,14 @@ from flwr.serverapp.strategy import Result, Strategy
 from flwr.supercore import log
 from numpy.typing import NDArray
 
-from agewise.checks import number_within
+from agewise.checks import number_within, one_of
 from agewise.flower.clients import Clients, RoundPlanner
 from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.record import LiveRecord, LiveRound
-from agewise.flower.round import InnerStrategy, OpenRound
+from agewise.flower.round import InnerStrategy, OpenRound, Sent
 from agewise.flower.state import StateFolder
-from agewise.learn import Aggregation
+from agewise.learn import Aggregation, PolynomialStaleness, Staleness
 from agewise.policies import Policy
 from agewise.records import History
 from agewise.scheduling import BackOff, Retry
@@ -56,7 +56,9 @@ class Scheduled(Strategy):
     inner strategy's average. With a ``folder``, state is written there after every round, a start
     goes on where the last one ended, and at the end it is a results folder for `agewise report`,
     with the links as a trace. ``accuracy`` is the name of the metric to record. ``retry`` says for
-    how many rounds a client that was asked in vain is left alone.
+    how many rounds a client that was asked in vain is left alone. A reply that comes after the
+    deadline is dropped, or, with ``late="weigh"``, counts in the round in which it comes with a
+    weight by its ``staleness``.
     """
 
     inner: Strategy
@@ -72,6 +74,8 @@ class Scheduled(Strategy):
     accuracy: str = "accuracy"
     retry: Retry = field(default_factory=BackOff)
     norm_cap: float | None = None
+    late: Literal["drop", "weigh"] = "drop"
+    staleness: Staleness = field(default_factory=lambda: PolynomialStaleness(exponent=0.5))
     on_round: Callable[[LiveRound], None] | None = None
 
     def __post_init__(self) -> None:
@@ -83,18 +87,30 @@ class Scheduled(Strategy):
             ("timeouts", Timeouts, "Timeouts(...)"),
             ("clients", Clients, "Clients(...)"),
             ("retry", Retry, "BackOff(...) or NoPause()"),
+            ("staleness", Staleness, "a kind of agewise.learn, such as PolynomialStaleness(...)"),
         ):
             if not isinstance(value := getattr(self, name), kind) or type(value) is Scheduled:
                 raise ValueError(f"{name} must be {said}, not {value!r}")
+        one_of("late", self.late, ("drop", "weigh"))
         if self.norm_cap is not None:
             number_within("norm_cap", self.norm_cap, 1.0)
         folder = None if self.folder is None else Path(self.folder)
         self._planner = RoundPlanner(
-            (self.policy, *self.shadow), self.links, self.seed, self.clients.sizes, self.retry
+            (self.policy, *self.shadow),
+            self.links,
+            self.seed,
+            self.clients.sizes,
+            self.retry,
+            self.clients.forget_after,
         )
         policies = self._planner.policies
         self._inner = InnerStrategy(
-            self.inner, self.links.subchannels, policies, self.losses, self.aggregation
+            self.inner,
+            self.links.subchannels,
+            policies,
+            self.losses,
+            self.aggregation,
+            self.staleness if self._weighs else None,
         )
         self._check, self._check_evaluation = (
             self._inner.check(self.clients.most_samples, self.norm_cap) for _ in range(2)
@@ -105,6 +121,7 @@ class Scheduled(Strategy):
         self._open: OpenRound | None = None
         self._pending: Arrays | None = None  # the record of the round that was trained last
         self._refused: dict[int, str] = {}  # replies to that round, with the reasons
+        self._under_way: Mapping[str, Sent] = {}  # whose replies count when they come
         self._silent = 0  # rounds in a row in which no update arrived
         self._why: str | None = None  # why none did
         self._started_here = False
@@ -114,6 +131,10 @@ class Scheduled(Strategy):
         """Log what decides who trains, then the settings of the inner strategy."""
         log(INFO, "\t├──> Scheduled by %s over %s", self._planner.policies[0], self.links)
         self.inner.summary()
+
+    @property
+    def _weighs(self) -> bool:
+        return self.late == "weigh"
 
     @property
     def ages(self) -> NDArray[np.int64]:
@@ -154,18 +175,22 @@ class Scheduled(Strategy):
         self._assembling = False
         rows = self._planner.rows(list(nodes)).tolist()
         row_of = dict(zip(nodes.values(), rows, strict=True))
-        if ours:
+        if ours and not self._weighs:
             for reply in grid.late():  # dropped, but it tells how fast its link is
                 log(INFO, "dropped a reply of node %s that came after the deadline", reply.node)
                 if reply.node in row_of and reply.timing.payload_bits > 0:  # no error, no metrics
                     self.links.observe(self._planner.t, row_of[reply.node], reply.timing)
         busy = getattr(grid, "busy", ())
         node_of = {row: node for node, row in row_of.items() if node not in busy}
-        planned = self._planner.plan(np.array(sorted(node_of), np.int64))
+        there = np.array(sorted(node_of), np.int64)
+        planned = self._planner.plan(there)
         chosen = [node_of[row] for row in planned.chosen.tolist()]
-        log(INFO, "configure_train: chose %s of %s clients", len(chosen), len(node_of))
+        eligible = np.setdiff1d(there, planned.resting[0]).size
+        log(INFO, "configure_train: chose %s of %s clients", len(chosen), eligible)
         messages = self._inner.messages(server_round, arrays, config, grid, chosen)
-        self._open = OpenRound(planned, arrays, messages, row_of, len(node_of), started)
+        self._open = OpenRound(
+            planned, arrays, messages, row_of, eligible, started, self._under_way
+        )
         return messages
 
     def aggregate_train(
@@ -195,7 +220,12 @@ class Scheduled(Strategy):
             )
             log(INFO, "aggregate_train: %s", self._why)
         self._silent = 0 if arrived.size else self._silent + 1
-        kept = planner.receive(opened.planned, arrived, reports, unused)
+        pending, versions = arrived[:0], None
+        if self._weighs:
+            self._under_way = answers.under_way
+            pending = np.array([sent.row for sent in self._under_way.values()], np.int64)
+            versions = answers.versions[: arrived.size]
+        kept = planner.receive(opened.planned, arrived, reports, unused, pending, versions)
         self._pending = kept | {
             "late": answers.late,
             "failed": answers.failed,
@@ -307,7 +337,9 @@ class Scheduled(Strategy):
         result = run.result
         messages = self.configure_train(server_round, result.arrays, run.train_config, run.grid)
         opened = self._open
-        replies = run.grid.exchange(list(messages), run.deadline_s)
+        replies = run.grid.exchange(asked := list(messages), run.deadline_s)
+        if self._weighs:  # where nobody can be asked, somebody is waited for
+            replies += run.grid.late(0.0 if asked else run.deadline_s)
         if opened is not None and self.links.measures:
             opened.teach(self.links, replies)
         arrays, metrics = self.aggregate_train(server_round, [reply.message for reply in replies])
@@ -370,6 +402,7 @@ class Scheduled(Strategy):
             "links": str(self.links),
             "seed": self.seed,
             "retry": str(self.retry),
+            "late": f"{self.late} {self.staleness}",
             "inner": [type(each).__name__ for each in self._inner.chain],
             "accountants": len(self._inner.accountants),
             "aggregation": str(self.aggregation),

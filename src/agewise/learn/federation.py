@@ -5,7 +5,7 @@ recorded runs and whatever else follows a round again call it.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,10 +186,7 @@ class Federation:
             step = self.learner.steps.relative_step_of(t)
             updates = Updates(start, models, ues, factors, step=step)
         else:
-            weights = rules.staleness.weights(t - versions)
-            if rules.staleness.normalised_by == "weights":
-                sizes, factors = _reweighted(sizes, ues, factors, weights)
-                weights = np.ones_like(weights)
+            weights, sizes, factors = rules.staleness.apply(t - versions, ues, sizes, factors)
             updates, unsent = self._late_updates(state, ues, t, factors, versions, weights)
         params, memory, diversity = rules.aggregation.combine(state.memory, updates, sizes)
         self._require_finite(params, updates, t)
@@ -289,17 +286,3 @@ class Federation:
             f"the model diverged in round {t}: its weights are no longer finite{where}; the likely "
             f"cause {cause}"
         )
-
-
-def _reweighted(
-    sizes: NDArray[np.int64],
-    ues: NDArray[np.int64],
-    factors: NDArray[np.float64] | None,
-    weights: NDArray[np.float64],
-) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    """Multiply |D_k| of these UEs, and a policy's factors, by weights; factors keep their sum."""
-    scaled = sizes.astype(np.float64)
-    scaled[ues] *= weights
-    if factors is None or not ues.size:
-        return scaled, factors
-    return scaled, factors * weights * (factors.sum() / (factors * weights).sum())

@@ -7,7 +7,7 @@ itself is shortened by a(s_k), so that stale rounds take shorter steps (FedBuff,
 which counts updates where |D_k| is counted here).
 """
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,22 @@ class Staleness(Part):
     def decay(self, staleness: _Floats) -> _Floats:
         """Work out a(s); a(0) is 1."""
         raise self.lacks("decay")
+
+    def apply(
+        self, staleness: _Ints, ues: _Ints, sizes: NDArray[Any], factors: _Floats | None
+    ) -> tuple[_Floats, NDArray[Any], _Floats | None]:
+        """Give what updates of these UEs are shortened to, |D_k| of all, and a policy's factors.
+
+        Weights multiply either the updates or |D_k| and the factors, which keep their sum.
+        """
+        weights = self.weights(staleness)
+        if self.normalised_by == "data":
+            return weights, sizes, factors
+        scaled = sizes.astype(np.float64)
+        scaled[ues] *= weights
+        if factors is not None and ues.size:
+            factors = factors * weights * (factors.sum() / (factors * weights).sum())
+        return np.ones_like(weights), scaled, factors
 
 
 class ConstantStaleness(Staleness):

@@ -75,7 +75,7 @@ class AccessPoint:
         self.policy, self.streams, self.margin, self.retry = policy, streams, margin, retry
         self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
-        self._asked = np.empty(0, np.int64)  # rows
+        self._asked = self._pending = np.empty(0, np.int64)  # rows
         self._failing = False  # whether the last attempt of any UE failed
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
         self._is_ours = rooms == {_PACKAGE}
@@ -175,13 +175,19 @@ class AccessPoint:
         if self.margin > 0:
             threshold = uplink.rate_threshold + self.margin
             uplink = Uplink(uplink.gains, uplink.power_budget, threshold)
+        return uplink if (out := self.sitting_out) is None else uplink.only(~out)
+
+    @property
+    def sitting_out(self) -> NDArray[np.bool_] | None:
+        """``[ue]``: who is not eligible in the next round on any channel; ``None`` if nobody is."""
+        present, out = self._roster.present, None
         if self._failing and self.retry is not _AT_ONCE:
-            uplink = uplink.only(self._roster.present("resumes") <= self.t)
-        if self.deadline_slots == math.inf or self.everyone_eligible:
-            return uplink
-        present = self._roster.present
-        there = present("compute_slots") + present("threshold_slots")
-        return uplink.only(there <= self.deadline_slots * IN_TIME)
+            out = present("resumes") > self.t
+        if self.deadline_slots < math.inf and not self.everyone_eligible:
+            there = present("compute_slots") + present("threshold_slots")
+            late = there > self.deadline_slots * IN_TIME
+            out = late if out is None else out | late
+        return out
 
     def plan(self, uplink: Uplink) -> Allocation:
         """Who uploads in this round: the policy's choice, proven against what it was shown."""
@@ -211,11 +217,13 @@ class AccessPoint:
         reports: Mapping[Report, NDArray[np.float64]] | None = None,
         update_ages: NDArray[np.int64] | int = 0,
         unused: NDArray[np.int64] | None = None,
+        pending: NDArray[np.int64] | None = None,
     ) -> None:
         """Take the updates of these UEs, with what they reported, and go on to the next round.
 
         Eq. 2: what is received resets an age, to 0 or to how old the update already was. UEs whose
-        update was ``unused`` answered, so their attempt has not failed, but they age.
+        update was ``unused`` answered, so their attempt has not failed, but they age. So do those
+        whose attempt is ``pending``: it ends in the first round in which they are not.
         """
         roster, rows = self._roster, self._roster.rows(ues)
         ages = next_ages(roster.columns["ages"], rows, update_ages)
@@ -224,13 +232,15 @@ class AccessPoint:
         for name, values in (reports or {}).items():
             roster.put(name, values, rows)
         answered = rows if unused is None else np.append(rows, roster.rows(unused))
-        self._count_attempts(answered)
+        self._count_attempts(answered, rows[:0] if pending is None else roster.rows(pending))
         self.t += 1
 
-    def _count_attempts(self, answered: NDArray[np.int64]) -> None:
+    def _count_attempts(self, answered: NDArray[np.int64], pending: NDArray[np.int64]) -> None:
         """Take down whose attempts succeeded, and who sits out for how long."""
         columns, asked = self._roster.columns, self._asked
-        self._asked = asked[:0]
+        if pending.size or self._pending.size:
+            asked = np.setdiff1d(np.union1d(asked, self._pending), pending)
+        self._asked, self._pending = asked[:0], pending
         self._roster.put("attempts", columns["attempts"][asked] + 1, asked)
         if np.array_equal(asked, answered) and not self._failing:
             return  # as a rule

@@ -1,0 +1,125 @@
+"""Updates that come after the deadline count in the round in which they come, less the older."""
+
+import numpy as np
+import pytest
+
+from agewise import simulate
+from agewise.flower import Modelled, Slots
+from agewise.flower.grid import DeadlineGrid, Reply
+from agewise.flower.links import UploadTiming
+from agewise.learn import (
+    ConstantStaleness,
+    ExponentialStaleness,
+    PolynomialStaleness,
+    WeightedAverage,
+)
+from tests.scenarios import tiny
+from tests_extra.flower.federations import FAST, Problem
+
+UES, PERIOD, ROUNDS = 12, 1.5, 8
+#: Every UE has a subchannel in every period, so that each is heard as soon as it is ready.
+PERIODIC = tiny(
+    **{
+        "cell.subchannels": UES,
+        "threshold.rate": 1e-3,
+        "timing": "slots",
+        "devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 0.8},
+        "devices.samples_sigma": 0.5,
+        "pace": {"kind": "periodic", "period_slots": PERIOD, "waiting": "hold"},
+        "learn.staleness": {"kind": "polynomial", "exponent": 0.5},
+    }
+)
+
+
+class PromptGrid(DeadlineGrid):
+    """A grid whose deadlines pass at once: a reply is there after its round, or it is late."""
+
+    def __init__(self, grid, poll_s):
+        super().__init__(grid, poll_s)
+        self.nodes = {}
+
+    busy = property(lambda self: frozenset(self.nodes.values()))
+
+    def exchange(self, messages, timeout_s):
+        ids = self.inside.push_messages(messages)
+        self.nodes |= dict(zip(ids, (m.metadata.dst_node_id for m in messages), strict=True))
+        return self.arrived(ids)
+
+    def late(self, wait_s=0.0):
+        return self.arrived(list(self.nodes))
+
+    def arrived(self, ids):
+        found = {id_: self.inside.pull_messages([id_]) for id_ in ids}
+        timing = UploadTiming(1.0, 1.0, 1.0)
+        return [Reply(self.nodes.pop(id_), got[0], timing) for id_, got in found.items() if got]
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch):
+    monkeypatch.setattr("agewise.flower.strategy.DeadlineGrid", PromptGrid)
+
+
+def periods_of(scenario, seed=0):
+    """Periods after that in which it starts, until the update of each UE is there."""
+    compute = Modelled(scenario.with_(pace="rounds"), seed).compute_slots(UES)
+    return np.ceil((compute + 1.0) / PERIOD - 1e-9).astype(int) - 1
+
+
+def followed(staleness, scenario, rounds=ROUNDS, late="weigh", **options):
+    """The federation whose clients take as long as the UEs of the scenario."""
+    problem, after = Problem(scenario), periods_of(scenario)
+    options = {"retry": scenario.retry, "timeouts": FAST} | options
+    strategy = problem.scheduled("age-based", Slots(UES), late=late, staleness=staleness, **options)
+    result = problem.start(strategy, rounds, held=lambda k, sent, t: t < sent + after[k])
+    return strategy, result
+
+
+@pytest.mark.parametrize("normalised_by", ["data", "weights"])
+@pytest.mark.parametrize("aggregation", [WeightedAverage(), None], ids=["ours", "flower"])
+def test_the_model_is_that_of_the_simulator_in_periods(aggregation, normalised_by):
+    """Up to rounding; the same updates arrive, as old as there."""
+    staleness = PolynomialStaleness(exponent=0.5, normalised_by=normalised_by)
+    scenario = PERIODIC.with_(**{"learn.staleness": staleness})
+    assert len(set(periods_of(scenario).tolist())) > 2
+    strategy, result = followed(staleness, scenario, aggregation=aggregation)
+    live, simulated = strategy.history(), simulate(scenario, "age-based")
+    assert [x.tolist() for x in live.received] == [x.tolist() for x in simulated.received]
+    assert [x.tolist() for x in live.staleness] == [x.tolist() for x in simulated.staleness]
+    assert live.ages.tolist() == simulated.ages.tolist()
+    losses = [result.evaluate_metrics_serverapp[r]["loss"] for r in range(1, ROUNDS + 1)]
+    assert losses == pytest.approx(simulated.frame["test_loss"].to_list(), rel=1e-5)
+
+
+def test_weights_matter_and_dropping_is_something_else():
+    ends = {
+        str(staleness) + late: followed(staleness, PERIODIC, late=late)[1].arrays["model"].data
+        for staleness in (ConstantStaleness(), ExponentialStaleness(base=0.5))
+        for late in ("weigh", "drop")
+    }
+    assert len(set(ends.values())) == 3  # dropped updates have no weight
+
+
+def test_a_late_error_is_a_failure_and_a_late_update_is_none():
+    """Client 0 sends errors and client 1 updates, both two rounds late."""
+    problem = Problem(tiny(), fails=frozenset({0}))
+    strategy = problem.scheduled("round-robin", Slots(12), late="weigh")
+    held = lambda k, sent, t: k < 2 and t < sent + 2  # noqa: E731
+    result = problem.start(strategy, 9, held=held)
+    rounds = [result.train_metrics_clientapp[r] for r in range(1, 10)]
+    assert rounds[0]["agewise-late"] == [0, 1]
+    assert [t for t in range(9) if 1 in rounds[t]["agewise-arrived"]] == [2, 5, 8]
+    assert [t for t in range(9) if 0 in rounds[t]["agewise-failed"]] == [2, 6]
+    asked = [[k for k in each["agewise-chosen"] if k < 2] for each in rounds]
+    history = strategy.history()
+    assert [x.tolist() for x in history.staleness][2] == [2] + [0] * 10
+    assert history.version[2].tolist() == [0] + [2] * 10
+    assert asked[0] == [0, 1]
+    assert asked[4] == [0]  # asked again after one round
+    assert rounds[3]["agewise-eligible"] == 11
+
+
+def test_a_policy_with_factors_of_its_own_has_no_weights_for_late_updates():
+    problem = Problem(tiny(), seed=0)
+    strategy = problem.scheduled("importance-channel", Slots(12), late="weigh")
+    with pytest.raises(ValueError, match="no weights for the policy importance-channel"):
+        problem.start(strategy, 4, held=lambda k, sent, t: t <= sent)
