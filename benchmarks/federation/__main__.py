@@ -11,9 +11,11 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from agewise.experiment import Result
 from agewise.report import write_page
@@ -89,6 +91,20 @@ def federation(
     return trainings
 
 
+def airtime(folder: Path, rounds: int = 9) -> None:
+    """All clients in every round, over links of known rates: what the server takes them to be."""
+    rates = (0.5, 1.0, 2.0, 4.0, 16.0)
+    size = replace(Size(), rates_mbit_s=rates, rounds=rounds, budget_s=3600.0, target=1.0)
+    with Deployment(len(rates), rates) as deployment:
+        if not deployment.network.shaped:
+            raise SystemExit(f"no shaped links: {deployment.why_not_shaped}")
+        train(deployment, config_of("max-pack", size, True) | {"shares": 1000}, folder)
+    with np.load(folder / "state.npz") as state:
+        found = 1e-6 * state["federation/links.known"]["bits_s"]
+    for rate, estimate in zip(rates, found, strict=True):
+        print(f"{rate:g} Mbit/s: taken for {estimate:.2f}, {100 * (estimate / rate - 1):+.0f}%")
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Read the command line and train."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.federation", description=__doc__)
@@ -101,6 +117,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--trial", action="store_true", help="in this process, with times as on an idle machine"
     )
+    parser.add_argument(
+        "--airtime", action="store_true", help="how well uplink rates are measured, nothing else"
+    )
     given = parser.parse_args(words)
     size, selections = SHORT if given.short else Size(), given.selection or SELECTIONS
     if given.trial:
@@ -111,6 +130,9 @@ def main(words: Sequence[str] | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with interrupts_as_exceptions():
         try:
+            if given.airtime:
+                airtime(folder)
+                return
             federation(size, selections, folder, given.loopback)
         except KeyboardInterrupt:
             sys.exit("interrupted; everything that was started is ended")

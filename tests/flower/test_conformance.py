@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from agewise import Uplink, policies
-from agewise.flower import Airtime, Modelled, Reported, Slots, UploadTiming
+from agewise.flower import Airtime, Modelled, Rates, Reported, Slots, UploadTiming
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint
 from tests.scenarios import tiny
 
 IDS = [f"client {k}" for k in range(12)]
-KINDS = ["slots", "airtime", "modelled", "modelled-late", "reported"]
+KINDS = ["slots", "rates", "airtime", "modelled", "modelled-late", "reported"]
 LATE = {"kind": "delayed", "delay_s": 0.01, "carrier_hz": 3e9, "speed_m_s": 1.0}
 
 
@@ -18,6 +18,9 @@ def make(kind, folder):
     """Links of this kind that have seen two rounds."""
     if kind == "slots":
         return Slots(5)
+    if kind == "rates":
+        rates = {id_: 8.0 / (k + 1) for k, id_ in enumerate(IDS)}
+        return Rates(lambda _: rates, shares=5, deadline_s=2.0, payload_bytes=500_000)
     if kind == "modelled":
         return Modelled(tiny())
     if kind == "modelled-late":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agewise import Uplink, policies, schedule
-from agewise.flower import Airtime, FederationError, Modelled, Reported, Slots, UploadTiming
+from agewise.flower import Airtime, FederationError, Modelled, Rates, Reported, Slots, UploadTiming
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Links, _flat_gains
 from tests.scenarios import tiny
@@ -191,8 +191,34 @@ def test_a_function_that_gives_no_report(report, message):
         Reported(2, lambda _: {"a": report}).gains(0, ["a"])
 
 
+#: Of ten shares in 10 s less 2 s of computing, 1 MB takes one at 10 Mbit/s.
+RATES = {"shares": 10, "deadline_s": 10.0, "payload_bytes": 1e6, "compute_s": 2.0}
+
+
+def test_rates_are_shares_of_the_time_that_is_left(tmp_path):
+    rates, file = {"a": 10.0, "b": 4, "c": 0.9, "d": 0.0}, tmp_path / "rates.csv"
+    lines = [f"{id_},{rate}" for id_, rate in rates.items()]
+    file.write_text("\n".join(["client,mbit_s", *lines]))
+    for source in (rates, lambda t: rates if t else {}, file):
+        gains = Rates(source, **RATES).gains(1, ["e", *rates])
+        assert [subchannels_of(row[np.newaxis]) for row in gains] == [0, 1, 3, 0, 0]
+
+
+def test_rates_are_read_again_before_every_round(tmp_path):
+    file = tmp_path / "rates.csv"
+    file.write_text("client,mbit_s\na,10\n")
+    links = Rates(file, **RATES)
+    assert subchannels_of(links.gains(0, ["a"])) == 1
+    file.write_text("client,mbit_s\na,5\n")
+    assert subchannels_of(links.gains(1, ["a"])) == 2
+
+
 def test_links_say_what_is_wrong():
     for make, message in (
+        (lambda: Rates({"a": -1.0}, **RATES), "client a: -1.0 is no rate in Mbit/s"),
+        (lambda: Rates({"a": "fast"}, **RATES), "client a: 'fast' is no rate in Mbit/s"),
+        (lambda: Rates([1.0], **RATES), "must give a report by client"),
+        (lambda: Rates({}, **RATES | {"compute_s": 10.0}), "deadline_s must be in \\(10, inf"),
         (lambda: Slots(0), "subchannels must be a whole number of at least 1"),
         (lambda: Airtime(shares=4, deadline_s=0.0), "deadline_s must be in \\(0, inf\\)"),
         (lambda: Reported(2, lambda _: [1.0]).gains(0, ["a"]), "must give a report by client"),

@@ -122,4 +122,4 @@ def test_a_policy_with_factors_of_its_own_has_no_weights_for_late_updates():
     problem = Problem(tiny(), seed=0)
     strategy = problem.scheduled("importance-channel", Slots(12), late="weigh")
     with pytest.raises(ValueError, match="no weights for the policy importance-channel"):
-        problem.start(strategy, 4, held=lambda k, sent, t: t <= sent)
+        problem.start(strategy, 4, held=lambda _, sent, t: t <= sent)

@@ -7,6 +7,7 @@ from .links import Airtime as Airtime
 from .links import FederationError as FederationError
 from .links import Links as Links
 from .links import Modelled as Modelled
+from .links import Rates as Rates
 from .links import Reported as Reported
 from .links import Slots as Slots
 from .links import UploadTiming as UploadTiming

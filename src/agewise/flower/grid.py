@@ -1,9 +1,10 @@
 """Nodes and messages: who is connected, grids that keep deadlines or show only some nodes."""
 
+import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from logging import WARNING
@@ -17,6 +18,10 @@ from flwr.supercore import log
 from agewise.checks import number_within, whole_number
 from agewise.flower.links import FederationError, UploadTiming
 
+try:
+    from flwr.supercore.inflatable.inflatable_utils import pull_objects as _pull_objects
+except ImportError:  # before Flower 1.41
+    _pull_objects = None
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
 _MOST_ASKED = 4
 #: The most characters of a client's id.
@@ -184,6 +189,23 @@ class DeadlineGrid(_ForwardingGrid):
                 self._stop.wait(self._poll_s)
         except Exception as error:  # it is raised where the round waits
             future.set_exception(error)
+
+
+@contextlib.contextmanager
+def frequent_looks(every_s: float) -> Iterator[None]:
+    """Let Flower look so often for the parts of a reply that are on their way.
+
+    It waits 1, 2, 4 ... 10 s between two looks, which would be in every time that is measured. Its
+    waits are no setting: where they cannot be found they stay.
+    """
+    waits = getattr(_pull_objects, "__kwdefaults__", {})
+    before = dict(waits)
+    if "backoff_cap" in waits:
+        waits |= {"initial_backoff": every_s, "backoff_cap": every_s, "max_tries_per_object": None}
+    try:
+        yield
+    finally:
+        waits |= before
 
 
 def _payload_bits(message: Message) -> float:

@@ -332,12 +332,7 @@ class Reported(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Gains of these clients as they are reported now."""
-        if callable(self.source):
-            reports, where = self.source(t), "the function of reported links"
-        else:
-            reports, where = _read_reports(Path(self.source)), str(self.source)
-        if not isinstance(reports, Mapping):
-            raise ValueError(f"{where} must give a report by client, not {reports!r}")
+        reports, where = _reports(self.source, t, ("shares", "gain"))
         rows = {client: self._row(where, client, each) for client, each in reports.items()}
         unknown = np.zeros(self.subchannels)
         return np.array([rows.get(id_, unknown) for id_ in ids]).reshape(-1, self.subchannels)
@@ -361,22 +356,76 @@ class Reported(Links):
         return numbers if numbers.ndim else _flat_gains(numbers[np.newaxis], self.subchannels)[0]
 
 
-def _read_reports(path: Path) -> dict[str, _Report]:
+@dataclass(eq=False)
+class Rates(Links):
+    """Uplink rates in Mbit/s that others know, as shares of a round's time.
+
+    ``source`` has a rate by client id: a mapping, a function of the round (from 0) that gives one,
+    or a CSV file whose first line is ``client,mbit_s``. It is asked before every round. A client of
+    rate b needs x = N payload / ((deadline - compute) b) of the N ``shares``. One without a rate,
+    or that needs more than all shares, is out of reach.
+
+    >>> rates = {"a": 8.0, "b": 3.0, "c": 0.5}
+    >>> links = Rates(rates, shares=4, deadline_s=2.0, payload_bytes=500_000)
+    >>> links.gains(0, ["a", "b", "c", "d"]).any(axis=1).tolist()
+    [True, True, False, False]
+    """
+
+    source: Mapping[str, float] | Callable[[int], Mapping[str, float]] | Path | str
+    shares: int
+    deadline_s: float = field()  # must be given, for links in general may have none
+    payload_bytes: float = field()
+    compute_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.subchannels = whole_number("shares", self.shares, least=1)
+        number_within("payload_bytes", self.payload_bytes, 0.0, above=True)
+        number_within("compute_s", self.compute_s, 0.0)
+        number_within("deadline_s", self.deadline_s, self.compute_s, above=True)
+        self.gains(0, [])
+
+    def gains(self, t: int, ids: Sequence[str]) -> Gains:
+        """Flat gains by the shares that each client needs at its rate now."""
+        reports, where = _reports(self.source, t, ("mbit_s",))
+        for client, rate in reports.items():
+            if not (isinstance(rate, int | float) and 0 <= rate < math.inf):
+                raise ValueError(f"{where}: client {client}: {rate!r} is no rate in Mbit/s")
+        rates = np.array([reports.get(id_, 0.0) for id_ in ids], np.float64)
+        left_s = self.deadline_s - self.compute_s
+        with np.errstate(divide="ignore"):
+            needed = self.shares * 8e-6 * self.payload_bytes / (left_s * rates)
+        return _flat_gains(needed, self.shares)
+
+
+def _reports(source: object, t: int, kinds: Sequence[str]) -> tuple[Mapping[str, Any], str]:
+    """What a source says in round ``t`` by client, and how it is called."""
+    where = "the links that are given"
+    if callable(source):
+        source, where = source(t), "the function of reported links"
+    elif isinstance(source, Path | str):
+        source, where = _read_reports(Path(source), kinds), str(source)
+    if not isinstance(source, Mapping):
+        raise ValueError(f"{where} must give a report by client, not {source!r}")
+    return source, where
+
+
+def _read_reports(path: Path, kinds: Sequence[str]) -> dict[str, _Report]:
     try:
         text = read_regular_file(path, _MOST_BYTES).decode("utf-8-sig")
         head, *lines = list(csv.reader(text.splitlines())) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: the reported links cannot be read: {error}") from error
     kind = head[1].strip() if len(head) > 1 else ""
-    if kind not in ("shares", "gain"):
-        raise ValueError(f"{path}: its first line must be client,shares or client,gain,...")
+    if kind not in kinds:
+        wanted = " or ".join(f"client,{each}" + ",..." * (each == "gain") for each in kinds)
+        raise ValueError(f"{path}: its first line must be {wanted}")
     reports: dict[str, _Report] = {}
     for client, *cells in filter(None, lines):
         try:
             numbers = [float(cell) for cell in cells]
-            if kind == "shares" and len(numbers) != 1:
-                raise ValueError(f"{len(numbers)} numbers of shares in the place of one")
+            if kind != "gain" and len(numbers) != 1:
+                raise ValueError(f"{len(numbers)} numbers of {kind} in the place of one")
         except ValueError as error:
             raise ValueError(f"{path}: client {client}: {error}") from error
-        reports[client.strip()] = numbers[0] if kind == "shares" else numbers
+        reports[client.strip()] = numbers if kind == "gain" else numbers[0]
     return reports

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from logging import ERROR, INFO, WARNING
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from agewise.checks import number_within, one_of
 from agewise.flower.clients import Clients, RoundPlanner
-from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts
+from agewise.flower.grid import DeadlineGrid, Directory, SubsetGrid, Timeouts, frequent_looks
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.record import LiveRecord, LiveRound
 from agewise.flower.round import InnerStrategy, OpenRound, Sent
@@ -83,7 +84,7 @@ class Scheduled(Strategy):
             raise ValueError(f"shadow must be a list of policies: shadow=[{self.shadow!r}]")
         for name, kind, said in (
             ("inner", Strategy, "a strategy of flwr.serverapp, not of Flower's old API"),
-            ("links", Links, "Slots, Airtime, Modelled or Reported"),
+            ("links", Links, "Slots, Rates, Airtime, Modelled or Reported"),
             ("timeouts", Timeouts, "Timeouts(...)"),
             ("clients", Clients, "Clients(...)"),
             ("retry", Retry, "BackOff(...) or NoPause()"),
@@ -289,7 +290,8 @@ class Scheduled(Strategy):
             result=Result(),
         )
         try:
-            with self._state.claimed():
+            looks = frequent_looks(self.timeouts.poll_s) if self.links.measures else nullcontext()
+            with looks, self._state.claimed():
                 self._train_rounds(run, initial_arrays, num_rounds)
         except (FederationError, ValueError) as error:
             log(ERROR, "%s", error)
