@@ -7,7 +7,7 @@ import pytest
 
 from agewise import Streams, simulate
 from agewise.learn import update_reports
-from agewise.policies import AgeBased, Policy
+from agewise.policies import AgeBased, Policy, make_policy
 from agewise.simulation import samples_of
 from tests.scenarios import tiny
 
@@ -119,3 +119,27 @@ def test_a_policy_that_probes_sees_fresh_numbers_at_a_cost():
     assert more["joules"] == pytest.approx([devices.compute_j.sum()] * 3)
     assert more["bits"].tolist() == [64.0 * 12] * 3
     assert more["channel_uses"].tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "known"),
+    [
+        ("best-norm:norms=", "update_norms"),
+        ("best-channel-norm:candidate_share=1,norms=", "update_norms"),
+        ("power-of-choice:candidate_share=1,losses=", "losses"),
+    ],
+)
+def test_fresh_reports_choose_by_the_present_model(policy, known):
+    """With fresh numbers the UE served is the one whose report on this very model is highest."""
+    scenario = tiny(**{"run.rounds": 4, "threshold.rate": 0.0, "cell.subchannels": 1})
+    fresh, last = (
+        simulate(scenario, make_policy(f"{policy}{how}"), 1) for how in ("fresh", "last")
+    )
+    assert [ues.tolist() for ues in fresh.received] != [ues.tolist() for ues in last.received]
+    federation = samples_of(scenario, Streams(1)).federation(scenario)
+    state = federation.init()
+    for t, heard in enumerate(fresh.received):
+        probe = federation.probe(state, np.arange(12), t)
+        numbers = getattr(probe, known)
+        assert heard.tolist() == [int(numbers.argmax())]
+        state = federation.round(state, heard, t).state

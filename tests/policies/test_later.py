@@ -382,6 +382,8 @@ def test_markov_serves_those_first_that_did_not_fit():
 @pytest.mark.parametrize(
     ("written", "message"),
     [
+        ("power-of-choice:losses=now", "losses must be one of last, fresh, not 'now'"),
+        ("best-norm:norms=now", "norms must be one of last, fresh, not 'now'"),
         ("power-of-choice:candidate_share=0", r"candidate_share must be in \(0, 1\], not 0"),
         ("fed-cs:request_share=1.5", r"request_share must be in \(0, 1\], not 1.5"),
         ("oort:epsilon=1.5", r"epsilon must be in \[0, 1\], not 1.5"),

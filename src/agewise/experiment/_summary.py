@@ -44,6 +44,11 @@ class LearningCurve:
             axis=axis,
         )
 
+    @property
+    def score(self) -> NDArray[np.float64]:
+        """``[seed]``: the mean accuracy over all rounds in which it was measured."""
+        return np.asarray(np.nanmean(self.accuracy, axis=1))
+
     def at(self, x: float) -> NDArray[np.float64]:
         """``[seed]``: accuracy at this point (round, second, joule), as last measured by then.
 

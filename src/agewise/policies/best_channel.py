@@ -1,13 +1,13 @@
 """Best channels, longest updates, or both (Amiri, Gündüz, Kulkarni, Poor 2021)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import number_within
-from agewise.scheduling import Policy, Report, RoundView
+from agewise.checks import number_within, one_of
+from agewise.scheduling import Known, Policy, Report, RoundView
 from agewise.spectrum import Allocation, InOrder, Packing
 
 
@@ -42,11 +42,20 @@ class BestNorm(Policy):
     The paper's BN2-C, by the norm of what is left of an update after compression to what the
     channel carries, is the same here: an update arrives whole, or its UE cannot reach the rate
     and is passed over. ``ties`` decides between all UEs in the first round.
+
+    With ``norms="fresh"`` every eligible UE is probed before every round, as in the paper: a bound
+    that no access point reaches, since all UEs have to learn for it.
     """
 
     name: ClassVar[str] = "best-norm"
     reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
+    norms: Known = "last"
     packing: Packing = InOrder()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("norms", self.norms, get_args(Known))
+        object.__setattr__(self, "probes", self.norms == "fresh")
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Take the last norm of each UE; infinity where none was heard, so that it goes first."""

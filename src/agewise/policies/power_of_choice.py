@@ -1,13 +1,13 @@
 """Power-of-choice: the highest losses among a few candidates."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 
-from agewise.checks import number_within
+from agewise.checks import number_within, one_of
 from agewise.core.elementary import log1p_each
-from agewise.scheduling import Policy, Report, RoundView
+from agewise.scheduling import Known, Policy, Report, RoundView
 from agewise.spectrum import Allocation, InOrder, Packing
 
 
@@ -22,19 +22,24 @@ class PowerOfChoice(Policy):
 
     Adapted: d is ``candidate_share`` of the UEs, at least one. The loss is the one that the UE had
     when it was last heard, as in their variant without extra communication (rpow-d); who was never
-    heard comes first, as there. How many take part is up to the spectrum: candidates fill it in
-    falling order of loss, and those that what is left cannot serve are passed over. Candidates are
-    drawn whatever their channel, so that the draw is the paper's; take more of them where many are
-    out of reach.
+    heard comes first, as there. With ``losses="fresh"`` UEs are asked for those of the present
+    model before every round, their pow-d; there d candidates answer, here every eligible UE learns
+    and answers, which makes it a bound rather than a rival. How many take part is up to the
+    spectrum: candidates fill it in falling order of loss, and those that what is left cannot serve
+    are passed over. Candidates are drawn whatever their channel, so that the draw is the paper's;
+    take more of them where many are out of reach.
     """
 
     name: ClassVar[str] = "power-of-choice"
     reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
     candidate_share: float = 0.4
+    losses: Known = "last"
     packing: Packing = InOrder()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        one_of("losses", self.losses, get_args(Known))
+        object.__setattr__(self, "probes", self.losses == "fresh")
         number_within("candidate_share", self.candidate_share, 0.0, 1.0, above=True)
 
     def schedule(self, view: RoundView, rng: np.random.Generator) -> Allocation:

@@ -3,6 +3,7 @@
 from agewise.scheduling.access_point import AccessPoint
 from agewise.scheduling.policy import (
     Feedback,
+    Known,
     Policy,
     Report,
     RoundView,
@@ -16,6 +17,7 @@ __all__ = [
     "AccessPoint",
     "BackOff",
     "Feedback",
+    "Known",
     "NoPause",
     "Policy",
     "Report",

@@ -18,6 +18,8 @@ from agewise.spectrum.uplink import read_only
 
 #: What UEs report with their updates.
 Report = Literal["losses", "update_norms"]
+#: Whether a policy knows what UEs last reported, or has it asked for afresh before every round.
+Known = Literal["last", "fresh"]
 #: Who goes first among UEs of equal score: the one drawn, afresh in each round, or the first.
 Ties = Literal["random", "lowest-index"]
 #: What a view has of each UE.
