@@ -1,6 +1,7 @@
-"""The second table of the benchmark: policies by aggregations."""
+"""Policies by aggregations, each with tuned steps: ``make study NAME=aggregations``."""
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -9,77 +10,213 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import LearningCurve, Plan, Result, RunOptions, execute
+from agewise.experiment import LearningCurve, Plan, RunOptions, execute
 from agewise.policies import make_policy
-from agewise.statistics import Estimate
-from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, SCENARIOS
+from agewise.statistics import Contrast
+from agewise.tables import Cell, Column, Table
+from agewise.tables._words import STARS_NOTE, starred
+from benchmarks.documents.benchmark_scenarios import SCENARIOS, benchmark_policies, tuned
+from benchmarks.documents.pages import between, compact, limits, write_csv, write_document
 
-POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
-#: By what they are called in the table; the first is what the others are compared with.
-AGGREGATIONS: Final[dict[str, dict[str, Any]]] = {
-    "average": {"kind": "average"},
-    "memory": {"kind": "memory", "discount": {"kind": "none"}},
-    "memory, fixed 0.1": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
-    "memory, fixed 0.3": {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.3}},
-    "memory, agreement": {"kind": "memory", "discount": {"kind": "agreement"}},
-    "variance-reduced": {"kind": "variance-reduced"},
-}
+Form = Mapping[str, Any]
+#: Scenarios whose runs take milliseconds and whose data differ; policies that lead somewhere.
+CHOSEN: Final = ("paper", "low-rate", "one-digit", "weak-uneven", "deadline-unfiltered")
+POLICIES: Final = (
+    "age-based", "max-pack", "round-robin", "whittle", "max-weight", "power-of-choice",
+    "proportional-fair", "oort",
+)  # fmt: skip
+#: Those whose mean score chooses the form of an aggregation.
+TUNED_WITH: Final = ("age-based", "max-pack", "round-robin")
 AVERAGE: Final = "average"
-_VARIATIONS: Final = {name: {"learn.aggregation": value} for name, value in AGGREGATIONS.items()}
+_STEPS: Final = (0.003, 0.01, 0.03, 0.1, 0.3)
+
+
+def _forms(*rules: Form) -> list[Form]:
+    """Each rule with every step of local learning."""
+    return [{"learn.aggregation": rule, "learn.step_size": x} for rule in rules for x in _STEPS]
+
+
+#: The forms that are tried, by what an aggregation is called.
+FORMS: Final[dict[str, list[Form]]] = {
+    "average": _forms(
+        {"kind": "momentum", "beta": 0.0, "server_step": 0.5},
+        {"kind": "average"},
+        {"kind": "momentum", "beta": 0.0, "server_step": 2.0},
+    ),
+    "memory": _forms(
+        {"kind": "memory", "discount": {"kind": "none"}},
+        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.03}},
+        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
+        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.3}},
+    ),
+    "FedVARP": _forms({"kind": "variance-reduced"}),
+    "momentum": _forms(
+        *({"kind": "momentum", "beta": 0.9, "server_step": x} for x in (0.03, 0.1, 0.3))
+    ),
+    "Adam": _forms(
+        *(
+            {"kind": "adam", "beta_1": 0.9, "beta_2": 0.99, "tau": 1e-3, "server_step": x}
+            for x in (0.01, 0.03, 0.1)
+        )
+    ),
+}
+
+
+def measure(
+    scenario: str,
+    policies: Mapping[str, str],
+    forms: Sequence[Form],
+    seeds: Sequence[int],
+    folder: Path,
+    options: RunOptions,
+) -> dict[tuple[int, str], NDArray[np.float64]]:
+    """``[seed]``: the scores by form, counted from 0, and policy; NaN where a run failed."""
+    plan = Plan.of(SCENARIOS[scenario].scenario, list(policies.values()), seeds, forms)
+    result = execute(plan, folder / f"{scenario}-aggregations", options)
+    found = {}
+    for number, form in enumerate(forms):
+        for name, text in policies.items():
+            done = result.histories(make_policy(text), form)
+            curve = LearningCurve.of({seed: done[seed] for seed in seeds if seed in done})
+            by_seed = dict(zip(curve.seeds, curve.score.tolist(), strict=True))
+            found[number, name] = np.array([by_seed.get(seed, np.nan) for seed in seeds])
+    return found
+
+
+def tune_aggregations(
+    folder: Path, options: RunOptions, few: Sequence[int], more: Sequence[int]
+) -> dict[str, list[tuple[Form, float]]]:
+    """The forms of every aggregation with their mean scores, the best first."""
+    policies = {name: benchmark_policies("paper")[name] for name in TUNED_WITH}
+
+    def means(forms: Sequence[Form], seeds: Sequence[int]) -> list[float]:
+        found: list[NDArray[np.float64]] = []
+        for scenario in CHOSEN:
+            scores = measure(scenario, policies, forms, seeds, folder, options)
+            found.append(
+                np.array([[scores[i, name].mean() for name in policies] for i in range(len(forms))])
+            )
+        table = np.mean(found, axis=(0, 2))
+        return [float(x) for x in np.nan_to_num(table, nan=-1.0)]
+
+    every = [form for own in FORMS.values() for form in own]
+    first = dict(zip(map(id, every), means(every, few), strict=True))
+    leading = {
+        name: sorted(own, key=lambda form: -first[id(form)])[: max(2, len(own) // 4)]
+        for name, own in FORMS.items()
+    }
+    chosen = [form for own in leading.values() for form in own]
+    second = dict(zip(map(id, chosen), means(chosen, more), strict=True))
+    return {
+        name: sorted(
+            ((form, second[id(form)]) for form in leading[name]), key=lambda each: -each[1]
+        )
+        for name in FORMS
+    }
 
 
 @dataclass(frozen=True, eq=False)
 class AggregationTable:
-    """``scores[scenario][policy, aggregation]`` by seed, the mean accuracy at the checkpoints."""
+    """``scores[scenario][aggregation, policy]`` by seed."""
 
     scores: Mapping[str, Mapping[tuple[str, str], NDArray[np.float64]]]
-    seeds: int
 
-    def estimates(self, scenario: str) -> dict[tuple[str, str], Estimate]:
-        """The scores by policy and aggregation in one scenario.
+    def seeds(self, scenario: str) -> int:
+        """How many seeds ran."""
+        return next(iter(self.scores[scenario].values())).size
 
-        Gains are over the same policy with the plain average, all of the scenario one family.
-        """
+    def over_average(self, scenario: str) -> dict[tuple[str, str], Contrast]:
+        """What an aggregation adds to a policy with the average; a scenario is one family."""
+        return self._over(scenario, lambda key: (AVERAGE, key[1]))
+
+    def over_max_pack(self, scenario: str) -> dict[tuple[str, str], Contrast]:
+        """What a policy gains over max-pack with the same aggregation; a scenario is one family."""
+        return self._over(scenario, lambda key: (key[0], "max-pack"))
+
+    def _over(
+        self, scenario: str, other: Callable[[tuple[str, str]], tuple[str, str]]
+    ) -> dict[tuple[str, str], Contrast]:
         scores = self.scores[scenario]
-        pairs = {
-            (policy, aggregation): statistics.contrast(own, scores[policy, AVERAGE])
-            for (policy, aggregation), own in scores.items()
-            if aggregation != AVERAGE
+        made = {
+            key: statistics.contrast(own, scores[other(key)])
+            for key, own in scores.items()
+            if other(key) != key
         }
-        gains = dict(zip(pairs, statistics.correct(list(pairs.values())), strict=True))
-        return {key: statistics.estimate(own, gains.get(key)) for key, own in scores.items()}
-
-
-def aggregation_plan(scenario: str, seeds: Sequence[int]) -> Plan:
-    """Four policies with every aggregation on this scenario of the benchmark."""
-    return Plan.of(SCENARIOS[scenario].scenario, POLICIES, seeds, _VARIATIONS.values())
-
-
-def aggregation_folder(scenario: str) -> str:
-    """The name of the folder of these runs."""
-    return f"{scenario}-aggregations"
+        return dict(zip(made, statistics.correct(list(made.values())), strict=True))
 
 
 def compare_aggregations(
-    scenarios: Sequence[str], seeds: Sequence[int], folder: Path, options: RunOptions
+    seeds: int, folder: Path, options: RunOptions, scenarios: Sequence[str] = CHOSEN
 ) -> AggregationTable:
-    """Four policies with every aggregation on these scenarios."""
+    """Policies that lead somewhere with every aggregation, all in their best forms."""
+    forms = tuned("aggregations")
     scores = {}
     for scenario in scenarios:
-        plan = aggregation_plan(scenario, seeds)
-        result = execute(plan, folder / aggregation_folder(scenario), options)
+        policies = {name: benchmark_policies(scenario)[name] for name in POLICIES}
+        found = measure(scenario, policies, list(forms.values()), range(seeds), folder, options)
         scores[scenario] = {
-            (policy, name): _scores(result, policy, variation, plan.seeds)
-            for name, variation in _VARIATIONS.items()
-            for policy in POLICIES
+            (aggregation, name): found[number, name]
+            for number, aggregation in enumerate(forms)
+            for name in policies
         }
-    return AggregationTable(scores, len(seeds))
+    return AggregationTable(scores)
 
 
-def _scores(
-    result: Result, policy: str, variation: Mapping[str, Any], seeds: Sequence[int]
-) -> NDArray[np.float64]:
-    """``[seed]``: the mean accuracy at the checkpoints."""
-    histories = result.histories(make_policy(policy), variation)
-    curve = LearningCurve.of({seed: histories[seed] for seed in seeds})
-    return np.asarray(np.mean([curve.at(point) for point in CHECKPOINTS], axis=0))
+def added_table(found: AggregationTable) -> Table:
+    """The score of every policy with the average, and what other aggregations add to it."""
+    tables = {name: found.over_average(name) for name in found.scores}
+    keys = list(next(iter(found.scores.values())))
+    lines: list[list[Cell]] = [
+        [
+            aggregation,
+            policy,
+            *(
+                f"{100 * found.scores[name][aggregation, policy].mean():.1f}"
+                if aggregation == AVERAGE
+                else starred(table[aggregation, policy]).replace("*", r"\*")
+                for name, table in tables.items()
+            ),
+        ]
+        for aggregation, policy in keys
+    ]
+    columns = [Column("aggregation", kind="words"), Column("policy", kind="words")]
+    return Table("", [*columns, *map(Column, tables)], lines)
+
+
+def aggregation_rows(found: AggregationTable) -> list[dict[str, Any]]:
+    """A line for each scenario, aggregation and policy."""
+    return [
+        {
+            "scenario": name,
+            "aggregation": key[0],
+            "policy": key[1],
+            "seeds": found.seeds(name),
+            "score": f"{scores.mean():.5f}",
+            **limits("over_average", found.over_average(name).get(key)),
+            **limits("over_max_pack", found.over_max_pack(name).get(key)),
+        }
+        for name, own in found.scores.items()
+        for key, scores in own.items()
+    ]
+
+
+def main() -> None:
+    """Run what is missing, and write the table into docs/aggregation.md, and all numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("runs/aggregations"))
+    parser.add_argument("--docs", type=Path, default=Path("docs"))
+    parser.add_argument("--seeds", type=int, default=50)
+    given = parser.parse_args()
+    found = compare_aggregations(given.seeds, given.out, RunOptions(fail_fast=True))
+    write_csv(given.docs / "data/aggregations.csv", aggregation_rows(found))
+    text = (
+        f"{given.seeds} seeds; {STARS_NOTE}, paired t tests against the same policy with the "
+        "average, all of a scenario together.\n\n<details><summary>Table</summary>\n\n"
+        f"{compact(added_table(found))}\n\n</details>"
+    )
+    page = given.docs / "aggregation.md"
+    print(f"Page: {write_document(page, between(page.read_text('utf-8'), 'measured', text))}")
+
+
+if __name__ == "__main__":
+    main()

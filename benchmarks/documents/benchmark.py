@@ -1,363 +1,214 @@
-"""The benchmark: every policy on fixed scenarios, what it gains and who cannot be told apart.
+"""The benchmark: every policy in its best form on fixed scenarios: ``make study NAME=benchmark``.
 
-``make study NAME=benchmark`` runs all of it and writes docs/benchmark.md; ``python -m
-benchmarks.documents.benchmark --help`` says how to run a part. It goes on where it was stopped.
+It goes on where it was stopped; ``python -m benchmarks.documents.benchmark --help`` says how to
+run a part. The page is docs/benchmark.md, its numbers are docs/data/benchmark.csv.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import (
-    LearningCurve,
-    Plan,
-    Result,
-    RunMetrics,
-    RunOptions,
-    default_baseline,
-    execute,
-    find_policy,
-    forecast,
+from agewise.experiment import LearningCurve, Plan, RunMetrics, RunOptions, execute, forecast
+from agewise.policies import make_policy
+from agewise.records import History
+from agewise.statistics import Contrast, Estimate
+from benchmarks.documents.benchmark_page import write_benchmark_page
+from benchmarks.documents.benchmark_scenarios import (
+    AGE_BASED,
+    BASELINE,
+    FRESH_SEEDS,
+    SCENARIOS,
+    benchmark_policies,
+    is_bound,
 )
-from agewise.records import History, PolicyKey
-from agewise.scheduling import Policy
-from agewise.statistics import Contrast, Estimate, TimeToTarget
-from agewise.studies.optimality import Losses
-from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
-from benchmarks.documents.benchmark_page import headline, write_benchmark_page
-from benchmarks.documents.benchmark_plans import BenchmarkPlan, solved_folder
-from benchmarks.documents.benchmark_scenarios import CHECKPOINTS, ROUNDS, SCENARIOS, is_exact
-from benchmarks.documents.results import write_document
 
-Scores = Mapping[PolicyKey, Mapping[int, float]]
+FOLDER = Path("runs/benchmark")
 
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """What one policy did in one scenario.
+    """What one policy did in one scenario, ``[seed]`` each.
 
-    ``[seed]`` each, except ``curves[seed, round]`` and ``accuracy[seed, checkpoint]``. ``ues``
-    counts the updates that arrived in a round, and ``arrived`` is their share of those scheduled;
-    ``ages`` are means over UEs and rounds, ``fairness`` is Jain's index of how often the updates
-    of each UE arrived.
+    ``uploads`` are updates that arrived in a round, ``arrived`` their share of those scheduled (1
+    if there were none), ``age`` the mean over UEs and rounds, ``fairness`` Jain's index of how
+    often the updates of each UE arrived.
     """
 
-    seeds: list[int]
-    curves: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    ues: NDArray[np.float64]
+    score: NDArray[np.float64]
+    uploads: NDArray[np.float64]
     arrived: NDArray[np.float64]
-    ages: NDArray[np.float64]
+    age: NDArray[np.float64]
     fairness: NDArray[np.float64]
-    subchannels: NDArray[np.float64]
 
     @classmethod
     def of(cls, histories: Mapping[int, History]) -> "Measures":
         """The measures of these runs, by seed."""
-        curve, metrics = LearningCurve.of(histories), RunMetrics.of(histories)
-        runs = list(histories.values())
+        metrics, runs = RunMetrics.of(histories), list(histories.values())
         return cls(
-            seeds=curve.seeds,
-            curves=curve.accuracy,
-            accuracy=np.stack([curve.at(point) for point in CHECKPOINTS], axis=1),
-            ues=metrics.ues_per_round,
+            score=LearningCurve.of(histories).score,
+            uploads=metrics.ues_per_round,
             arrived=np.array([_arrived(run) for run in runs]),
-            ages=metrics.age_mean,
+            age=metrics.age_mean,
             fairness=np.array([statistics.jain(run.participation) for run in runs]),
-            subchannels=np.array([run.numbers("subchannels_used").mean() for run in runs]),
         )
-
-    @property
-    def score(self) -> NDArray[np.float64]:
-        """``[seed]``: the mean accuracy over the checkpoints."""
-        return np.asarray(self.accuracy.mean(axis=1))
-
-    @property
-    def by_seed(self) -> dict[int, float]:
-        """The score of each seed."""
-        return dict(zip(self.seeds, self.score.tolist(), strict=True))
-
-
-@dataclass(frozen=True)
-class OptimumLoss:
-    """The mean share of the optimal weight that a round lost, over ``seeds`` seeds.
-
-    ``unproven`` counts rounds whose optimum is only known within a bound.
-    """
-
-    mean: float
-    unproven: int
-    seeds: int
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
-    """One policy in one scenario, or over all of them.
+class Row:
+    """One policy in one scenario: its score, and three paired differences with limits each.
 
-    The gain of ``score`` is the paired difference from the baseline on the seeds of both; policies
-    of one ``group`` were not shown to differ from its first, and exact policies, with few seeds,
-    have none. ``means`` are those of `Measures`. Over all scenarios there are neither accuracies
-    ``at`` checkpoints, nor the rounds to the target, nor a loss.
+    ``gain`` is over max-pack, ``lead`` is age-based minus this policy, ``behind`` the best policy
+    of the scenario minus this one; ``None`` of the policy with itself.
     """
 
-    policy: PolicyKey
-    seeds: int
+    policy: str
+    form: str
+    measures: Measures
     score: Estimate
-    group: int | None
-    means: Mapping[str, float]
-    at: Mapping[int, Estimate] = field(default_factory=dict)
-    taken: TimeToTarget | None = None
-    loss: OptimumLoss | None = None
+    gain: Contrast | None
+    lead: Contrast | None
+    behind: Contrast | None
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is a rival that is not shown to be behind the best."""
+        return not is_bound(self.policy) and (
+            self.behind is None or self.behind.verdict != "better"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """What every policy did in every scenario: ``measures[scenario][policy]``.
+    """What every policy did: ``measures[scenario][policy]``, from so many ``seeds[scenario]``.
 
-    ``losses`` are against the optimum, of few seeds. ``baseline`` is the policy that the others
-    are compared with, ``None`` if there is one only. ``aggregations`` is the second table, if it
-    was asked for.
+    Bounds have the first of the seeds only.
     """
 
-    results: Mapping[str, Result]
-    measures: Mapping[str, Mapping[PolicyKey, Measures]]
-    losses: Mapping[str, Mapping[PolicyKey, OptimumLoss]]
-    baseline: PolicyKey | None
-    aggregations: AggregationTable | None = None
+    measures: Mapping[str, Mapping[str, Measures]]
+    seeds: Mapping[str, int]
 
-    @property
-    def policies(self) -> list[PolicyKey]:
-        """The policies, in the order in which they were given."""
-        return list(next(iter(self.measures.values())))
+    def table(self, scenario: str) -> list[Row]:
+        """A row per policy, the highest score first, and then the bounds.
 
-    def table(self, scenario: str) -> list[Ranked]:
-        """A row per policy in one scenario, the highest score first."""
-        measures = self.measures[scenario]
-        target = SCENARIOS[scenario].target
-        rows = self._ranked({policy: one.by_seed for policy, one in measures.items()}, [measures])
-        made = []
-        for row in rows:
-            own = measures[row.policy]
-            at = {
-                x: statistics.estimate(y) for x, y in zip(CHECKPOINTS, own.accuracy.T, strict=True)
-            }
-            taken = statistics.time_to_target(own.curves, target, horizon=ROUNDS)
-            loss = self.losses[scenario][row.policy]
-            made.append(replace(row, at=at, taken=taken, loss=loss))
-        return made
-
-    def overall(self, without: str | None = None) -> list[Ranked]:
-        """As `table`, of the mean scores over the scenarios, or over all but one of them."""
-        counted = [of for name, of in self.measures.items() if name != without]
-        return self._ranked({p: _mean_scores(p, counted) for p in self.policies}, counted)
-
-    def _ranked(
-        self, scores: Scores, measures: Sequence[Mapping[PolicyKey, Measures]]
-    ) -> list[Ranked]:
-        """Rows in the order of their scores, with all gains as one family of tests.
-
-        Exact policies, whose few seeds make another score, come last.
+        The differences of each kind are one family of tests, those of the bounds another, and
+        bounds do not count when the best is sought.
         """
-        baseline, groups = self.baseline, _groups(scores)
-        others = [policy for policy in scores if baseline not in (None, policy)]
-        pairs = [_paired(scores[policy], scores[baseline]) for policy in others if baseline]
-        gains = dict(zip(others, statistics.correct(pairs), strict=True))
+        measures, forms = self.measures[scenario], benchmark_policies(scenario)
+        rivals = [policy for policy in measures if not is_bound(policy)]
+        best = max(rivals, key=lambda policy: float(measures[policy].score.mean()))
+        gains = self._differences(scenario, {p: (p, BASELINE) for p in measures})
+        leads = self._differences(scenario, {p: (AGE_BASED, p) for p in measures})
+        behind = self._differences(scenario, {p: (best, p) for p in rivals})
         rows = [
-            Ranked(
+            Row(
                 policy,
-                len(by_seed),
-                statistics.estimate(list(by_seed.values()), gains.get(policy)),
-                groups.get(policy),
-                _means([of[policy] for of in measures]),
+                forms[policy],
+                own,
+                statistics.estimate(own.score),
+                gains.get(policy),
+                leads.get(policy),
+                behind.get(policy),
             )
-            for policy, by_seed in scores.items()
+            for policy, own in measures.items()
         ]
-        return sorted(rows, key=lambda row: (row.group is None, -row.score.mean))
+        return sorted(rows, key=lambda row: (is_bound(row.policy), -row.score.mean))
 
-    def decided_by_one(self) -> list[str]:
-        """Why there is no overall ranking: a sentence for each scenario that decides it.
+    def _differences(
+        self, scenario: str, pairs: Mapping[str, tuple[str, str]]
+    ) -> dict[str, Contrast]:
+        """The first minus the second of each pair of policies, on the seeds that both have."""
+        scores = {policy: one.score for policy, one in self.measures[scenario].items()}
+        made = {}
+        for policy, (first, second) in pairs.items():
+            if first != second and {first, second} <= scores.keys():
+                count = min(scores[first].size, scores[second].size)
+                made[policy] = statistics.contrast(scores[first][:count], scores[second][:count])
+        judged = dict[str, Contrast]()
+        for bounds in (False, True):
+            family = {p: each for p, each in made.items() if is_bound(p) == bounds}
+            judged |= dict(zip(family, statistics.correct(list(family.values())), strict=True))
+        return judged
 
-        The leading group must be in the same order whichever scenario is left out. With fewer
-        than three scenarios there is nothing to rank over.
-        """
-        if len(self.measures) < 3:
-            return ["Fewer than three scenarios are too few to rank over."]
-        order = [row.policy for row in self.overall() if row.group == 1]
-        found = []
-        for scenario in self.measures:
-            without = [row.policy for row in self.overall(without=scenario)]
-            other = sorted(order, key=without.index)
-            changed = [pair for pair in zip(order, other, strict=True) if pair[0] != pair[1]]
-            if changed:
-                before, now = changed[0]
-                found.append(f"Without `{scenario}`, {now} comes before {before}.")
-            elif without[0] not in order:
-                found.append(f"Without `{scenario}`, {without[0]} leads.")
-        return found
+
+def plans(
+    scenarios: Iterable[str] | None = None, seeds: int | None = None, out: Path = FOLDER
+) -> dict[Path, Plan]:
+    """The runs of all scenarios, or these, by folder; with at most so many ``seeds`` of each."""
+    chosen = list(scenarios or SCENARIOS)
+    unknown = [name for name in chosen if name not in SCENARIOS]
+    if unknown:
+        raise ValueError(
+            f"the benchmark has no scenario {unknown[0]!r}; there are {', '.join(SCENARIOS)}"
+        )
+    found = {}
+    for name in chosen:
+        described, forms = SCENARIOS[name], benchmark_policies(name)
+        count = min(described.seeds, seeds or described.seeds)
+        for bounds in (False, True):
+            own = {text for policy, text in forms.items() if is_bound(policy) == bounds}
+            kept = min(count, FRESH_SEEDS) if bounds else count
+            folder = out / (f"{name}-bounds" if bounds else name)
+            if own:
+                found[folder] = Plan.of(described.scenario, sorted(own), kept)
+    return found
 
 
 def benchmark(
-    policies: Sequence[Policy | str] | None = None,
     scenarios: Iterable[str] | None = None,
-    seeds: int | Iterable[int] = 30,
-    out: Path | str = "runs/benchmark",
-    *,
-    every: int = 30,
-    baseline: Policy | str | None = None,
-    write: Path | str | None = None,
-    **options: Any,
+    seeds: int | None = None,
+    out: Path = FOLDER,
+    options: RunOptions | None = None,
 ) -> Benchmark:
-    """Run all registered policies in their tuned forms on all scenarios, or these.
-
-    Exact policies, and the loss against the optimum, which is worked out once in ``every``
-    rounds, take the first five of the seeds. Without ``policies`` there is also the table of
-    policies by aggregations. A Markdown page is written to ``write``, if given. Everything is
-    kept in the folder ``out``: a benchmark that was stopped goes on where it was, and policies
-    and seeds may be added later. The other options are those of `agewise.compare`, but the first
-    run that fails always ends it.
-    """
-    planned = BenchmarkPlan.of(policies, scenarios, seeds, every, baseline)
-    asked = planned.asked
-    compared = (
-        default_baseline(asked.keys) if baseline is None else find_policy(baseline, asked.keys)
-    )
-    folder, results = Path(out), dict[str, Result]()
-    chosen = replace(RunOptions.of(options), fail_fast=True)
-    measures: dict[str, dict[PolicyKey, Measures]] = {}
-    losses: dict[str, dict[PolicyKey, OptimumLoss]] = {}
-    for name, solved in planned.solved.items():
-        results[name], histories = _histories(solved, folder / solved_folder(name), chosen)
-        losses[name] = {policy: _loss(runs) for policy, runs in histories.items()}
-        if name in planned.fast:
-            results[name], many = _histories(planned.fast[name], folder / name, chosen)
-            histories |= many
-        measures[name] = {policy: Measures.of(histories[policy]) for policy in asked.keys}
-    second = None
-    if planned.aggregations:
-        second = compare_aggregations(list(measures), asked.seeds, folder, chosen)
-    made = Benchmark(results, measures, losses, compared, second)
-    write_document(folder / "headline.md", headline(made))
-    if write is not None:
-        write_benchmark_page(made, write)
-    return made
-
-
-def _histories(
-    plan: Plan, folder: Path, options: RunOptions
-) -> tuple[Result, dict[PolicyKey, dict[int, History]]]:
-    """The runs of a plan; the folder may hold more policies and seeds from before."""
-    result = execute(plan, folder, options)
-    histories = {}
-    for policy in plan.keys:
-        finished = result.histories(policy)
-        histories[policy] = {seed: finished[seed] for seed in plan.seeds}
-    return result, histories
-
-
-def _loss(histories: Mapping[int, History]) -> OptimumLoss:
-    losses = [Losses.of(run) for run in histories.values()]
-    known = [one.per_round for one in losses if not np.isnan(one.per_round)]
-    unproven = sum(one.rounds.size - one.proven for one in losses)
-    return OptimumLoss(float(np.mean(known)) if known else float("nan"), unproven, len(losses))
-
-
-def _mean_scores(
-    policy: PolicyKey, scenarios: Sequence[Mapping[PolicyKey, Measures]]
-) -> dict[int, float]:
-    """The mean over the scenarios of a policy's score, by seed."""
-    scores = [of[policy].by_seed for of in scenarios]
-    return {seed: float(np.mean([one[seed] for one in scores])) for seed in scores[0]}
-
-
-def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> Contrast:
-    """The paired difference on the seeds that both have."""
-    common = sorted(first.keys() & second.keys())
-    return statistics.contrast([first[seed] for seed in common], [second[seed] for seed in common])
-
-
-def _groups(scores: Scores) -> dict[PolicyKey, int]:
-    """Rank groups: the best of those left with all that were not shown to be behind it.
-
-    Each group takes one family of tests: the best of those left against the others left, at the
-    5% level. Exact policies take no part.
-    """
-    left = [policy for policy in scores if not is_exact(policy)]
-    left.sort(key=lambda policy: -float(np.mean(list(scores[policy].values()))))
-    groups: dict[PolicyKey, int] = {}
-    number = 0
-    while left:
-        number += 1
-        best, others = left[0], left[1:]
-        leads = statistics.correct([_paired(scores[best], scores[policy]) for policy in others])
-        behind = [
-            policy for policy, lead in zip(others, leads, strict=True) if lead.verdict == "better"
-        ]
-        groups |= {policy: number for policy in left if policy not in behind}
-        left = behind
-    return groups
+    """Run every policy on all scenarios, or these; the folder resumes and takes more later."""
+    measures: dict[str, dict[str, Measures]] = {}
+    used: dict[str, int] = {}
+    for folder, plan in plans(scenarios, seeds, out).items():
+        result, name = execute(plan, folder, options or RunOptions(fail_fast=True)), folder.name
+        by_form = {}
+        for policy in plan.policies:
+            done = result.histories(policy)
+            by_form[policy.key] = Measures.of({seed: done[seed] for seed in plan.seeds})
+        name = name.removesuffix("-bounds")
+        forms = {p: make_policy(text).key for p, text in benchmark_policies(name).items()}
+        measures.setdefault(name, {}).update(
+            {policy: by_form[key] for policy, key in forms.items() if key in by_form}
+        )
+        used[name] = max(used.get(name, 0), len(plan.seeds))
+    return Benchmark(measures, used)
 
 
 def _arrived(history: History) -> float:
-    """The share of scheduled updates that arrived; 1 if there were none."""
     received, scheduled = (
         int(history.frame[name].list.len().sum()) for name in ("received", "scheduled")
     )
     return received / scheduled if scheduled else 1.0
 
 
-def _means(measures: Sequence[Measures]) -> dict[str, float]:
-    """Means over seeds, then over scenarios."""
-
-    def mean(name: str) -> float:
-        return float(np.mean([np.nanmean(getattr(one, name)) for one in measures]))
-
-    columns = {"age": "ages"} | {
-        name: name for name in ("ues", "arrived", "fairness", "subchannels")
-    }
-    return {column: mean(name) for column, name in columns.items()}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, or a part of it, and print its headline."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the benchmark, or a part of it, and write its page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--policy", action="append", help="may be repeated; all by default")
     parser.add_argument("--scenario", action="append", help="may be repeated; all by default")
-    parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--every", type=int, default=30, help="solve every N-th round")
-    parser.add_argument("--out", type=Path, default=Path("runs/benchmark"))
-    parser.add_argument("--write", type=Path, help="the page; docs/benchmark.md for all of it")
-    parser.add_argument("--baseline")
+    parser.add_argument("--seeds", type=int, help="at most so many of each scenario")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--docs", type=Path, help="folder of the page; docs for all of it")
     parser.add_argument("--workers", type=int, help="processes; one per core by default")
     parser.add_argument("--dry-run", action="store_true", help="say how long; run nothing")
     given = parser.parse_args(arguments)
-    whole = given.policy is given.scenario is None
+    options = RunOptions(workers=given.workers, fail_fast=True)
     try:
         if given.dry_run:
-            planned = BenchmarkPlan.of(
-                given.policy, given.scenario, given.seeds, given.every, given.baseline
-            )
-            options = RunOptions(workers=given.workers)
-            print(forecast(planned.by_folder(given.out), given.out, options))
+            print(forecast(plans(given.scenario, given.seeds, given.out), given.out, options))
             return
-        made = benchmark(
-            given.policy,
-            given.scenario,
-            given.seeds,
-            given.out,
-            every=given.every,
-            baseline=given.baseline,
-            write=given.write or (Path("docs/benchmark.md") if whole else None),
-            workers=given.workers,
-        )
+        made = benchmark(given.scenario, given.seeds, given.out, options)
     except ValueError as error:
         parser.error(str(error))
-    print(headline(made))
+    if given.docs or not given.scenario:
+        print(f"Page: {write_benchmark_page(made, given.docs or Path('docs'))}")
 
 
 if __name__ == "__main__":

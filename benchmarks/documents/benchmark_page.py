@@ -1,273 +1,273 @@
-"""The benchmark as a Markdown page, and its headline."""
+"""The benchmark as a page: a matrix as a picture, a compact table per scenario, and CSV."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agewise.statistics import Estimate
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import (
-    NOTHING,
     STARS_NOTE,
     and_list,
-    contrast_text,
-    estimate_text,
-    family_text,
-    limits_text,
+    counted,
+    points_text,
     sentence_case,
-    short_text,
     starred,
 )
 from agewise.version import __version__
 from benchmarks.documents.benchmark_scenarios import (
-    CHECKPOINTS,
+    AGE_BASED,
+    BASELINE,
     EVALUATE_EVERY,
+    FRESH,
+    FRESH_SEEDS,
+    LATE,
+    ROUNDS,
     SCENARIOS,
     VERSION,
-    is_exact,
+    is_bound,
 )
-from benchmarks.documents.results import write_document
+from benchmarks.documents.pages import compact, limits, short, write_csv, write_document
 
 if TYPE_CHECKING:
-    from benchmarks.documents.aggregations import AggregationTable
-    from benchmarks.documents.benchmark import Benchmark, Ranked
+    from benchmarks.documents.benchmark import Benchmark, Row
 
-_INTRODUCTION = """\
+#: Points of accuracy from which on a square of the matrix is no darker.
+_DARKEST = 5.0
+
+_PAGE = """\
 # Benchmark
 
-{policies} on {scenarios} scenarios of the benchmark (version {benchmark}), with Agewise {version} \
-and {seeds}{fewer}. `make study NAME=benchmark` writes this page; it keeps what is \
-finished and goes on from \
-there. Policies run in the forms that [tuning](tuning.md) found on other seeds. All of them meet \
-the same places, channels, samples and initial models, so differences are paired over the seeds.
+![Policies by scenarios: gain over max-pack, and who leads](images/benchmark.svg)
 
-*Score* is the mean test accuracy after {points} rounds. {gain}Policies of one *group* are a tie: \
-they were not shown to be behind the first of the group (paired t tests of the best of those left \
-against the others left, together by single-step max-t or Bonferroni, 5% level). Intervals of \
-scores are 95%, each by itself. \
-*UEs* are updates that arrived in a round, *arrived* is their share of those scheduled (all, \
-as the access point offers only UEs that are in time). *Age* is the mean over UEs and rounds, \
-*fairness* Jain's index of how often each UE's updates arrived, *used* the subchannels used in a \
-round. *Loss* is the share of the \
-largest possible weight, the sum of f(age) over the scheduled UEs, that a round left (problem 3, \
-solved in sampled rounds of {optimum}{unproven}); policies that weigh something else than age are \
-not meant to make it small.
-"""
-_GAIN = """\
-*Gain* is the paired difference in score from {0}, in points. """
-_EXACT = """\
-; {0}, which solve{1} every round exactly, {3} {2} and stand{1} last without a group, as their \
-scores are of other seeds"""
-_DESCRIPTION = """\
-{0}. The target is an accuracy of {1:.0%}: the median rounds to it (models are evaluated every {2} \
-rounds), and in how many runs it was reached.
-"""
-_NO_OVERALL = """\
-There is no overall ranking, because one scenario would decide it: the leading group must stay in \
-the same order whichever scenario is left out. {0}
-"""
-_OVERALL_TEXT = """\
-Of the mean scores over the scenarios. The leading group stays in the same order whichever \
-scenario is left out.
-"""
-_AGGREGATIONS = """\
-## Policies by aggregations
+{found}
 
-Scores in percent with the plain average (`learn.aggregation`), and below them what the other \
-aggregations add to the same policy: the paired gain in points with its 95% \
-interval, {seeds}. {family} {stars}.
-"""
-_HEADLINE = """\
-## The benchmark
+Version {version}, written by `make study NAME=benchmark` with Agewise {agewise}: {policies} \
+policies on {scenarios} scenarios of {rounds} rounds, {seeds}. All policies meet the same places, \
+channels, samples and initial models, so differences are paired over the seeds. Each runs in the \
+best form that [tuning](tuning.md) found on other seeds, packing included; max-pack, the baseline, \
+and "{age_based}, the paper's" are as in the paper. All forms, numbers, intervals and p-values: \
+[benchmark.csv](data/benchmark.csv).
 
-Gain in score over {baseline} in each scenario of the [benchmark](benchmark.md) (version \
-{version}, {seeds}{fewer}), in points; in brackets the group, in which policies are not shown to \
-differ from the best of it. {family} {stars}.
+- *Score*: test accuracy, the mean over all evaluated rounds (every {every}th).
+- *Gain*: score minus that of max-pack, in points.
+- *ABS minus it*: score of age-based minus that of the policy: above 0, age-based is ahead.
+- **Bold**: not shown to be behind the best policy of the scenario.
+- *Uploads*: updates that arrived in a round; *age*: the mean over UEs and rounds; *fairness*: \
+Jain's index of how often each UE's updates arrived.
+
+Stars: {stars}; paired t tests. Gains, differences from age-based and differences from the best \
+are three families for each scenario, corrected within each (single-step max-t, or Bonferroni \
+below 20 seeds). Over all scenarios that makes {families} families with {tests} statements, which \
+are not corrected for each other: if nothing differed, about one family in twenty would still \
+show something. The best is the best that was observed, so that its lead is a little flattered.
+
+What to know of single policies: FedCS without a deadline is max-pack on a random part of the \
+UEs. {fresh} have every UE learn and answer before every round: bounds of {fresh_seeds} seeds, \
+not rivals. {late} differ from age-based and max-pack only where updates arrive late, and run \
+only there.
+
+{scenarios_text}
+"""
+_SCENARIO = """\
+## {name}
+
+{summary}. {seeds}{lost}. Best: {best} ({score:.1f}%).
+
+{table}
 """
 
 
-def write_benchmark_page(benchmark: "Benchmark", path: Path | str) -> Path:
-    """Write the page of this benchmark."""
-    parts = [_introduction(benchmark)]
-    for name in benchmark.measures:
-        described, rows = SCENARIOS[name], benchmark.table(name)
-        parts += [
-            f"## {name}\n",
-            _DESCRIPTION.format(sentence_case(described.summary), described.target, EVALUATE_EVERY),
-            _table(rows, _BY_SCENARIO),
-            *_family(benchmark, rows),
-        ]
-    parts += ["## All scenarios\n", *_overall(benchmark)]
-    if benchmark.aggregations is not None:
-        parts += _aggregations(benchmark.aggregations)
-    return write_document(Path(path), "\n".join(parts))
-
-
-def headline(benchmark: "Benchmark") -> str:
-    """The gains of every policy in every scenario, in one table."""
-    baseline = benchmark.baseline
+def write_benchmark_page(benchmark: "Benchmark", folder: Path) -> Path:
+    """Write the page, its picture and its numbers into the folder of documents."""
     tables = {name: benchmark.table(name) for name in benchmark.measures}
-    found = {(name, row.policy): row for name, rows in tables.items() for row in rows}
-    text = _HEADLINE.format(
-        baseline=baseline or "nothing",
+    write_csv(folder / "data/benchmark.csv", _numbers(tables))
+    draw_matrix(tables, folder / "images/benchmark.svg")
+    counts = benchmark.seeds
+    text = _PAGE.format(
+        found=_found(tables),
         version=VERSION,
-        seeds=_seeds(benchmark),
-        fewer=_fewer(benchmark),
-        family=_family_text(benchmark, next(iter(tables.values()))),
+        agewise=__version__,
+        policies=len({row.policy for rows in tables.values() for row in rows}),
+        scenarios=len(tables),
+        rounds=ROUNDS,
+        seeds=_seeds(counts),
+        age_based=AGE_BASED,
+        every=EVALUATE_EVERY,
         stars=STARS_NOTE,
-    )
-    lines: list[list[Cell]] = [
-        [str(policy), *(_short_gain(found[name, policy]) for name in tables)]
-        for policy in benchmark.policies
-    ]
-    columns = [Column("policy", kind="words"), *(Column(name) for name in tables)]
-    overall = "\n".join(_overall(benchmark, with_table=False))
-    return f"{text}\n{Table('', columns, lines).to_markdown()}\n{overall}"
-
-
-def _seeds(benchmark: "Benchmark", *, fewest: bool = False) -> str:
-    """The seeds of most policies, or of those with the fewest."""
-    counts = [len(one.seeds) for of in benchmark.measures.values() for one in of.values()]
-    count = min(counts) if fewest else max(counts)
-    return f"{count} seeds" if count > 1 else "one seed"
-
-
-def _fewer(benchmark: "Benchmark") -> str:
-    exact = [str(policy) for policy in benchmark.policies if is_exact(policy)]
-    if not exact:
-        return ""
-    few = _seeds(benchmark, fewest=True)
-    return _EXACT.format(
-        and_list(exact), *(("", few, "have") if len(exact) > 1 else ("s", few, "has"))
-    )
-
-
-def _introduction(benchmark: "Benchmark") -> str:
-    baseline = benchmark.baseline
-    unproven = sum(one.unproven for of in benchmark.losses.values() for one in of.values())
-    few = next(iter(next(iter(benchmark.losses.values())).values())).seeds
-    return _INTRODUCTION.format(
-        benchmark=VERSION,
-        version=__version__,
-        policies=f"{len(benchmark.policies)} policies"
-        if len(benchmark.policies) > 1
-        else "One policy",
-        scenarios=f"{len(benchmark.measures)} of {len(SCENARIOS)}",
-        seeds=_seeds(benchmark),
-        fewer=_fewer(benchmark),
-        points=and_list(CHECKPOINTS),
-        gain="" if baseline is None else _GAIN.format(baseline),
-        optimum=f"{few} seeds" if few > 1 else "one seed",
-        unproven=f"; {unproven} of them to within a bound" if unproven else "",
-    )
-
-
-def _family(benchmark: "Benchmark", rows: Sequence["Ranked"]) -> list[str]:
-    """The paragraph on the tests behind the gains of a table."""
-    text = _family_text(benchmark, rows)
-    return [f"{text}\n"] if text else []
-
-
-def _family_text(benchmark: "Benchmark", rows: Sequence["Ranked"]) -> str:
-    gains = [row.score.gain for row in rows if row.score.gain is not None]
-    return family_text(gains, str(benchmark.baseline), "policies of a scenario")
-
-
-def _overall(benchmark: "Benchmark", *, with_table: bool = True) -> list[str]:
-    """The ranking over all scenarios, or why there is none."""
-    reasons = benchmark.decided_by_one()
-    if reasons:
-        return [_NO_OVERALL.format(" ".join(reasons))]
-    rows = benchmark.overall()
-    if not with_table:
-        leading = and_list(row.policy for row in rows if row.group == 1)
-        return [f"{_OVERALL_TEXT.strip()} It is {leading}.\n"]
-    return [_OVERALL_TEXT, _table(rows, _OVERALL), *_family(benchmark, rows)]
-
-
-def _aggregations(second: "AggregationTable") -> list[str]:
-    tables = {name: second.estimates(name) for name in second.scores}
-    first = next(iter(tables.values()))
-    text = _AGGREGATIONS.format(
-        seeds=f"{second.seeds} seeds" if second.seeds > 1 else "one seed",
-        family=family_text(
-            [each.gain for each in first.values() if each.gain is not None],
-            "the same policy with the plain average",
-            "policies and aggregations of a scenario",
+        families=3 * len(tables),
+        tests=sum(
+            contrast is not None
+            for rows in tables.values()
+            for row in rows
+            for contrast in (row.gain, row.lead, row.behind)
         ),
-        stars=STARS_NOTE,
+        fresh=and_list(f"`{name}` with fresh {what}" for name, what in FRESH.items()),
+        fresh_seeds=FRESH_SEEDS,
+        late=and_list(f"`{name}`" for name in LATE),
+        scenarios_text="\n".join(
+            _section(name, rows, counts[name]) for name, rows in tables.items()
+        ),
     )
-    lines: list[list[Cell]] = [
-        [aggregation, policy, *(_added(found[policy, aggregation]) for found in tables.values())]
-        for policy, aggregation in first
-    ]
-    columns = [Column(head, kind="words") for head in ("aggregation", "policy")]
-    return [text, Table("", [*columns, *map(Column, tables)], lines).to_markdown()]
+    return write_document(folder / "benchmark.md", text)
 
 
-def _added(score: Estimate) -> str:
-    gain = score.gain
-    if gain is None:
-        return estimate_text(score)
-    limits = limits_text(gain)
-    return starred(gain) + (f" ({limits})" if limits else "")
-
-
-def _table(rows: Sequence["Ranked"], columns: "_Columns") -> str:
-    heads = [Column("policy", kind="words"), *map(Column, columns)]
-    lines: list[list[Cell]] = [
-        [str(row.policy), *(told(row) for told in columns.values())] for row in rows
-    ]
-    return Table("", heads, lines).to_markdown()
-
-
-def _gain(row: "Ranked") -> str:
-    gain = row.score.gain
-    if gain is None:
-        return "baseline"
-    return contrast_text(gain)
-
-
-def _short_gain(row: "Ranked") -> str:
-    gain = "baseline" if row.score.gain is None else starred(row.score.gain)
-    return gain if row.group is None else f"{gain} ({row.group})"
-
-
-def _to_target(row: "Ranked") -> str:
-    taken = row.taken
+def _found(tables: "dict[str, list[Row]]") -> str:
+    """What the matrix says, in sentences; what speaks against age-based scheduling first."""
+    leads = leading(tables)
+    rivals = {name: count for name, count in leads.items() if not is_bound(name)}
+    order = sorted(rivals, key=lambda name: -rivals[name])
+    behind = [name for name, rows in tables.items() if not _row(rows, AGE_BASED).leads]
+    ahead = shown_against(tables, "round-robin")
     return (
-        NOTHING
-        if taken is None
-        else f"{short_text(taken.median, 3)} ({taken.reached}/{taken.runs})"
+        f"No policy leads everywhere. Not shown behind the best: "
+        f"{and_list(f'{name} in {rivals[name]}' for name in order[:6])} of "
+        f"{counted(len(tables), 'scenario')}. "
+        + (f"Age-based is shown behind in {and_list(f'`{name}`' for name in behind)}. "
+           if behind else "Age-based is nowhere shown behind. ")
+        + f"Against round-robin it is shown ahead in {ahead[0]} and behind in {ahead[1]}."
+    )  # fmt: skip
+
+
+def leading(tables: "dict[str, list[Row]]") -> dict[str, int]:
+    """In how many scenarios a policy is not shown to be behind the best."""
+    found: dict[str, int] = {}
+    for rows in tables.values():
+        for row in rows:
+            found[row.policy] = found.get(row.policy, 0) + row.leads
+    return found
+
+
+def shown_against(tables: "dict[str, list[Row]]", policy: str) -> tuple[int, int]:
+    """In how many scenarios age-based is shown to be ahead of a policy, and behind it."""
+    verdicts = [
+        row.lead.verdict
+        for rows in tables.values()
+        for row in rows
+        if row.policy == policy and row.lead is not None
+    ]
+    return verdicts.count("better"), verdicts.count("worse")
+
+
+def _section(name: str, rows: "list[Row]", seeds: int) -> str:
+    arrived = min(float(row.measures.arrived.mean()) for row in rows)
+    return _SCENARIO.format(
+        name=name,
+        summary=sentence_case(SCENARIOS[name].summary),
+        seeds=counted(seeds, "seed"),
+        lost="" if arrived > 0.9995 else f"; down to {100 * arrived:.0f}% of the uploads arrive",
+        best=rows[0].policy,
+        score=100 * rows[0].score.mean,
+        table=compact(_table(rows)),
     )
 
 
-def _loss(row: "Ranked") -> str:
-    loss = row.loss
-    return NOTHING if loss is None or loss.mean != loss.mean else f"{100 * loss.mean:.1f}"
+def _table(rows: "list[Row]") -> Table:
+    heads = ("gain", "ABS minus it", "uploads", "age", "fairness")
+    columns = [Column("policy", kind="words"), *map(Column, heads)]
+    lines: list[list[Cell]] = [
+        [
+            f"**{row.policy}**" if row.leads else row.policy,
+            _starred(row.gain),
+            _starred(row.lead),
+            f"{row.measures.uploads.mean():.1f}",
+            f"{row.measures.age.mean():.1f}",
+            f"{row.measures.fairness.mean():.2f}",
+        ]
+        for row in rows
+    ]
+    return Table("", columns, lines)
 
 
-_Columns = Mapping[str, Callable[["Ranked"], str]]
-_FIRST: _Columns = {
-    "gain, points": _gain,
-    "group": lambda row: NOTHING if row.group is None else str(row.group),
-    "score %": lambda row: estimate_text(row.score),
-}
-_COMMON: _Columns = {
-    "UEs": lambda row: f"{row.means['ues']:.1f}",
-    "arrived %": lambda row: f"{100 * row.means['arrived']:.0f}",
-    "age": lambda row: f"{row.means['age']:.1f}",
-    "fairness": lambda row: f"{row.means['fairness']:.2f}",
-    "used": lambda row: f"{row.means['subchannels']:.1f}",
-}
-_OVERALL: _Columns = {**_FIRST, **_COMMON}
-_BY_SCENARIO: _Columns = {
-    **_FIRST,
-    **{
-        f"round {point}": lambda row, point=point: estimate_text(row.at[point])  # type: ignore[misc]
-        for point in CHECKPOINTS
-    },
-    "rounds to target": _to_target,
-    **_COMMON,
-    "loss %": _loss,
-}
+def _starred(contrast: Contrast | None) -> str:
+    return "0" if contrast is None else starred(contrast).replace("*", r"\*")
+
+
+def _numbers(tables: "dict[str, list[Row]]") -> list[dict[str, str | int | float]]:
+    """A line per scenario and policy: all that the page rests on."""
+    return [
+        {
+            "scenario": name,
+            "policy": row.policy,
+            "form": row.form,
+            "seeds": row.measures.score.size,
+            "score": short(row.score.mean),
+            "score_low": short(row.score.low),
+            "score_high": short(row.score.high),
+            **limits("gain", row.gain),
+            **limits("age_based_minus_it", row.lead),
+            **limits("best_minus_it", row.behind),
+            "leads": int(row.leads),
+            "uploads": short(row.measures.uploads.mean()),
+            "arrived_share": short(row.measures.arrived.mean()),
+            "age": short(row.measures.age.mean()),
+            "fairness": short(float(np.nanmean(row.measures.fairness))),
+        }
+        for name, rows in tables.items()
+        for row in rows
+    ]
+
+
+def _seeds(counts: Mapping[str, int]) -> str:
+    most = max(counts.values())
+    fewer = {name: count for name, count in counts.items() if count < most}
+    text = and_list(f"{count} in {name}" for name, count in fewer.items())
+    return counted(most, "seed") + (f" ({text}, where runs take longer)" if fewer else "")
+
+
+def _row(rows: "list[Row]", policy: str) -> "Row":
+    return next(row for row in rows if row.policy == policy)
+
+
+def draw_matrix(tables: "dict[str, list[Row]]", path: Path) -> Path:
+    """Draw gains over max-pack by policy and scenario; frames for those not shown behind the best.
+
+    Rows stand in the order of how often a policy leads, bounds that no rival reaches last.
+    """
+    leads, scenarios = leading(tables), list(tables)
+    order = sorted(leads, key=lambda name: (is_bound(name), name in LATE, -leads[name]))
+    figure, (axis, bars) = plt.subplots(
+        1, 2, figsize=(11.5, 0.33 * len(order) + 1.6), width_ratios=(len(scenarios), 2.2),
+        sharey=True, layout="constrained",
+    )  # fmt: skip
+    colours = plt.get_cmap("BrBG")
+    for column, rows in enumerate(tables.values()):
+        for row in rows:
+            place = order.index(row.policy)
+            gain = 0.0 if row.gain is None else 100 * row.gain.mean
+            shown = row.gain is not None and row.gain.shown
+            shade = 0.5 + 0.5 * float(np.clip(gain / _DARKEST, -1.0, 1.0)) * (1.0 if shown else 0.4)
+            axis.add_patch(
+                Rectangle((column - 0.5, place - 0.5), 1, 1, facecolor=colours(shade), linewidth=0)
+            )
+            if row.leads:
+                axis.add_patch(
+                    Rectangle((column - 0.47, place - 0.44), 0.94, 0.88, fill=False, linewidth=1.5)
+                )
+            ink = "white" if abs(shade - 0.5) > 0.36 else "black" if shown else "#777777"
+            text = "baseline" if row.policy == BASELINE else points_text(gain / 100)
+            axis.text(column, place, text, ha="center", va="center", fontsize=7.5, color=ink)
+    axis.set_xticks(range(len(scenarios)), scenarios, rotation=35, ha="right", fontsize=8)
+    axis.set_yticks(range(len(order)), order, fontsize=8)
+    axis.set(xlim=(-0.5, len(scenarios) - 0.5), ylim=(len(order) - 0.5, -0.5))
+    axis.set_title(
+        "Points of accuracy gained over max-pack. Framed: not shown behind the best of the "
+        "scenario.\nPale and grey: not shown to differ from max-pack. Empty: not run there.",
+        fontsize=9, loc="left",
+    )  # fmt: skip
+    bars.barh(range(len(order)), [leads[name] for name in order], color="#444444", height=0.7)
+    for place, name in enumerate(order):
+        bars.text(leads[name] + 0.2, place, str(leads[name]), va="center", fontsize=8)
+    bars.set_title(f"leads in,\nof {len(scenarios)}", fontsize=9)
+    bars.axis("off")
+    for side in axis.spines.values():
+        side.set_visible(False)
+    axis.tick_params(length=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    return path

@@ -21,7 +21,7 @@ from agewise.scenario import Scenario
 from agewise.statistics import Estimate
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import family_text, points_text
-from benchmarks.documents.results import write_document
+from benchmarks.documents.pages import write_document
 
 POLICIES: Final = ("age-based", "max-pack", "round-robin", "random")
 BASELINE: Final = "max-pack"

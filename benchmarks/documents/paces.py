@@ -23,7 +23,7 @@ from agewise.scenario import Scenario
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import and_list, contrast_text, points_text
-from benchmarks.documents.results import write_document
+from benchmarks.documents.pages import write_document
 
 POLICIES: Final = (
     "age-based", "age-based:cap=2", "age-reduction", "max-pack", "round-robin", "whittle",

@@ -27,7 +27,7 @@ from agewise.tables._words import (
     sentence_case,
     too_few,
 )
-from benchmarks.documents.results import write_document
+from benchmarks.documents.pages import write_document
 
 POLICIES: Final = (
     "age-based", "max-pack", "age-based:packing=auction", "proportional-fair", "round-robin",

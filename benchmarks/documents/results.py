@@ -1,136 +1,340 @@
 """Put docs/results.md together from the folders of the studies: ``make study NAME=results``."""
 
-from collections.abc import Callable
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from agewise import Result, gap, reproduce, reproduce_map
-from agewise.files import atomic_write
+from agewise import Result, reproduce, statistics
+from agewise.experiment import LearningCurve, Plan, RunOptions, execute
+from agewise.policies import make_policy
 from agewise.report import claims_note
-from agewise.studies import Gap, MapReproduction, Reproduction
-from agewise.tables import Cell, Column, Explanation, Table
-from agewise.tables._words import STARS_NOTE, counted, last_part, value_text
+from agewise.scenario import Scenario
+from agewise.statistics import Contrast
+from agewise.studies import Reproduction
+from agewise.tables import Cell, Column, Table
+from agewise.tables._words import (
+    STARS_NOTE,
+    and_list,
+    counted,
+    judged_text,
+    points_text,
+    starred,
+)
+from benchmarks.documents.aggregations import AggregationTable, compare_aggregations
+from benchmarks.documents.benchmark import Benchmark, Row, benchmark
+from benchmarks.documents.benchmark_page import leading, shown_against
+from benchmarks.documents.benchmark_scenarios import AGE_BASED, BASELINE
+from benchmarks.documents.pages import compact, folded, write_document
+from benchmarks.documents.phase import FAIR, Phase, measure_phase, shown
 
-_TOP = """\
+#: The seeds of the published figure, and others that no document has used.
+PUBLISHED, FRESH = range(20), range(100, 180)
+POINTS: Final = (10, 20, 40, 100)
+#: Parts of studies that take long, as these left them.
+KEPT: Final = Path(__file__).with_name("kept")
+LEADS: Final = ((AGE_BASED, BASELINE), ("round-robin", BASELINE), (AGE_BASED, "round-robin"))
+
+_PAGE = """\
 # Results
 
-Put together by `make study NAME=results` from the folders of the studies; no number here \
-is written by hand. \
-They are measured on the presets, which were fixed beforehand for the reasons in \
+Put together by `make study NAME=results` from the folders of the studies; no number here is \
+written by hand. They are measured on the presets, which were fixed beforehand for the reasons in \
 [scenarios](scenarios.md).
+
+## In short
+
+{facts}
+
+## The figure
+
+The paper's cell, {rounds} rounds: paired gains in accuracy, in points, at single rounds and in \
+the mean over all of them, on the {published} published seeds ({first} to {last}) and on {fresh} \
+others ({fresh_first} to {fresh_last}), which no earlier document has used. {family}
+
+{figure}
+
+## The paper's claims
+
+On the published seeds:
+
+{claims}
+
+{note} [What the gain is made of](explanation.md) is measured by replay.
+
+## Under which aggregation
+
+Gain over max-pack with the same aggregation, each with tuned steps ([tuning](tuning.md)); \
+{aggregation_seeds}. {stars}; single-step max-t over the policies and aggregations of a scenario. \
+[Aggregation](aggregation.md) has what each adds.
+
+{aggregations}
+
+Over data and thresholds: [which policy for which setting](guide.md).
+
+## Under which deadline
+
+Updates after the deadline are lost. *Filtered*: the access point offers only UEs that would be in \
+time. *Unfiltered*: all of them, and who is always late can be asked for ever; *retry* leaves out \
+who failed, for longer each time.
+
+{deadlines}
+
+{kept}
 """
 
 
-def write_document(path: Path, text: str) -> Path:
-    """Write a document, or a part of one, whole."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path
+_FACTS = """\
+- On the paper's cell round-robin gains {robin} points over max-pack and age-based {paper}, with \
+{seeds} seeds: age-based minus round-robin is {lead}. Over {count} scenarios age-based is shown \
+ahead of round-robin in {ahead} and behind it in {behind}, ahead of max-pack in {over} and behind \
+it in {under}.
+- Not shown behind the best, each policy in its best form: {leading} of {count} scenarios.
+- The published seeds flatter: after {points} rounds they have {old} points over max-pack, \
+{fresh_seeds} fresh ones {fresh}.
+- The server's optimiser decides: on the paper's cell age-based minus max-pack is {by_rule}. With \
+one digit per UE it is {digit} with Adam.
+- Over thresholds and data age-based is shown ahead of max-pack in {wins} and behind in {losses} \
+of {regimes} regimes with the average, in {adam_wins} and {adam_losses} with Adam ({phase_seeds} \
+seeds): fair scheduling helps where the data of UEs differ and far ones need several subchannels.
+- Deadlines: age-based minus max-pack is {filtered} where the access point filters, {unfiltered} \
+where it does not, and {retry} where it does not and retries.
+- Paces, at equal time: {rounds} points in rounds, {hold} where UEs hold updates until they are \
+heard, {restart} where they restart (FedBuff's weights).
+- With an MLP on MNIST the gain is larger; with LeNet-5 on Fashion-MNIST six seeds cannot tell.
+- The paper's claims, on the published seeds: {claims}.
+"""
 
 
-def claims_markdown(study: Reproduction) -> str:
-    """The tables of the reproduction and the paper's claims."""
-    result, table = study.result, study.table()
-    text = (
-        f"{counted(len(result.seeds), 'seed')}, {counted(result.scenario.run.rounds, 'round')}; "
-        "accuracies in percent with 95% intervals, below them the gains over the baseline.\n"
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Gains of the figure's policies at some rounds and in the mean, by the kind of seeds."""
+
+    gains: Mapping[tuple[tuple[str, str], str], Sequence[Contrast]]
+
+    @classmethod
+    def of(cls, results: Mapping[str, tuple[Result, Sequence[int]]]) -> "Figure":
+        """Of the results by kind of seeds; all gains of one kind are one family."""
+        gains = {}
+        for kind, (result, seeds) in results.items():
+            curves = {}
+            for policy in (AGE_BASED, BASELINE, "round-robin"):
+                done = result.histories(make_policy(policy))
+                curves[policy] = LearningCurve.of({seed: done[seed] for seed in seeds})
+            made = [
+                statistics.contrast(one, other, list(seeds))
+                for first, second in LEADS
+                for one, other in [
+                    *((curves[first].at(x), curves[second].at(x)) for x in POINTS),
+                    (curves[first].score, curves[second].score),
+                ]
+            ]
+            judged, width = statistics.correct(made), len(POINTS) + 1
+            for place, pair in enumerate(LEADS):
+                gains[pair, kind] = judged[place * width : (place + 1) * width]
+        return cls(gains)
+
+    def table(self) -> Table:
+        """A row per pair of policies and kind of seeds."""
+        heads = [*(f"round {x}" for x in POINTS), "mean"]
+        columns = [Column("difference", kind="words"), Column("seeds", kind="words")]
+        lines: list[list[Cell]] = [
+            [f"{pair[0]} minus {pair[1]}", kind, *(f"{_starred(one)}" for one in gains)]
+            for (pair, kind), gains in self.gains.items()
+        ]
+        return Table("", [*columns, *map(Column, heads)], lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Studies:
+    """All that the page is made of."""
+
+    figure: Figure
+    reproduction: Reproduction
+    benchmark: Benchmark
+    aggregations: AggregationTable
+    phase: Phase
+
+    def row(self, scenario: str, policy: str) -> Row:
+        """What a policy did in a scenario of the benchmark."""
+        return next(row for row in self.benchmark.table(scenario) if row.policy == policy)
+
+
+def facts(made: Studies) -> str:
+    """The findings in sentences; what speaks against age-based scheduling first."""
+    tables = {name: made.benchmark.table(name) for name in made.benchmark.measures}
+    paper, robin = made.row("paper", AGE_BASED), made.row("paper", "round-robin")
+    average = made.phase.gains("average", AGE_BASED)
+    adam = made.phase.gains("Adam", AGE_BASED)
+    by_rule = {
+        name: made.aggregations.over_max_pack("paper")[name, AGE_BASED]
+        for name in made.phase.aggregations
+    }
+    digit = made.aggregations.over_max_pack("one-digit")["Adam", AGE_BASED]
+    late = {
+        name: made.row(name, AGE_BASED).gain
+        for name in ("deadline", "deadline-unfiltered", "deadline-retry")
+    }
+    gains = {
+        kind: [points_text(x.mean) for x in made.figure.gains[LEADS[0], kind][:-1]]
+        for kind in ("published", "fresh")
+    }
+    paces = re.search(r"rounds ([^,]+), .*?hold ([^,]+), .*?FedBuff ([^,]+),", _kept("paces"))
+    assert paces is not None
+    assert paper.gain is not None
+    assert robin.gain is not None
+    ahead, behind = shown_against(tables, "round-robin")
+    over, under = shown_against(tables, BASELINE)
+    (wins, losses), (adam_wins, adam_losses) = shown(average), shown(adam)
+    return _FACTS.format(
+        robin=points_text(robin.gain.mean),
+        paper=points_text(paper.gain.mean),
+        seeds=paper.measures.score.size,
+        lead=_said(robin.lead),
+        count=len(tables),
+        ahead=ahead,
+        behind=behind,
+        over=over,
+        under=under,
+        leading=and_list(_leading_text(leading(tables))),
+        points=and_list(POINTS),
+        old=and_list(gains["published"]),
+        fresh_seeds=len(FRESH),
+        fresh=and_list(gains["fresh"]),
+        by_rule=and_list(f"{_said(gain)} with {name}" for name, gain in by_rule.items()),
+        digit=_said(digit),
+        wins=wins,
+        losses=losses,
+        regimes=len(average),
+        adam_wins=adam_wins,
+        adam_losses=adam_losses,
+        phase_seeds=made.phase.seeds,
+        filtered=_said(late["deadline"]),
+        unfiltered=_said(late["deadline-unfiltered"]),
+        retry=_said(late["deadline-retry"]),
+        rounds=paces[1],
+        hold=paces[2],
+        restart=paces[3],
+        claims="; ".join(f"{each.claim}: {each.verdict}" for each in made.reproduction.claims),
     )
+
+
+def _leading_text(leads: Mapping[str, int]) -> list[str]:
+    wanted = sorted(
+        (name for name in leads if leads[name] and ", fresh" not in name),
+        key=lambda name: -leads[name],
+    )[:5]
+    chosen = list(dict.fromkeys([*wanted, AGE_BASED, "round-robin", BASELINE]))
+    return [f"{name} in {leads[name]}" for name in chosen]
+
+
+def _said(gain: Contrast | None) -> str:
+    if gain is None:
+        return "nothing"
+    return f"{points_text(gain.mean)} ({judged_text(gain) or 'too few seeds for a test'})"
+
+
+def _starred(gain: Contrast | None) -> str:
+    return "0" if gain is None else starred(gain).replace("*", r"\*")
+
+
+def aggregation_gains(found: AggregationTable) -> Table:
+    """Age-based and round-robin over max-pack: a row per aggregation, a column per scenario."""
+    names = list(dict.fromkeys(name for name, _ in next(iter(found.scores.values()))))
+    tables = {scenario: found.over_max_pack(scenario) for scenario in found.scores}
+    lines: list[list[Cell]] = [
+        [name, policy, *(_starred(table[name, policy]) for table in tables.values())]
+        for name in names
+        for policy in FAIR
+    ]
+    columns = [Column("aggregation", kind="words"), Column("policy", kind="words")]
+    return Table("", [*columns, *map(Column, tables)], lines)
+
+
+def deadline_table(made: Studies) -> Table:
+    """The best policies and those of the paper under each kind of deadline."""
+    kinds = {"filtered": "deadline", "unfiltered": "deadline-unfiltered", "retry": "deadline-retry"}
+    found = {kind: made.benchmark.table(name) for kind, name in kinds.items()}
+    first = [row.policy for rows in found.values() for row in rows[:2]]
+    wanted = dict.fromkeys([AGE_BASED, "round-robin", "fed-cs", *first])
+    lines: list[list[Cell]] = []
+    for policy in wanted:
+        rows = [next(row for row in own if row.policy == policy) for own in found.values()]
+        lines.append([policy, *(_starred(row.gain) for row in rows)])
+    return Table("", [Column("gain over max-pack", kind="words"), *map(Column, kinds)], lines)
+
+
+def _kept(name: str) -> str:
+    return (KEPT / f"{name}.md").read_text(encoding="utf-8")
+
+
+def kept_parts() -> str:
+    """What other studies left, with their tables folded where they are long."""
+    return "\n\n".join(folded(_kept(name)) for name in ("gap", "radio", "paces", "mlp-mnist",
+                                                       "lenet-fashion"))  # fmt: skip
+
+
+def results_markdown(made: Studies) -> str:
+    """The whole page."""
+    rounds = made.reproduction.result.scenario.run.rounds
     claims = [
         f"{number}. **{claim.claim}: {claim.verdict}.** {claim.evidence}."
-        for number, claim in enumerate(study.claims, start=1)
+        for number, claim in enumerate(made.reproduction.claims, start=1)
     ]
-    parts = ["## The figure\n", text, table.to_markdown(), f"{table.family}\n", *claims]
-    return "\n".join([*parts, f"\n{claims_note(study.axis)}\n"])
-
-
-def explanation_markdown(made: Explanation) -> str:
-    """The steps from max-pack to age-based."""
-    table = made.table()
-    text = f"{table.title} ([how](explanation.md)).\n"
-    parts = ["## What the gain is made of\n", text, table.to_markdown(), table.note, ""]
-    return "\n".join([*parts, " ".join(made.sentences), ""])
-
-
-def map_markdown(study: MapReproduction) -> str:
-    """The map, a table for each alpha."""
-    squares = study.map
-    text = (
-        f"What age-based scheduling gains over max-pack in accuracy {squares.where} ("
-        f"percentage points, {counted(len(study.result.seeds), 'seed')}), by rate threshold, data "
-        f"of a UE and alpha: {squares.summary('age-based', 'squares')}. {squares.family} "
-        f"{STARS_NOTE}.\n"
+    sizes = {name: made.aggregations.seeds(name) for name in made.aggregations.scores}
+    return _PAGE.format(
+        facts=facts(made),
+        rounds=rounds,
+        published=len(PUBLISHED),
+        first=PUBLISHED[0],
+        last=PUBLISHED[-1],
+        fresh=len(FRESH),
+        fresh_first=FRESH[0],
+        fresh_last=FRESH[-1],
+        family=f"{STARS_NOTE}; single-step max-t over the differences of one kind of seeds.",
+        figure=compact(made.figure.table()),
+        claims="\n".join(claims),
+        note=claims_note(made.reproduction.axis),
+        aggregation_seeds=", ".join(f"{n} seeds in {name}" for name, n in sizes.items())
+        if len(set(sizes.values())) > 1
+        else counted(next(iter(sizes.values())), "seed"),
+        stars=STARS_NOTE,
+        aggregations=compact(aggregation_gains(made.aggregations)),
+        deadlines=compact(deadline_table(made)),
+        kept=kept_parts(),
     )
-    parts = ["## The map\n", text]
-    for layer, policy in enumerate(squares.policies):
-        parts += [f"{policy}:\n", squares.table(layer).to_markdown()]
-    return "\n".join(parts)
 
 
-def gap_markdown(study: Gap) -> str:
-    """The losses against the optimum: a row per regime, a column per policy."""
-    table, count = study.table, len(study.table.policies)  # regime by regime, all policies
-    lines: list[list[Cell]] = []
-    for i, variation in enumerate(table.variations):
-        shown = table.rows[i * count : (i + 1) * count]
-        regime = [value_text(value) for value in variation.values()]
-        lines.append([*regime, *(row.loss_per_round for row in shown)])
-    heads = [*map(last_part, table.varied), *map(str, table.policies)]
-    columns = [Column(head, ".2f", 100.0) for head in heads]
-    text = (
-        "What a round loses of the largest sum of f(age) that its ages and gains allow, in "
-        f"percent with 95% intervals over {counted(len(study.result.seeds), 'seed')}. "
-        f"{table.proven}\n"
+def studies(runs: Path, seeds: int | None, others: Mapping[str, int]) -> Studies:
+    """Run what is missing of the studies, and read the others."""
+    study = reproduce(None, PUBLISHED, runs / "reproduce-paper", explain=False)
+    fresh = Plan.of(Scenario.preset("paper"), [AGE_BASED, BASELINE, "round-robin"], FRESH)
+    other = execute(fresh, runs / "reproduce-fresh")
+    made = {"published": (study.result, PUBLISHED), "fresh": (other, FRESH)}
+    return Studies(
+        Figure.of(made),
+        study,
+        benchmark(seeds=seeds, out=runs / "benchmark"),
+        compare_aggregations(others["aggregations"], runs / "aggregations", RunOptions()),
+        measure_phase(others["phase"], runs / "phase", RunOptions()),
     )
-    return "\n".join(["## Against the optimum\n", text, Table("", columns, lines).to_markdown()])
 
 
-def _reproduction(folder: Path) -> str:
-    result = Result.open(folder)
-    study = reproduce(result.scenario, result.seeds, folder, explain=True)
-    assert study.explanation is not None
-    return f"{claims_markdown(study)}\n{explanation_markdown(study.explanation)}"
-
-
-def _map(folder: Path) -> str:
-    result = Result.open(folder)
-    return map_markdown(reproduce_map(result.scenario, result.seeds, folder))
-
-
-def _gap(folder: Path) -> str:
-    return gap_markdown(gap(seeds=Result.open(folder).seeds, out=folder))
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
-
-
-#: The parts of the document: what a study leaves, the command that makes it, and how it is told.
-#: Folders that are finished are read and not run again.
-PARTS: dict[str, tuple[str, Callable[[Path], str]]] = {
-    "reproduce-paper": ("make reproduce", _reproduction),
-    "map-paper": ("agewise reproduce --map", _map),
-    "gap-paper": ("agewise gap", _gap),
-    "radio-paper/radio.md": ("make study NAME=radio", _text),
-    "paces.md": ("make study NAME=paces", _text),
-    "benchmark/headline.md": ("make study NAME=benchmark", _text),
-    "neural-mlp-mnist/neural.md": ("make study NAME=neural", _text),
-    "neural-lenet-fashion/neural.md": (
-        ".venv-flower/bin/python -m benchmarks.documents.neural lenet-fashion 6",
-        _text,
-    ),
-}
-
-
-def write_results(runs: Path, path: Path) -> Path:
-    """Put the parts in the folder of runs together; ``ValueError`` if one is missing."""
-    for name, (command, _) in PARTS.items():
-        if not (runs / name).exists():
-            raise ValueError(f"{runs / name} is not there: run {command!r} first")
-    texts = [told(runs / name) for name, (_, told) in PARTS.items()]
-    return write_document(path, "\n".join([_TOP, *texts]))
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--docs", type=Path, default=Path("docs"))
+    parser.add_argument("--seeds", type=int, help="at most so many of the benchmark")
+    parser.add_argument("--aggregation-seeds", type=int, default=50)
+    parser.add_argument("--phase-seeds", type=int, default=20)
+    given = parser.parse_args()
+    others = {"aggregations": given.aggregation_seeds, "phase": given.phase_seeds}
+    text = results_markdown(studies(given.runs, given.seeds, others))
+    print(f"Page: {write_document(given.docs / 'results.md', text)}")
 
 
 if __name__ == "__main__":
-    try:
-        print(f"Page: {write_results(Path('runs'), Path('docs/results.md'))}")
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
+    main()

@@ -1,28 +1,32 @@
-"""The benchmark: its scenarios, what it measures, its ranking and its page."""
+"""The benchmark: its scenarios, what it measures, what it shows, and how it is tuned."""
 
-from dataclasses import replace
+import csv
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
 import agewise
-from agewise import PolicyKey, Scenario, statistics
+from agewise import Scenario, statistics
 from agewise.cost import SlotTiming
-from agewise.policies import AgeBased, MaxPack, Random, make_policy, names
-from agewise.scenario import SampledOptimum
-from benchmarks.documents import (
-    aggregations,
-    benchmark_page,
-    benchmark_plans,
-    benchmark_scenarios,
-    tune,
-)
+from agewise.experiment import RunOptions
+from agewise.policies import AgeBased, make_policy, names
+from benchmarks.documents import aggregations, benchmark_page, benchmark_scenarios, phase, tune
 from benchmarks.documents import benchmark as ranking
-from benchmarks.documents.benchmark import benchmark
+from benchmarks.documents.benchmark import Measures, benchmark
+from benchmarks.documents.pages import between, compact, folded
 from tests.scenarios import tiny
 
-POLICIES = ["random", "max-pack", "age-based"]
-RANDOM, MAX_PACK, AGE_BASED = Random().key, MaxPack().key, AgeBased().key
+mpl.use("Agg")
+
+FORMS = {
+    "max-pack": "max-pack",
+    "age-based": "age-based:alpha=0",
+    "round-robin": "round-robin",
+    "best-norm": "best-norm",
+    "best-norm, fresh norms": "best-norm:norms=fresh",
+}
+INLINE = RunOptions(engine="inline", quiet=True, fail_fast=True)
 
 
 class Small(benchmark_scenarios.BenchmarkScenario):
@@ -30,270 +34,244 @@ class Small(benchmark_scenarios.BenchmarkScenario):
 
     @property
     def scenario(self):
-        return tiny(**{"run.rounds": 60, "channel.link.edge_snr_db": 5.0}).with_(**self.changes)
+        changes = {"run.rounds": 20, "run.evaluate_every": 5, "channel.link.edge_snr_db": 5.0}
+        return tiny(**changes).with_(**self.changes)
 
 
-DEADLINE = {
-    "timing": {"kind": "slots", "deadline_slots": 2.0, "eligible": "everyone"},
-    "devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 0.5},
-}
 FEW = {
-    "plain": Small("a small cell", 0.3),
-    "late": Small("updates after the deadline are lost", 0.99, DEADLINE),
+    "plain": Small("a small cell", seeds=12),
+    "late": Small(
+        "updates after the deadline are lost", benchmark_scenarios._deadline("everyone"), seeds=3
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A benchmark of two small scenarios in place of the usual ones."""
+    """A benchmark of two small scenarios in place of the usual ones, and its folder."""
     with pytest.MonkeyPatch.context() as patched:
-        for module in (ranking, benchmark_page, benchmark_plans, aggregations):
+        for module in (ranking, benchmark_page, benchmark_scenarios):
             patched.setattr(module, "SCENARIOS", FEW)
+        patched.setattr(ranking, "benchmark_policies", lambda _: FORMS)
         out = tmp_path_factory.mktemp("benchmark")
-        yield benchmark(POLICIES, seeds=3, out=out, engine="inline", quiet=True)
-
-
-def test_what_is_planned_is_what_was_run(made):
-    """A dry run counts the runs that the benchmark makes, in the folders that it fills."""
-    out = made.results["plain"].path.parent
-    planned = benchmark_plans.BenchmarkPlan.of(POLICIES, None, 3, 30).by_folder(out)
-    assert {folder.name: len(plan.runs()) for folder, plan in planned.items()} == {
-        "plain-optimum": 9, "late-optimum": 9, "plain": 9, "late": 9,
-    }  # fmt: skip
-    there = agewise.experiment.forecast(planned, out)
-    assert (there.runs, there.finished, there.rounds) == (36, 36, 0)
-    more = benchmark_plans.BenchmarkPlan.of(None, ["late"], 3, 30).by_folder(out)
-    assert list(more)[-1] == out / "late-aggregations"
+        yield benchmark(out=out, options=INLINE), out
 
 
 def test_the_scenarios_cover_the_regimes():
     """Threshold, heterogeneity, size and deadlines; a change of any of it is another version."""
     assert benchmark_scenarios.VERSION == 4
     made = {name: one.scenario for name, one in benchmark_scenarios.SCENARIOS.items()}
-    assert len(made) == 13
+    assert len(made) == 15
     assert all(isinstance(one, Scenario) and one.run.rounds == 60 for one in made.values())
     thresholds = {one.threshold.rate for one in made.values() if one.threshold.kind == "rate"}
     assert len(thresholds) >= 3
     assert len({one.data.partition.kind for one in made.values()}) >= 2
     assert len({one.cell.ues for one in made.values()}) >= 2
-    assert isinstance(made["deadline"].timing, SlotTiming)
-    assert made["deadline"].timing.eligible == "in-time"
-    assert "offers every policy only UEs" in benchmark_scenarios.SCENARIOS["deadline"].summary
+    kinds = {name: made[f"deadline{name}"] for name in ("", "-unfiltered", "-retry")}
+    assert all(isinstance(one.timing, SlotTiming) for one in kinds.values())
+    assert [one.timing.eligible for one in kinds.values()] == ["in-time", "everyone", "everyone"]
+    assert [one.retry.kind for one in kinds.values()] == ["none", "none", "back-off"]
     assert made["one-digit"].data.partition.classes_per_ue == 1
     assert made["weak-uneven"].devices.samples_sigma == 1.0
 
 
+def test_behind_the_filter_retry_changes_nothing(tmp_path):
+    """Nobody fails who is offered only if in time: one filtered scenario is enough."""
+    filtered = tiny(**benchmark_scenarios._deadline("in-time"))
+    runs = [
+        agewise.run(one, "age-based", 2, tmp_path / name, quiet=True).history("age-based", 1)
+        for name, one in {"a": filtered, "b": filtered.with_(retry="back-off")}.items()
+    ]
+    assert (runs[0].owner == runs[1].owner).all()
+    assert (runs[0].accuracy == runs[1].accuracy).all()
+
+
+def test_what_runs_where():
+    """Each policy once in its best form, baselines also as in the paper, bounds by themselves."""
+    rounds, late = map(benchmark_scenarios.benchmark_policies, ("paper", "periodic"))
+    policies = {make_policy(text).name for text in late.values()}
+    assert policies == set(names())
+    assert policies - {make_policy(text).name for text in rounds.values()} == {
+        *benchmark_scenarios.LATE
+    }
+    assert rounds["max-pack"] == "max-pack"
+    assert AgeBased() in map(make_policy, rounds.values())
+    bounds = [name for name in rounds if benchmark_scenarios.is_bound(name)]
+    assert all(make_policy(rounds[name]).probes for name in bounds)
+    assert len(bounds) == len(benchmark_scenarios.FRESH)
+    for name, text in benchmark_scenarios.tuned("policies").items():
+        assert make_policy(text).name == name
+        assert make_policy(text) != make_policy(name)
+
+
+def test_what_is_planned_is_what_was_run(made):
+    _, out = made
+    planned = ranking.plans(out=out)
+    assert {folder.name: len(plan.runs()) for folder, plan in planned.items()} == {
+        "plain": 48, "plain-bounds": 10, "late": 12, "late-bounds": 3,
+    }  # fmt: skip
+    there = agewise.experiment.forecast(planned, out)
+    assert (there.runs, there.finished, there.rounds) == (73, 73, 0)
+    with pytest.raises(ValueError, match="no scenario 'papers'; there are plain"):
+        ranking.plans(["papers"])
+
+
 def test_measures_are_those_of_the_histories(made):
-    result = made.results["plain"]
-    own = made.measures["plain"][RANDOM]
-    histories = [result.history("random", seed) for seed in range(3)]
-    np.testing.assert_allclose(
-        own.accuracy, [[h.accuracy[point - 1] for point in (10, 20, 40, 60)] for h in histories]
-    )
-    np.testing.assert_allclose(own.score, own.accuracy.mean(axis=1))
-    np.testing.assert_allclose(own.ages, [h.ages.mean() for h in histories])
+    found, out = made
+    result = agewise.Result.open(out / "late")
+    own = found.measures["late"]["round-robin"]
+    histories = [result.history("round-robin", seed) for seed in range(3)]
+    scores = [h.accuracy[[4, 9, 14, 19]].mean() for h in histories]
+    np.testing.assert_allclose(own.score, scores, rtol=1e-12)
+    np.testing.assert_allclose(own.age, [h.ages.mean() for h in histories])
     np.testing.assert_allclose(own.fairness, [statistics.jain(h.participation) for h in histories])
-    np.testing.assert_allclose(own.subchannels, [(h.owner >= 0).sum() / 60 for h in histories])
-    assert result.scenario.run.optimum.kind == "never"
-    solved = agewise.Result.open(result.path.parent / "plain-optimum")
-    assert solved.scenario.run.optimum == SampledOptimum(every=30, work_limit=1_000_000)
-    shares = []
-    for seed in range(3):
-        one = solved.history("random", seed)
-        assert (one.accuracy == histories[seed].accuracy).all(), "to look on changes nothing"
-        weights, optima = (one.numbers(name)[[29, 59]] for name in ("weight", "optimum"))
-        shares.append((1 - weights / optima).mean())
-    assert made.losses["plain"][RANDOM].mean == pytest.approx(np.mean(shares))
-    late = [made.results["late"].history("random", seed) for seed in range(3)]
-    arrived = [h.frame["received"].list.len().sum() for h in late]
-    assert sum(arrived) < sum(h.frame["scheduled"].list.len().sum() for h in late)
-    np.testing.assert_allclose(made.measures["late"][RANDOM].ues, np.array(arrived) / 60)
+    arrived = np.array([h.frame["received"].list.len().sum() for h in histories])
+    scheduled = np.array([h.frame["scheduled"].list.len().sum() for h in histories])
+    assert (arrived < scheduled).any()
+    np.testing.assert_allclose(own.uploads, arrived / 20)
+    np.testing.assert_allclose(own.arrived, arrived / scheduled)
 
 
-def test_the_table_pairs_the_seeds(made):
-    for scenario, measures in made.measures.items():
-        rows = {row.policy: row for row in made.table(scenario)}
-        paired = [
-            statistics.contrast(measures[policy].score, measures[MAX_PACK].score)
-            for policy in (AGE_BASED, RANDOM)
-        ]
-        assert rows[MAX_PACK].score.gain is None
-        gains = [rows[policy].score.gain for policy in (AGE_BASED, RANDOM)]
-        assert gains[0].mean == pytest.approx(paired[0].mean)
-        assert gains == statistics.correct(paired)
-        assert {row.group for row in rows.values()} == {1}, "three seeds tell nobody apart"
-    overall = {row.policy: row for row in made.overall()}
-    means = np.mean([of[RANDOM].score for of in made.measures.values()], axis=0)
-    assert overall[RANDOM].score.mean == pytest.approx(means.mean())
+def test_rows_have_three_families_and_bounds_lead_nowhere(made):
+    found, _ = made
+    rows = {row.policy: row for row in found.table("plain")}
+    scores = {name: one.score for name, one in found.measures["plain"].items()}
+    rivals = [name for name in scores if not benchmark_scenarios.is_bound(name)]
+    gains = [
+        statistics.contrast(scores[name], scores["max-pack"])
+        for name in rivals
+        if name != "max-pack"
+    ]
+    assert [rows[name].gain for name in rivals if name != "max-pack"] == statistics.correct(gains)
+    for name, row in rows.items():
+        if row.lead is not None:
+            both = min(scores["age-based"].size, scores[name].size)
+            ahead = (scores["age-based"][:both] - scores[name][:both]).mean()
+            assert row.lead.mean == pytest.approx(ahead)
+    assert rows["max-pack"].gain is rows["age-based"].lead is None
+    best = max(rivals, key=lambda name: scores[name].mean())
+    assert rows[best].behind is None
+    assert rows[best].leads
+    bound = found.table("plain")[-1]
+    assert bound.policy == "best-norm, fresh norms"
+    assert bound.measures.score.size == benchmark_scenarios.FRESH_SEEDS
+    assert not bound.leads
 
 
-def scored(**levels):
-    """A benchmark in which policies have these scores, one per scenario, over ten seeds."""
-    noise = np.random.default_rng(1).normal(0, 0.002, (5, 10))
-    noise -= noise.mean(axis=1, keepdims=True)
-    measures = {}
-    for place in range(len(next(iter(levels.values())))):
-        measures[f"s{place}"] = {
-            PolicyKey(name, {"packing": "exact"} if name == "optimal" else {}): measured(
-                level[place] + noise[i]
-            )
-            for i, (name, level) in enumerate(levels.items())
-        }
-    return ranking.Benchmark({}, measures, {}, None)
+def test_who_is_behind_the_best_is_shown():
+    noise = np.random.default_rng(1).normal(0, 0.002, (4, 10))
+    levels = {"max-pack": 0.8, "age-based": 0.85, "round-robin": 0.8502, "best-norm": 0.8}
+    ones = np.ones(10)
+    measures = {
+        name: Measures(level + noise[i], *(ones,) * 4)
+        for i, (name, level) in enumerate(levels.items())
+    }
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ranking, "benchmark_policies", lambda _: FORMS)
+        tables = {"one": ranking.Benchmark({"one": measures}, {"one": 10}).table("one")}
+    assert {row.policy for row in tables["one"] if row.leads} == {"age-based", "round-robin"}
+    assert benchmark_page.leading(tables)["max-pack"] == 0
+    assert benchmark_page.shown_against(tables, "best-norm") == (1, 0)
+    assert benchmark_page.shown_against(tables, "round-robin") == (0, 0)
 
 
-def measured(score):
-    ones = np.ones(score.size)
-    return ranking.Measures(
-        list(range(score.size)), ones[:, None], np.repeat(score[:, None], 4, axis=1), *(ones,) * 5
-    )
+def test_the_page_its_picture_and_its_numbers(made, tmp_path):
+    found, _ = made
+    text = benchmark_page.write_benchmark_page(found, tmp_path).read_text(encoding="utf-8")
+    assert "5 policies on 2 scenarios of 60 rounds, 12 seeds (3 in late" in text
+    assert "makes 6 families with 22 statements" in text
+    assert (tmp_path / "images/benchmark.svg").stat().st_size > 1000
+    with (tmp_path / "data/benchmark.csv").open() as file:
+        rows = {(row["scenario"], row["policy"]): row for row in csv.DictReader(file)}
+    assert len(rows) == 10
+    row = rows["plain", "round-robin"]
+    own = found.measures["plain"]["round-robin"]
+    assert float(row["score"]) == pytest.approx(own.score.mean(), rel=1e-4)
+    assert rows["plain", "age-based"]["form"] == "age-based:alpha=0"
+    assert f"|{own.uploads.mean():.1f}|{own.age.mean():.1f}|" in text
+    arrived = min(one.arrived.mean() for one in found.measures["late"].values())
+    assert f"down to {100 * arrived:.0f}% of the uploads arrive" in text
 
 
-def test_ties_share_a_group():
-    level = [0.8, 0.8, 0.8]
-    made = scored(a=level, b=level, c=[0.7] * 3, d=[0.7] * 3, optimal=[0.9] * 3)
-    groups = {row.policy.name: row.group for row in made.overall()}
-    assert groups == {"a": 1, "b": 1, "c": 2, "d": 2, "optimal": None}
-    assert made.overall()[-1].policy.name == "optimal", "other seeds, so not in the order"
-
-
-def test_an_overall_ranking_must_not_hang_on_one_scenario():
-    fair = scored(a=[0.82, 0.83, 0.82], b=[0.7, 0.71, 0.7])
-    assert fair.decided_by_one() == []
-    one = scored(a=[0.80, 0.80, 0.99], b=[0.81, 0.81, 0.60])
-    assert one.decided_by_one() == ["Without `s2`, b leads."]
-    close = scored(a=[0.8, 0.8, 0.8015], b=[0.8005, 0.8005, 0.7995])
-    assert close.decided_by_one() == ["Without `s2`, b comes before a."]
-    assert "too few to rank over" in scored(a=[0.8, 0.8], b=[0.7, 0.7]).decided_by_one()[0]
-
-
-def test_tuned_forms_are_valid_and_are_run():
-    """Each is another form of its policy, and the paper's age-based stays in the list."""
-    for name, written in benchmark_scenarios.TUNED.items():
-        assert make_policy(written).name == name
-        assert make_policy(written) != make_policy(name)
-    listed = [make_policy(policy) for policy in benchmark_scenarios.benchmark_policies()]
-    assert {policy.name for policy in listed} == set(names())
-    assert AgeBased() in listed
-    assert len(listed) == len(set(listed))
-
-
-def test_every_policy_has_a_grid_with_its_default():
-    assert {*tune.GRIDS, *tune.NOTHING} == {*names(), "age-based:packing=auction"}
-    assert not set(tune.SEEDS) & set(range(1000))
+def test_every_policy_has_a_grid_with_its_default_and_packings():
+    assert {*tune.GRIDS, *tune.NOTHING} == set(names())
+    assert not {*tune.ALL, *tune.AGGREGATION_ALL} & set(range(1000))
     for name in tune.GRIDS:
-        assert make_policy(name).key in tune.grid(name)
+        made = [make_policy(name, **varied) for varied in tune.forms(name)]
+        assert make_policy(name) in made
+        assert len(set(map(str, made))) == len(made)
+        if "packing" in made[0].parameters:
+            assert len({one.parameters["packing"] for one in made}) >= 2
 
 
-def test_a_form_is_chosen_only_if_it_beats_the_default_beyond_its_interval():
-    rng = np.random.default_rng(2)
-    default = 0.8 + 0.01 * rng.normal(size=10)
-    scores = dict.fromkeys(tune.grid("markov"), default - 0.1)
-    scores[make_policy("markov").key] = default
-    half, more = (make_policy("markov", load=load).key for load in (0.5, 1.5))
-    scores[half] = default + 0.001 + 0.01 * rng.normal(size=10)
-    assert tune.chosen("markov", tune.tried_forms("markov", scores)).policy == make_policy("markov")
-    scores[more] = default + 0.02 + 0.001 * rng.normal(size=10)
-    tried = tune.tried_forms("markov", scores)
-    assert tune.tuned({"markov": tried}) == {"markov": "markov:load=1.5"}
-    section = tune.section("markov", tried)
-    assert section.count("**in the benchmark**") == 1
-    assert "| load=1.5 |" in section.splitlines()[4]
+def test_an_end_by_nature_is_no_edge():
+    assert tune.edges("age-based", {"alpha": -2.0}) == ["age-based alpha=-2"]
+    assert tune.edges("age-based", {"alpha": 1.0}) == []
 
 
-def test_aggregations_are_compared_with_the_average(made, tmp_path):
-    options = agewise.experiment.RunOptions(engine="inline", quiet=True)
-    table = aggregations.compare_aggregations(["plain"], [0, 1], tmp_path, options)
-    found = table.estimates("plain")
-    assert len(found) == len(aggregations.POLICIES) * len(aggregations.AGGREGATIONS)
-    scores = table.scores["plain"]
-    raw = []
-    for (policy, aggregation), each in found.items():
-        assert each.mean == pytest.approx(scores[policy, aggregation].mean())
-        if aggregation != "average":
-            paired = statistics.contrast(scores[policy, aggregation], scores[policy, "average"])
-            assert each.gain.mean == pytest.approx(paired.mean)
-            raw.append(paired)
-    gains = [each.gain for each in found.values() if each.gain is not None]
-    assert gains == statistics.correct(raw)
-    with_second = replace(made, aggregations=table)
-    page = benchmark_page.write_benchmark_page(with_second, tmp_path / "page.md").read_text("utf-8")
-    assert "Too few seeds for a verdict: 2" in page
-    assert "| memory, agreement | max-pack | " in page
-
-
-def test_rounds_to_the_target(made):
-    taken = {row.policy: row.taken for row in made.table("plain")}
-    for policy, own in made.measures["plain"].items():
-        first = [int((curve >= 0.3).argmax()) + 1 for curve in own.curves]
-        assert taken[policy].reached == 3
-        assert taken[policy].median == sorted(first)[1]
-    assert {row.taken.reached for row in made.table("late")} == {0}
-
-
-def test_it_goes_on_where_it_was_and_takes_more(made):
-    out = made.results["plain"].path.parent
-    before = {file: file.stat().st_mtime_ns for file in out.rglob("runs/*.parquet")}
-    assert len(before) == 36, "each policy and seed with and without the optimum"
-    more = benchmark(
-        [*POLICIES, "round-robin"], seeds=3, out=out, engine="inline", quiet=True, baseline="random"
+def test_the_best_form_is_found_whatever_the_default(tmp_path, monkeypatch):
+    """All forms on few seeds, the best quarter and the default on all."""
+    monkeypatch.setattr(tune, "SCENARIOS", {"plain": FEW["plain"]})
+    monkeypatch.setattr(
+        tune, "GRIDS", {name: tune.GRIDS[name] for name in ("markov", "max-weight")}
     )
-    assert len(more.table("late")) == 4
-    assert more.baseline == RANDOM
-    rows = more.table("plain")
-    assert [row.policy for row in rows if row.score.gain is None] == [RANDOM]
-    for file, then in before.items():
-        assert file.stat().st_mtime_ns == then
-    fewer = benchmark(POLICIES[:2], seeds=2, out=out, engine="inline", quiet=True)
-    assert len(fewer.table("plain")) == 2
-    assert fewer.measures["plain"][RANDOM].seeds == [0, 1]
+    monkeypatch.setattr(tune, "LATE", ())
+    tried = tune.tune_policies(tmp_path, INLINE, [1000], range(1000, 1005))
+    own = tried["markov"]
+    assert len(own) == len(tune.forms("markov"))
+    finalists = [one for one in own if one.scores.size == 5]
+    assert any(one.is_default for one in finalists)
+    assert 3 <= len(finalists) <= 4
+    assert own[0].mean == max(one.mean for one in finalists)
+    assert tune.edges("markov", {"load": 3.0}) == ["markov load=3"]
+    assert tune.edges("markov", {"load": 1.0}) == []
+    text = tune.policies_markdown(tried)
+    assert f"|markov|{len(own)}|" in text
 
 
-def test_the_page(made, tmp_path):
-    text = benchmark_page.write_benchmark_page(made, tmp_path / "page.md").read_text(
-        encoding="utf-8"
+def test_aggregations_are_compared_with_the_average_and_with_max_pack(tmp_path, monkeypatch):
+    forms = {name: aggregations.FORMS[name][2] for name in ("average", "memory")}
+    monkeypatch.setattr(aggregations, "SCENARIOS", FEW)
+    monkeypatch.setattr(aggregations, "tuned", lambda _: forms)
+    monkeypatch.setattr(aggregations, "POLICIES", ("age-based", "max-pack"))
+    monkeypatch.setattr(aggregations, "benchmark_policies", lambda _: FORMS)
+    found = aggregations.compare_aggregations(6, tmp_path, INLINE, ["plain"])
+    scores = found.scores["plain"]
+    assert found.seeds("plain") == 6
+    over = found.over_average("plain")
+    assert list(over) == [("memory", "age-based"), ("memory", "max-pack")]
+    gap = scores["memory", "max-pack"] - scores["average", "max-pack"]
+    assert over["memory", "max-pack"].mean == pytest.approx(gap.mean())
+    gain = found.over_max_pack("plain")["memory", "age-based"].mean
+    assert gain == pytest.approx(
+        (scores["memory", "age-based"] - scores["memory", "max-pack"]).mean()
     )
-    assert "3 policies on 2 of 2 scenarios" in text
-    assert "after 10, 20, 40 and 60 rounds" in text
-    assert text.count("| baseline |") == 2
-    assert "difference in score from max-pack, " in text
-    assert text.count("Too few seeds for a verdict: 3; ") == 2
-    assert "There is no overall ranking" in text
-    for heading in ("## All scenarios", "## plain", "## late"):
-        assert heading in text
-    assert f"{100 * made.table('plain')[0].score.mean:.1f} (" in text
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 2 * (2 + 3)
-    headline = benchmark_page.headline(made)
-    assert "| random | " in headline
-    assert "Too few seeds for a verdict: 3; " in headline
+    assert len(aggregations.aggregation_rows(found)) == 4
+    assert "memory" in aggregations.added_table(found).to_markdown()
 
 
-def test_exact_policies_have_few_seeds_and_say_so(made, tmp_path):
-    out = made.results["plain"].path.parent
-    policies = ["random", "max-pack", "max-pack:packing=exact"]
-    options = {"out": out, "engine": "inline", "quiet": True, "write": tmp_path / "page.md"}
-    six = benchmark(policies, ["plain"], seeds=6, **options)
-    counts = [len(one.seeds) for one in six.measures["plain"].values()]
-    assert counts == [6, 6, 5]
-    last, exact = six.table("plain")[-1], make_policy("max-pack:packing=exact")
-    assert (last.policy, last.group) == (exact.key, None)
-    first, second = (six.measures["plain"][p.key].by_seed for p in (exact, MaxPack()))
-    gains = [first[seed] - second[seed] for seed in range(5)]
-    assert last.score.gain.mean == pytest.approx(np.mean(gains))
-    text = (tmp_path / "page.md").read_text("utf-8")
-    assert "6 seeds; max-pack:packing=exact, which solves every round exactly, has 5 seeds" in text
+def test_the_phase_map_and_its_page(tmp_path, monkeypatch):
+    forms = {name: aggregations.FORMS[name][2] for name in ("average", "Adam")}
+    monkeypatch.setattr(phase, "SCENARIOS", {"paper": FEW["plain"]})
+    monkeypatch.setattr(phase, "tuned", lambda _: forms)
+    monkeypatch.setattr(phase, "THRESHOLDS", (1.0, 4.0))
+    found = phase.measure_phase(5, tmp_path / "runs", INLINE)
+    assert len(found.scores) == 2 * 4 * 2 * 3
+    gains = found.gains("Adam", "age-based")
+    own, other = (found.scores["Adam", "1 digit", 4.0, p] for p in ("age-based", "max-pack"))
+    assert gains["1 digit", 4.0].mean == pytest.approx((own - other).mean())
+    assert len(phase.phase_rows(found)) == 2 * 4 * 2 * 2
+    text = phase.guide_markdown(found)
+    assert "240 runs" in text
+    assert len(text.split()) < 800
+    assert phase.draw_phase(found, tmp_path / "phase.svg").exists()
 
 
-def test_the_command_writes_the_page_and_says_how_long(made, tmp_path, capsys):
-    out = made.results["plain"].path.parent
-    chosen = ["--policy", "random", "--policy", "max-pack", "--scenario", "plain"]
-    arguments = [*chosen, "--seeds", "2", "--out", str(out)]
-    ranking.main([*arguments, "--dry-run"])
-    assert capsys.readouterr().out.startswith("8 runs, of which 8 are in ")
-    ranking.main([*arguments, "--write", str(tmp_path / "page.md")])
-    assert "| random | " in capsys.readouterr().out
-    assert "2 policies on 1 of 2" in (tmp_path / "page.md").read_text(encoding="utf-8")
-    with pytest.raises(SystemExit):
-        ranking.main(["--scenario", "papers"])
-    assert "no scenario 'papers'; there are " in capsys.readouterr().err
+def test_pages_are_compact_and_long_tables_are_folded():
+    table = "| a | b |\n|---|---:|\n" + "| 1 | 2 ± 3 |\n" * 9
+    assert compact(table).splitlines()[2] == "|1|2±3|"
+    assert "<details>" in folded(f"## Head\n\n{table}\nText.\n")
+    assert "<details>" not in folded("| a |\n|---|\n| 1 |\n")
+    text = "x\n<!-- here -->\nold\n<!-- end -->\ny\n<!-- there -->\nkept\n<!-- end -->\n"
+    made = between(text, "here", "new")
+    assert made == text.replace("old", "new")

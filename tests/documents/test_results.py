@@ -1,55 +1,83 @@
-"""Documents are made of the folders of the studies."""
+"""docs/results.md is made of the studies and says what they say."""
 
 import matplotlib as mpl
 import pytest
 
 import agewise
-from agewise.report._claims import CLAIMS_NOTE, claims_note
-from agewise.statistics import AXES
-from agewise.tables._words import contrast_text, head_text
-from benchmarks.documents import results
-from benchmarks.documents.results import PARTS, claims_markdown, gap_markdown, write_results
+from agewise import statistics
+from agewise.experiment import RunOptions
+from agewise.tables._words import points_text
+from benchmarks.documents import aggregations, benchmark_scenarios, phase, results
+from benchmarks.documents import benchmark as ranking
+from benchmarks.documents.aggregations import FORMS, compare_aggregations
 from tests.scenarios import tiny
 
 mpl.use("Agg")
 
-
-def test_results_are_put_together_of_all_parts(tmp_path, monkeypatch):
-    parts = {name: (command, lambda path: path.read_text()) for name, (command, _) in PARTS.items()}
-    monkeypatch.setattr(results, "PARTS", parts)
-    for name in PARTS:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"## Part {name}\n", encoding="utf-8")
-    text = write_results(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
-    places = [text.index(f"## Part {name}") for name in PARTS]
-    assert places == sorted(places)
-    (tmp_path / "map-paper").unlink()
-    with pytest.raises(ValueError, match="map-paper is not there: run 'agewise reproduce"):
-        write_results(tmp_path, tmp_path / "other.md")
-    assert not (tmp_path / "other.md").exists()
+INLINE = RunOptions(engine="inline", quiet=True, fail_fast=True)
+POLICIES = {name: name for name in ("max-pack", "age-based", "round-robin", "fed-cs")}
+NAMES = ("paper", "one-digit", "deadline", "deadline-unfiltered", "deadline-retry")
 
 
-def test_studies_are_told_from_their_folders(tmp_path):
-    options = {"engine": "inline", "quiet": True}
-    scenario = tiny(**{"run.rounds": 12})
-    study = agewise.reproduce(scenario, 2, tmp_path / "claims", **options)
-    text = PARTS["reproduce-paper"][1](tmp_path / "claims")
-    for row in study.table().rows:
-        assert all(contrast_text(gain) in text for gain in row.gains.values())
-    assert study.table().family in text
-    assert CLAIMS_NOTE in text
-    assert "| coverage | drawn evenly from all UEs |" in text
-    over = agewise.reproduce(scenario, 2, tmp_path / "claims", over="channel-uses", **options)
-    text = claims_markdown(over)
-    assert claims_note(AXES["channel-uses"]) in text
-    assert "higher accuracy than max-pack with as many channel uses" in text
-    assert f"| {head_text(over.table().at[-1], AXES['channel-uses'])} |" in text
-    assert over.table().to_csv() == over.result.table("channel-uses").to_csv()
-    gap = agewise.gap(
-        scenario, ["age-based", "random"], {"threshold.rate": [2.0, 4.0]}, 2, tmp_path / "gap",
-        every=6, **options,
-    )  # fmt: skip
-    lines = gap_markdown(gap).splitlines()
-    assert "| rate | age-based | random |" in lines
-    loss = gap.table.rows[3].loss_per_round.mean
-    assert f"| {100 * loss:.2f} (" in lines[-1]
+class Small(benchmark_scenarios.BenchmarkScenario):
+    """A small scenario of a few rounds."""
+
+    @property
+    def scenario(self):
+        return tiny(**{"run.rounds": 10, "run.evaluate_every": 5})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """All studies, small."""
+    out = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patched:
+        scenarios = {name: Small(name, seeds=5) for name in NAMES}
+        forms = {name: FORMS[name][2] for name in ("average", "Adam")}
+        for module in (ranking, aggregations, phase, benchmark_scenarios):
+            patched.setattr(module, "SCENARIOS", scenarios)
+        for module in (ranking, aggregations):
+            patched.setattr(module, "benchmark_policies", lambda _: POLICIES)
+        for module in (aggregations, phase):
+            patched.setattr(module, "tuned", lambda _: forms)
+        patched.setattr(aggregations, "POLICIES", tuple(POLICIES)[:3])
+        patched.setattr(results, "POINTS", (5, 10))
+        options = {"engine": "inline", "quiet": True}
+        study = agewise.reproduce(tiny(**{"run.rounds": 10}), 6, out / "paper", **options)
+        kinds = {"published": (study.result, range(3)), "fresh": (study.result, range(3, 6))}
+        yield results.Studies(
+            results.Figure.of(kinds),
+            study,
+            ranking.benchmark(out=out / "benchmark", options=INLINE),
+            compare_aggregations(5, out / "aggregations", INLINE, ["paper", "one-digit"]),
+            phase.measure_phase(5, out / "phase", INLINE),
+        )
+
+
+def test_gains_are_told_on_both_kinds_of_seeds(made):
+    histories = [made.reproduction.result.histories(policy) for policy in ("age-based", "max-pack")]
+    pair, width = results.LEADS[0], len(made.figure.gains[results.LEADS[0], "fresh"])
+    assert width == 3
+    for kind, seeds in {"published": range(3), "fresh": range(3, 6)}.items():
+        own, other = ([runs[seed].accuracy for seed in seeds] for runs in histories)
+        gap = statistics.contrast([x[4] for x in own], [x[4] for x in other])
+        assert made.figure.gains[pair, kind][0].mean == pytest.approx(gap.mean)
+        mean = statistics.contrast([x.mean() for x in own], [x.mean() for x in other])
+        assert made.figure.gains[pair, kind][-1].mean == pytest.approx(mean.mean)
+
+
+def test_the_page_says_what_was_measured(made, monkeypatch):
+    monkeypatch.setattr(results, "POINTS", (5, 10))
+    text = results.results_markdown(made)
+    short = text.split("## In short\n")[1].split("\n## ")[0]
+    for policy in ("age-based", "round-robin"):
+        assert points_text(made.row("paper", policy).gain.mean) in short
+    for name in ("deadline", "deadline-unfiltered", "deadline-retry"):
+        assert points_text(made.row(name, "age-based").gain.mean) in short
+    digit = made.aggregations.over_max_pack("one-digit")["Adam", "age-based"]
+    assert f"it is {points_text(digit.mean)}" in short
+    for claim in made.reproduction.claims:
+        assert f"**{claim.claim}: {claim.verdict}.**" in text
+        assert f"{claim.claim}: {claim.verdict}" in short
+    assert "## Paces" in text
+    assert "six seeds cannot tell" in short

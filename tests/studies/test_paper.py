@@ -16,7 +16,6 @@ from agewise.statistics import AXES, Estimate
 from agewise.studies import map_scenario, paper
 from agewise.tables import Explanation, Row
 from agewise.tables._words import at_text, points_text
-from benchmarks.documents.results import map_markdown
 from tests.scenarios import tiny
 
 mpl.use("Agg")
@@ -154,9 +153,9 @@ def test_map_holds_the_paired_gains(tmp_path, monkeypatch):
                 expected = (aged - packed)[:, -1].mean()
                 assert drawn.map.gains[layer, row, column] == pytest.approx(expected)
     assert sum(drawn.map.counts()) == 8
-    written = map_markdown(drawn)
-    assert "in accuracy after 4 rounds (percentage points, 3 seeds)" in written
-    assert points_text(drawn.map.gains[1, 1, 1]) in written.splitlines()[-1]
+    assert drawn.map.where == "after 4 rounds"
+    last = drawn.map.table(1).to_markdown().splitlines()[-1]
+    assert points_text(drawn.map.gains[1, 1, 1]) in last
     assert all(file.exists() for file in drawn.figures)
 
 
@@ -206,8 +205,7 @@ def test_map_at_equal_costs(tmp_path, monkeypatch):
                 for seed in range(3)
             ]
             assert drawn.map.gains[layer, 0, column] == pytest.approx(np.mean(gains), abs=1e-12)
-    written = map_markdown(drawn)
-    assert f"in accuracy {at_text(last.item(), AXES['joules'])} (percentage points" in written
+    assert drawn.map.where == at_text(last.item(), AXES["joules"])
     with pytest.raises(ValueError, match=r"there are no joules with timing.kind = none"):
         agewise.reproduce_map(tiny(), 1, tmp_path / "other", over="joules")
 
