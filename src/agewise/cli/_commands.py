@@ -279,6 +279,31 @@ def explain_command(
     printing.print_explanation(made, folder, as_json=as_json)
 
 
+@command("race")
+def race_command(
+    study_options: "RunOptions",
+    source: str = "paper",
+    policies: list[str] | None = None,
+    aggregations: list[str] | None = None,
+    budget: str | None = None,
+    out: Path | None = None,
+    changes: list[str] | None = None,
+    rounds: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """Measure which policy, packing and aggregation learn best on a scenario of yours.
+
+    Example: agewise race my.toml --budget 5min
+    """
+    scenario = opt.scenario_of(source, changes, rounds)
+    folder = out or opt.default_out("race", source, scenario)
+    chosen = [opt.value_of(text, "--aggregation") for text in aggregations or []]
+    study = agewise.race(
+        scenario, policies, folder, aggregations=chosen, budget=budget, **vars(study_options)
+    )
+    printing.print_race(study, as_json=as_json)
+
+
 @command("gap")
 def gap_command(
     study_options: "RunOptions",

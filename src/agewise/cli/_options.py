@@ -160,6 +160,21 @@ _DECLARED: Mapping[str, ParameterInfo] = {
         help="The policy that the others are compared with; max-pack by default, else the first.",
         autocompletion=_complete_policy,
     ),
+    "race.policies": typer.Option(
+        "--policy",
+        "-p",
+        help="Who races, in the packings that there are unless one is named; may be repeated. All "
+        "by default.",
+        autocompletion=_complete_policy,
+    ),
+    "aggregations": typer.Option(
+        "--aggregation",
+        help="Races too: average, or '{kind=\"momentum\", ...}'; may be repeated. By default the "
+        "scenario's own, memory and Adam.",
+    ),
+    "budget": typer.Option(
+        help="Runs at most, as 600, ten for each form by default; or a time, as 90s, 10min or 2h."
+    ),
     "live": typer.Option("--live", help="Show every round as it happens, in this process."),
     "every": typer.Option(min=1, help="Solve every N-th round to optimality."),
     "work_limit": typer.Option(
@@ -274,7 +289,7 @@ def _shown(
         raise ValueError(f"--target {target:g}: must be above 0 to 1, a share of the test samples")
     if at is None:
         return printing.ShowOptions(over, None, target)
-    numbers = [_value_of(text, "--at") for text in split_values(at)]
+    numbers = [value_of(text, "--at") for text in split_values(at)]
     if not all(type(number) in (int, float) and number > 0 for number in numbers):
         raise ValueError(f"--at {at}: give numbers above 0, such as 10,20,40")
     return printing.ShowOptions(over, tuple(numbers), target)
@@ -403,7 +418,7 @@ def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:
     for name, text in (_assignment(text, option) for text in texts or []):
         if name in values:
             raise ValueError(f"{option} {name} is given twice: leave out one of the two")
-        values[name] = _value_of(text, option)
+        values[name] = value_of(text, option)
     return values
 
 
@@ -430,7 +445,7 @@ _MOST_VALUES = 10_000
 def _varied(text: str, name: str) -> list[Any]:
     """The values of one part behind --vary: a single value, or those of a range."""
     if not _RANGE.fullmatch(text):
-        return [_value_of(text, "--vary")]
+        return [value_of(text, "--vary")]
     return range_values(text, f"--vary {name}={text}")
 
 
@@ -468,7 +483,7 @@ def _assignment(text: str, option: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _value_of(text: str, option: str) -> Any:
+def value_of(text: str, option: str) -> Any:
     """A value as it is written in TOML; a plain word is text."""
     value = agewise.scenario.toml.value(text)
     if value == text and text.startswith(("{", "[", '"', "'")):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agewise.studies import ChannelView, Gap, MapReproduction, Reproduction
+    from agewise.studies import ChannelView, Gap, MapReproduction, Race, Reproduction
     from agewise.tables import Explanation
     from agewise.traffic import Traffic
 
@@ -146,6 +146,17 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     say(f"{squares.summary('age-based', 'squares')}.")
     say(f"{squares.family} {STARS_NOTE}.")
     _print_end(study.result, study.figures)
+
+
+def print_race(study: "Race", *, as_json: bool) -> None:
+    """What to take, those of the last comparison, and what was tried."""
+    if as_json:
+        print_json({"path": study.result.path, **study.table.to_json()})
+        return
+    say(study.table.answer)
+    print_table(study.table.table())
+    say(study.table.tried)
+    say(visible(f"Results: {study.result.path}"))
 
 
 def print_gap(study: "Gap", *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from .paper import (
     reproduce_map,
     usual_scenario,
 )
+from .race import Race, race
 
 __all__ = [
     "GAP_POLICIES",
@@ -18,6 +19,7 @@ __all__ = [
     "GapTable",
     "Losses",
     "MapReproduction",
+    "Race",
     "Reproduction",
     "draw_channel",
     "draw_channel_of",
@@ -25,6 +27,7 @@ __all__ = [
     "gap",
     "gap_scenario",
     "map_scenario",
+    "race",
     "record_trace",
     "reproduce",
     "reproduce_map",

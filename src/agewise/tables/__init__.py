@@ -2,6 +2,7 @@
 
 from agewise.tables.devices import device_table
 from agewise.tables.explanation import Explanation
+from agewise.tables.race import Racer, RaceTable
 from agewise.tables.results import (
     Flat,
     GainMap,
@@ -24,6 +25,8 @@ __all__ = [
     "Line",
     "PolicyName",
     "PolicyTable",
+    "RaceTable",
+    "Racer",
     "ResultTable",
     "Row",
     "Table",
