@@ -387,6 +387,7 @@ TWINS = {
     "schedule": [agewise.schedule],
     "reproduce": [agewise.reproduce, agewise.reproduce_map, *TABLES],
     "gap": [agewise.gap],
+    "race": [agewise.race],
     "explain": [agewise.explain],
 }
 #: What an option is called in Python, where that differs; None for what only a command needs.
@@ -434,7 +435,7 @@ PYTHON_ONLY = {
 }
 
 
-STUDIES = ("reproduce", "gap")
+STUDIES = ("reproduce", "gap", "race")
 
 
 def run_options(command):

@@ -897,6 +897,8 @@ JSON_COMMANDS = {
     "gap": ("tiny.toml", "--seeds", "1", "--engine", "inline", "--every", "1", "--policy", "random",
             "--vary", "threshold.rate=900"),
     "explain": ("runs/compare-tiny", "--engine", "inline"),
+    "race": ("tiny.toml", "--engine", "inline", "--budget", "60", "--aggregation", "average",
+             "-p", "age-based", "-p", "max-pack", "--rounds", "2"),
 }  # fmt: skip
 
 

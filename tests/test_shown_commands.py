@@ -16,7 +16,7 @@ from tests.scenarios import tiny
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Commands that are run with --dry-run; those that take minutes and cannot are only parsed.
-REHEARSED = ("run", "compare", "sweep", "reproduce")
+REHEARSED = ("run", "compare", "sweep", "reproduce", "race")
 PARSED = ("gap", "explain", "traffic", "--install-completion")
 POLICIES = '''
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from .paper import (
     reproduce_map,
     usual_scenario,
 )
-from .race import Race, race
+from .racing import Race, race
 
 __all__ = [
     "GAP_POLICIES",

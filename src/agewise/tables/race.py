@@ -107,11 +107,11 @@ class RaceTable:
         """What was tried, and what became of it."""
         fates = Counter(racer.fate for racer in self.racers[self.finalists :])
         policies = {racer.policy.partition(":")[0] for racer in self.racers}
-        count = counted(len(policies), "policy").replace("policys", "policies")
+        count = f"{len(policies)} {'policy' if len(policies) == 1 else 'policies'}"
         among = f"{count} in their packings with {and_list(self.aggregations)}"
         ends = "; ".join(f"{number} {fate}" for fate, number in fates.items())
         forms, spent = counted(len(self.racers), "form"), f"{self.runs:,} of {self.limit:,} runs"
-        said = f"Tried: {forms}, {among}, in {spent}{f': {ends}' if ends else ''}."
+        said = f"Tried: {forms}: {among}, in {spent}{f': {ends}' if ends else ''}."
         return "\n".join([said, *(f"Left out: {sentence}." for sentence in self.failed)])
 
     def table(self) -> Table:

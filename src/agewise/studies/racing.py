@@ -22,6 +22,7 @@ from agewise.experiment._progress import say
 from agewise.files import json_with_checksum, read_verified_json, write_whole
 from agewise.policies import make_policy, names
 from agewise.records import PolicyKey
+from agewise.resources import expected_seconds
 from agewise.scenario import Scenario, require_scenario, short_hash
 from agewise.scheduling import Policy
 from agewise.spectrum import Greedy, InOrder
@@ -126,31 +127,25 @@ class _Course:
     fates: dict[_Form, str] = field(default_factory=dict)
     failed: dict[_Form, str] = field(default_factory=dict)
     spent: set[tuple[_Form, int]] = field(default_factory=set)
-    about: dict[str, object] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
 
     def prepare(self, entered: Sequence[_Form], budget: int | str | None) -> None:
         """Make the budget a number of runs, and say beforehand what the race takes."""
-        self.about = {
-            "scenario": short_hash(self.plan.scenario),
-            "budget": None if budget is None else str(budget),
-            "forms": [self.name(form) for form in entered],
-        }
+        self.about["scenario"] = short_hash(self.plan.scenario)
+        self.about["forms"] = [self.name(form) for form in entered]
         first = self.heat(entered, range(_HEATS[0]))
         told = forecast({self.out: first}, self.out, self.options)
-        left = told.runs - told.finished
-        a_run = told.seconds / left if left else 0.0
+        a_run = expected_seconds(self.plan.scenario) / told.processes
         runs, seconds = _budget(budget)
         self.limit = runs or _RUNS_EACH * len(entered)
         if seconds is not None:
             kept = read_verified_json(self.out / _FILE) or {}
-            if kept.items() >= self.about.items():
-                self.limit = kept["limit"]
-            elif left:
-                if not self.options.dry_run:
-                    a_run = self._measured_run(entered)
-                self.limit = int(seconds / a_run)
-                if not self.options.dry_run:
-                    self.keep({})
+            if kept.items() >= self.about.items() and "seconds_a_run" in kept:
+                a_run = self.about["seconds_a_run"] = kept["seconds_a_run"]
+            elif not self.options.dry_run:
+                a_run = self.about["seconds_a_run"] = self._measured_run(entered) or a_run
+                self.keep({})
+            self.limit = int(seconds / a_run)
         least = _HEATS[0] * len(entered) + 2 * _FEWEST_FRESH
         if self.limit < least:
             within = f" ({budget})" if seconds else ""
@@ -167,16 +162,15 @@ class _Course:
         say(f"{counted(len(entered), 'form')}, at most {told}", quiet=self.options.quiet)
 
     def _measured_run(self, entered: Sequence[_Form]) -> float:
-        """Return how many seconds one run takes, by those of the first seed."""
+        """Return how many seconds one run takes, by those of the first seed; 0 if all are there."""
         before, began = len(Folder(self.out).file_names()), time.monotonic()
         self.run(entered, [0])
         done = len(Folder(self.out).file_names()) - before
-        return (time.monotonic() - began) / max(done, 1)
+        return (time.monotonic() - began) / done if done else 0.0
 
     def keep(self, found: Mapping[str, object]) -> None:
-        """Write the limit and what was found into the results folder."""
-        values = {**self.about, "limit": self.limit, **found}
-        write_whole(self.out / _FILE, json_with_checksum(values))
+        """Write what the race is of, and what was found, into the results folder."""
+        write_whole(self.out / _FILE, json_with_checksum({**self.about, **found}))
 
     def heat(self, forms: Sequence[_Form], seeds: Sequence[int]) -> _Heat:
         """Return the plan of these forms on these seeds."""
