@@ -13,7 +13,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test quick lint unit unit-flower test-slow test-faults test-pythons fuzz crash
+.PHONY: help reproduce test quick lint unit unit-flower test-slow test-faults test-pythons test-flowers fuzz crash
 .PHONY: study bench federation docs dist test-dist clean
 
 help:  ## list the targets
@@ -53,6 +53,10 @@ test-faults: $(FLOWER_READY)  ## faults of a real federation, a quarter of an ho
 PYTHONS := 3.11 3.12 3.13
 test-pythons:  ## quick tests on every declared Python that is found here
 	@sh tests/pythons.sh $(PYTHONS)
+
+FLOWERS := 1.39.0 1.40.0 1.41.0 1.42.0
+test-flowers:  ## the live federation with each of these versions of Flower, minutes each
+	@sh tests/flowers.sh $(PYTHON) $(FLOWERS)
 
 FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= 0

@@ -1,6 +1,11 @@
 """A federation is watched while it runs: the hook, metrics for Prometheus, the page."""
 
+import os
+import signal
+import subprocess
+import sys
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,3 +94,35 @@ def test_the_page_is_made_while_the_server_runs_and_after_it_was_killed(
     again = problem.scheduled("round-robin", Slots(4), folder=tmp_path, shadow=["random"])
     problem.start(again, 5)
     assert len(Result.open(tmp_path).history("round-robin").ages) == 5
+
+
+def train_and_die(folder):
+    """Train until the power fails in the third round, before its state is written."""
+    problem = Problem(tiny(), fails=frozenset({2}))
+    evaluate = problem.evaluate
+
+    def die(server_round, arrays):
+        if server_round == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return evaluate(server_round, arrays)
+
+    problem.evaluate = die
+    problem.start(problem.scheduled("round-robin", Slots(4), folder=folder), 9)
+
+
+def test_a_server_that_is_killed_outright_is_reported_and_goes_on(problem, tmp_path):
+    """Nothing can be caught or written any more; the model is as if it had never happened."""
+    code = f"from {__name__} import train_and_die; train_and_die({str(tmp_path / 'killed')!r})"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    result = Result.open(tmp_path / "killed")
+    assert result.damaged == []
+    assert 1 <= len(result.history("round-robin").ages) <= 2
+    assert "round-robin" in write_page(result).read_text(encoding="utf-8")
+    ends = []
+    for name in ("killed", "whole"):
+        strategy = problem.scheduled("round-robin", Slots(4), folder=tmp_path / name)
+        ends.append(problem.start(strategy, 5).arrays["model"].data)
+        assert len(Result.open(tmp_path / name).history("round-robin").ages) == 5
+    assert ends[0] == ends[1]

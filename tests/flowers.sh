@@ -1,0 +1,16 @@
+#!/bin/sh
+# Tests of the live federation with each of these versions of Flower, each in an environment of its
+# own: flowers.sh PYTHON 1.39.0 1.40.0
+set -eu
+python=$1
+shift
+for version in "$@"; do
+    folder=".venv-flower-$version"
+    echo "Flower $version: setting up $folder ..."
+    "$python" -m venv "$folder"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+        -e '.[prometheus]' "flwr==$version" pytest
+    echo "Flower $version: testing ..."
+    "$folder/bin/python" -m pytest -q -p no:cacheprovider tests_extra/flower
+done
+echo "Tested with Flower $*."
