@@ -1,13 +1,21 @@
-"""What `Scheduled` costs over the strategy inside it: ``python -m benchmarks.flower``.
+"""What `Scheduled` costs over the strategy inside it: ``python -m benchmarks.flower [--write]``.
 
 A grid in this process answers at once with the model that it was sent, so that what is timed is
-the server alone.
+the server alone. Every size is measured in a process of its own, for its memory. ``--write`` puts
+the table into docs/flower.md.
 """
 
+import argparse
 import hashlib
+import json
 import logging
+import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +26,13 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
 from agewise.flower import Airtime, Scheduled, Slots, Timeouts
+from agewise.flower.replies import ReplyCheck
+from benchmarks.federation.pages import put
 
 _ROUNDS = 12
-_MODEL = 10_000
+_MODEL, _LARGE_MODEL = 10_000, 1_000_000
+#: Clients, places, and whether a folder keeps the rounds.
+_SIZES = ((100, 10, False), (100, 10, True), (100_000, 10, False), (100_000, 100, True))
 
 
 class EchoGrid(Grid):
@@ -60,9 +72,7 @@ class EchoGrid(Grid):
         for message in messages:
             id_ = f"{len(self._replies)}"
             message.metadata.__dict__["_message_id"] = id_
-            metrics = MetricRecord({"num-examples": 10})
-            content = RecordDict({"arrays": message.content["arrays"], "metrics": metrics})
-            self._replies[id_] = Message(content, reply_to=message)
+            self._replies[id_] = reply_to(message)
             ids.append(id_)
         return ids
 
@@ -75,39 +85,99 @@ class EchoGrid(Grid):
         return self.pull_messages(self.push_messages(list(messages)))
 
 
-def seconds_a_round(strategy: Any, grid: EchoGrid, arrays: ArrayRecord) -> float:
+def reply_to(message: Message) -> Message:
+    """The model of a message, as an update."""
+    metrics = MetricRecord({"num-examples": 10})
+    content = RecordDict({"arrays": message.content["arrays"], "metrics": metrics})
+    return Message(content, reply_to=message)
+
+
+def seconds_a_round(strategy: Any, clients: int) -> float:
     """The median over the rounds after the first, which compiles."""
-    ends = []
+    ends: list[float] = []
 
     def note(*_):
         ends.append(time.perf_counter())
 
-    strategy.start(grid, arrays, num_rounds=_ROUNDS, timeout=60.0, evaluate_fn=note)
+    arrays = ArrayRecord({"model": Array(np.zeros(_MODEL, np.float32))})
+    strategy.start(EchoGrid(clients), arrays, num_rounds=_ROUNDS, timeout=60.0, evaluate_fn=note)
     return float(statistics.median(np.diff(ends)[1:]))
 
 
-def measure(clients: int, chosen: int) -> None:
-    """Print the seconds of a round with and without scheduling."""
-    arrays = ArrayRecord({"model": Array(np.zeros(_MODEL, np.float32))})
-    plain = FedAvg(fraction_train=chosen / clients, fraction_evaluate=0.0, min_train_nodes=chosen)
-    alone = seconds_a_round(plain, EchoGrid(clients), arrays)
-    print(f"{clients:,} clients, {chosen} a round: FedAvg {1e3 * alone:.1f} ms")
-    timeouts = Timeouts(least_round_s=0.0)
+def measure(clients: int, places: int, folder: bool) -> dict[str, float]:
+    """Seconds of a round more than FedAvg takes, MB that it writes, and GB of memory."""
+    share = places / clients
+    plain = FedAvg(fraction_train=share, fraction_evaluate=0.0, min_train_nodes=places)
+    alone, timeouts = seconds_a_round(plain, clients), Timeouts(least_round_s=0.0)
+    found: dict[str, float] = {"alone": alone}
     for name, links in (
-        ("Slots", Slots(chosen)),
-        ("Airtime", Airtime(shares=chosen, deadline_s=60.0)),
+        ("slots", Slots(places)),
+        ("airtime", Airtime(shares=places, deadline_s=60.0)),
     ):
-        strategy = Scheduled(FedAvg(fraction_evaluate=0.0), links=links, timeouts=timeouts)
-        taken = seconds_a_round(strategy, EchoGrid(clients), arrays)
-        print(f"  age-based over {name}: {1e3 * (taken - alone):.1f} ms more")
+        with tempfile.TemporaryDirectory() as place:
+            strategy = Scheduled(
+                FedAvg(fraction_evaluate=0.0), links=links, timeouts=timeouts,
+                folder=place if folder else None,
+            )  # fmt: skip
+            found[name] = seconds_a_round(strategy, clients) - alone
+            names = ("state.npz", f"rounds/{_ROUNDS - 1:06d}.npz")
+            sizes = [Path(place, each).stat().st_size for each in names if folder]
+            found[f"{name} MB"] = 1e-6 * sum(sizes)
+    found["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return found
+
+
+def seconds_a_reply() -> float:
+    """The check of a reply with a model of a million weights."""
+    arrays = ArrayRecord({"model": Array(np.ones(_LARGE_MODEL, np.float32))})
+    sent = Message(RecordDict({"arrays": arrays}), 1, "train")
+    check, times = ReplyCheck(["num-examples"], "num-examples", 100), []
+    for _ in range(20):
+        began = time.perf_counter()
+        assert not check.refusals({0: reply_to(sent)}, {0: arrays})
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def table() -> str:
+    """What all sizes cost, each in a process of its own."""
+    head = ("clients", "places", "folder", "FedAvg alone", "more over `Slots`", "over `Airtime`",
+            "written, `Slots`", "written, `Airtime`", "memory of the process")  # fmt: skip
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for clients, places, folder in _SIZES:
+        words = [sys.executable, "-m", "benchmarks.flower", "--size", *map(str, (clients, places)),
+                 str(int(folder))]  # fmt: skip
+        done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603
+        found = json.loads(done.stdout.splitlines()[-1])
+        cells = [f"{1e3 * found[name]:.1f} ms" for name in ("alone", "slots", "airtime")]
+        cells += [f"{found[name]:.2f} MB" for name in ("slots MB", "airtime MB")]
+        said = "yes" if folder else "no"
+        lines.append(
+            f"| {clients:,} | {places} | {said} | {' | '.join(cells)} | {found['GB']:.2f} GB |"
+        )
+        print(lines[-1], flush=True)
+    lines += [
+        "",
+        f"The check of a reply with a million weights takes {1e3 * seconds_a_reply():.1f} ms.",
+    ]
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Both sizes of the goal."""
+    """Measure all sizes, or one."""
     logging.getLogger("flwr").setLevel(logging.ERROR)
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
-    measure(100, 10)
-    measure(100_000, 10)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.flower")
+    parser.add_argument("--size", nargs=3, type=int, help="clients, places, folder: one size alone")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/flower.md")
+    given = parser.parse_args()
+    if given.size:
+        print(json.dumps(measure(*given.size)))
+        return
+    text = table()
+    print(text)
+    if given.write:
+        put("overhead", text)
 
 
 if __name__ == "__main__":

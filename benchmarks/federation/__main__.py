@@ -1,9 +1,9 @@
-"""Three trainings over links that differ: ``python -m benchmarks.federation`` (`make federation`).
+"""Who should train, in virtual time (`make federation`), and three trainings over real links.
 
-A SuperLink and six SuperNodes with TLS and node keys, each in a network namespace with its own
-uplink rate, train the example app: with age-based and max-pack scheduling over measured airtime,
-and with Flower's own random sampling. Where namespaces are not allowed all run on the loopback
-address, with links of the simulator's channel.
+With ``--links`` a SuperLink and six SuperNodes with TLS and node keys, each in a network namespace
+with its own uplink rate and all behind one access point, train the example app: with age-based and
+max-pack scheduling over measured airtime, and with Flower's own random sampling. Where namespaces
+are not allowed all run on the loopback address, with links of the simulator's channel.
 """
 
 import argparse
@@ -20,16 +20,16 @@ import numpy as np
 from agewise.experiment import Result
 from agewise.report import write_page
 from benchmarks.federation.deployment import Deployment, interrupts_as_exceptions
+from benchmarks.federation.pages import GUIDE, put
 from benchmarks.federation.sums import (
     SELECTIONS,
     SHORT,
     Size,
     Training,
-    ratios_text,
     summed_up,
     table,
 )
-from benchmarks.federation.trial import print_trial
+from benchmarks.federation.virtual import compare, section, write_table
 
 APP = Path(__file__).resolve().parents[2] / "examples" / "flower"
 
@@ -64,7 +64,8 @@ def train(deployment: Deployment, config: Mapping[str, Any], folder: Path) -> tu
 def where_text(deployment: Deployment, size: Size) -> str:
     """What links the federation has, and why they are not shaped if they are not."""
     if deployment.network.shaped:
-        return f"uplinks of {', '.join(f'{rate:g}' for rate in size.rates_mbit_s)} Mbit/s"
+        uplinks = ", ".join(f"{rate:g}" for rate in size.rates_mbit_s)
+        return f"uplinks of {uplinks} Mbit/s, {size.capacity_mbit_s:g} for all together"
     return f"loopback with modelled links ({deployment.why_not_shaped or 'as asked for'})"
 
 
@@ -73,7 +74,8 @@ def federation(
 ) -> list[Training]:
     """All trainings one after the other, on the same nodes; prints and keeps what they came to."""
     trainings = []
-    with Deployment(len(size.rates_mbit_s), None if loopback else size.rates_mbit_s) as deployment:
+    rates = None if loopback else size.rates_mbit_s
+    with Deployment(len(size.rates_mbit_s), rates, size.capacity_mbit_s) as deployment:
         shaped, where = deployment.network.shaped, where_text(deployment, size)
         print(f"{len(size.rates_mbit_s)} SuperNodes, TLS, node keys; {where}", flush=True)
         for selection in selections:
@@ -85,7 +87,6 @@ def federation(
             if selection != "flower":
                 print(f"    page: {write_page(Result.open(place))}", flush=True)
     print(table(trainings, size))
-    print(ratios_text(trainings, size))
     summary = {"size": asdict(size), "shaped": shaped, "trainings": [asdict(x) for x in trainings]}
     (folder / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
     return trainings
@@ -101,8 +102,11 @@ def airtime(folder: Path, rounds: int = 9) -> None:
         train(deployment, config_of("max-pack", size, True) | {"shares": 1000}, folder)
     with np.load(folder / "state.npz") as state:
         found = 1e-6 * state["federation/links.known"]["bits_s"]
+    lines = [f"| rate, Mbit/s | measured in round {rounds} | error |", "|---|---|---|"]
     for rate, estimate in zip(rates, found, strict=True):
-        print(f"{rate:g} Mbit/s: taken for {estimate:.2f}, {100 * (estimate / rate - 1):+.0f}%")
+        lines.append(f"| {rate:g} | {estimate:.2f} | {100 * (estimate / rate - 1):+.0f}% |")
+    print("\n".join(lines))
+    put("airtime", "\n".join(lines))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -114,16 +118,17 @@ def main(words: Sequence[str] | None = None) -> None:
         "--loopback", action="store_true", help="modelled links, also where namespaces are allowed"
     )
     parser.add_argument("--selection", action="append", choices=SELECTIONS, help="only these")
-    parser.add_argument(
-        "--trial", action="store_true", help="in this process, with times as on an idle machine"
-    )
+    parser.add_argument("--links", action="store_true", help="real processes over shaped links")
     parser.add_argument(
         "--airtime", action="store_true", help="how well uplink rates are measured, nothing else"
     )
     given = parser.parse_args(words)
     size, selections = SHORT if given.short else Size(), given.selection or SELECTIONS
-    if given.trial:
-        print_trial(size, selections)
+    if not any((given.links, given.short, given.loopback, given.airtime)):
+        found = compare()
+        write_table(found, GUIDE.with_name("federation.csv"))
+        put("comparison", section(found))
+        print(section(found))
         return
     folder = given.folder or Path("runs") / time.strftime("federation-%Y%m%d-%H%M%S")
     folder = folder.resolve()

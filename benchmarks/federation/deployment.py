@@ -34,26 +34,33 @@ class DeploymentError(RuntimeError):
 class Deployment:
     """A federation on this machine. Its folder and all that it started are gone when it is closed.
 
-    ``rates_mbit_s`` has an uplink rate for each node: they run in network namespaces if rights
-    allow it. With ``None`` in its place all run on the loopback address.
+    ``rates_mbit_s`` has an uplink rate for each node, and the nodes share ``capacity_mbit_s``: they
+    run in network namespaces if rights allow it. Without rates all run on the loopback address.
     """
 
-    def __init__(self, nodes: int, rates_mbit_s: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: int,
+        rates_mbit_s: Sequence[float] | None = None,
+        capacity_mbit_s: float | None = None,
+    ) -> None:
         self.name = f"agw{secrets.token_hex(3)}"
         self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
         self._keeper = keeper.start_keeper(self.name, self.folder)
         self._count, self._ports = nodes, [network.free_port() for _ in range(nodes)]
         self.why_not_shaped = ""
-        self.network = self._network(rates_mbit_s)
+        self.network = self._network(rates_mbit_s, capacity_mbit_s)
         self.ids: list[str] = []
         self.nodes: list[subprocess.Popen[bytes]] = []
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def _network(self, rates_mbit_s: Sequence[float] | None) -> network.Network:
+    def _network(
+        self, rates_mbit_s: Sequence[float] | None, capacity_mbit_s: float | None
+    ) -> network.Network:
         if rates_mbit_s is None:
             return network.loopback()
         try:
-            return network.shaped(self.name, rates_mbit_s)
+            return network.shaped(self.name, rates_mbit_s, capacity_mbit_s)
         except (network.NoNamespaces, OSError) as error:
             self.why_not_shaped = str(error)
             return network.loopback()

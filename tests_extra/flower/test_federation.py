@@ -19,11 +19,11 @@ from benchmarks.federation.__main__ import config_of, where_text
 from benchmarks.federation.deployment import Deployment
 from benchmarks.federation.keeper import marked
 from benchmarks.federation.keys import write_authority, write_node_key
-from benchmarks.federation.sums import Size, ages_of, ratios_text, summed_up, table
-from benchmarks.federation.trial import trial
+from benchmarks.federation.sums import Size, ages_of, summed_up, table
+from benchmarks.federation.virtual import LATE, SELECTIONS, Air, Trained, section
 
 ROOT = Path(__file__).parents[2]
-SIZE = Size(rates_mbit_s=(1.0, 2.0, 3.0), target=0.5, levels=(0.3,))
+SIZE = Size(rates_mbit_s=(1.0, 2.0, 3.0), target=0.5)
 
 
 def notes(*rounds):
@@ -63,47 +63,48 @@ def test_ages_are_those_of_eq_2():
     assert ages_of([[0, 1], [1], []], 3).tolist() == [[0, 0, 1], [1, 0, 2], [2, 1, 3]]
 
 
-def test_sums_and_ratio():
+def test_sums():
     quick = summed_up("age-based", "", notes((0.1, []), (0.4, [0, 2]), (0.6, [1])), SIZE)
-    assert (quick.rounds_to_target, quick.seconds_to_target) == (2, 20.0)
-    assert quick.updates == (1, 1, 1)
-    assert quick.largest_age == 1
-    slow = summed_up("flower", "", notes((0.1, []), *[(0.2, [0])] * 4, (0.5, [1])), SIZE)
-    assert slow.seconds_to_target == 50.0
-    assert ratios_text([quick, slow], SIZE).splitlines() == [
-        "ratio of seconds, random sampling / age-based:",
-        "  to 0.3 (a level below it): 5.00",
-        "  to 0.5 (the target): 2.50",
-    ]
-
-
-def test_what_was_missed_is_said_and_levels_below_it_still_show():
-    quick = summed_up("age-based", "", notes((0.1, []), (0.4, [0, 2]), (0.6, [1])), SIZE)
+    assert (quick.seconds_to_target, quick.updates, quick.largest_age) == (20.0, (1, 1, 1), 1)
     missed = summed_up("flower", "", notes((0.1, []), *[(0.2, [0])] * 2, (0.4, [1])), SIZE)
-    text = ratios_text([quick, missed], SIZE)
-    assert "to 0.3 (a level below it): 3.00" in text
-    assert "to 0.5 (the target): over 1.50, for random sampling missed it in 30 s" in text
-    short = summed_up("age-based", "", notes((0.1, []), (0.35, [0])), SIZE)
-    slow = summed_up("flower", "", notes((0.1, []), *[(0.2, [0])] * 4, (0.5, [1])), SIZE)
-    assert "(the target): under 5.00, for age-based missed it in 10 s" in ratios_text(
-        [short, slow], SIZE
-    )
-    assert "none, for both missed it" in ratios_text([short, missed], SIZE)
     head, first, last = table([quick, missed], SIZE).splitlines()
     assert head.split("  ")[-1] == "updates by client"
     rows = [" ".join(line.split()) for line in (first, last)]
-    assert rows[0] == "age-based 2 20 0.600 10 20 2 0.50 1 1 1 1"
-    assert rows[1] == "random (Flower) 3 30 0.400 30 missed missed 1.11 3 2 1 0"
+    assert rows[0] == "age-based 2 20 0.600 20 0.50 1 1 1 1"
+    assert rows[1] == "flower 3 30 0.400 missed 1.11 3 2 1 0"
 
 
-def test_the_target_is_what_the_trial_reaches_in_its_time():
-    """What docs/flower.md and `Size` say of sizes that were chosen before any run over links."""
-    size = Size()
-    scheduled = [trial(name, size) for name in ("age-based", "max-pack")]
-    drawn = [trial("flower", size, seed) for seed in range(4)]
-    assert all(each.seconds_to_target is not None for each in (*scheduled, *drawn))
-    assert all(each.seconds < 200 for each in scheduled)
-    assert 6 <= np.median([each.rounds for each in drawn]) <= 11
+def test_whoever_sends_has_an_equal_part_of_the_air():
+    """Alone for a second, then two, then three: 4 s of sending are done after 4 s."""
+    air = Air(jobs={0: [0.0, 2.0], 1: [1.0, 0.5], 2: [2.0, 1.5], 3: [9.0, 0.0]})
+    ends = []
+    while (row := air.next_end(8.0)) is not None:
+        ends.append((row, pytest.approx(air.now)))
+    assert ends == [(1, 2.0), (0, 3.0), (2, 4.0)]
+    assert (air.now, air.jobs) == (8.0, {3: [9.0, 0.0]})
+
+
+def test_what_is_concluded_follows_from_the_numbers():
+    """Max-pack takes half as long as all clients, everything else as long, and one is missed."""
+    rng = np.random.default_rng(0)
+    base = 100.0 * np.exp(rng.normal(0.0, 0.2, 25))
+    found = []
+    for late in LATE:
+        for selection in SELECTIONS:
+            times = base * np.exp(rng.normal(0.0, 0.01, 25))
+            times *= {"max-pack": 0.5, "random": 3.0}.get(selection, 1.0)
+            for seed, seconds in enumerate(times.tolist()):
+                seconds = np.inf if selection == "random" and seed == 3 else seconds
+                found.append(Trained(selection, late, seed, seconds, 9, 0.8, 2))
+    text = section(found)
+    assert re.search(r"\| random \| drop \| .* \| 24 of 25 \| 0.3\d \(", text)
+    assert re.search(r"\| max-pack \| weigh \| .* \| 25 of 25 \| 2.0\d \(", text)
+    assert "sooner than all clients with synchronous rounds are max-pack (drop), max-pack" in text
+    slower = [
+        x._replace(seconds=2 * x.seconds) if x.selection != "all clients" else x for x in found
+    ]
+    slower = [x._replace(seconds=4 * x.seconds) if x.selection == "max-pack" else x for x in slower]
+    assert "**Use all clients**: no choice" in section(slower)
 
 
 def refused(*command):
