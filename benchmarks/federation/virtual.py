@@ -228,6 +228,11 @@ class Ratios:
         self._logs = {way: np.log(np.minimum(x, LIMIT_S)) for way, x in seconds.items()}
         self._seeds = seeds
 
+    @property
+    def shortest(self) -> str:
+        """The way whose times have the least geometric mean."""
+        return "{} ({})".format(*min(self._logs, key=lambda way: self._logs[way].mean()))
+
     def over(self, way: Way, others: Sequence[Way]) -> dict[Way, Contrast]:
         """How many times as long as each of the others this one takes, in logarithms."""
         pairs = [contrast(self._logs[way], self._logs[x], self._seeds) for x in others]
@@ -243,22 +248,25 @@ def _conclusion(ratios: Ratios, against: Mapping[Way, Contrast]) -> str:
     """Words that follow from the numbers."""
 
     def named(found: Mapping[Way, Contrast], verdict: str) -> str:
-        ways = [way for way, x in found.items() if x.verdict == verdict]
-        return ", ".join(f"{way[0]} ({way[1]})" for way in ways) or "none"
+        lates: dict[str, list[str]] = {}
+        for (selection, late), x in found.items():
+            if x.verdict == verdict:
+                lates.setdefault(selection, []).append(late)
+        return "; ".join(f"{name} ({', '.join(x)})" for name, x in lates.items()) or "none"
 
     sooner, later = named(against, "better"), named(against, "worse")
     said = [
-        "**Use all clients**: no choice among them is shown to reach the target sooner"
+        "**Use all clients**: no choice among them is shown to reach the target sooner."
         if sooner == "none"
-        else f"**A choice pays**: sooner than all clients with synchronous rounds are {sooner}"
+        else f"**A choice pays here.** Sooner than all clients in synchronous rounds: {sooner}."
     ]
-    said[0] += f"; later are {later}." if later != "none" else "."
+    said += [f"Later: {later}.", f"The shortest mean time has {ratios.shortest}."]
     for late in LATE:
         age = "age-based", late
         rivals = [(each, late) for each in ("max-pack", "round-robin", "random", "fastest five")]
         found = ratios.over(age, rivals)
         better, worse = named(found, "worse"), named(found, "better")
-        said.append(f"With late = {late}, age-based is sooner than: {better}; later than: {worse}.")
+        said.append(f"Age-based ({late}) is sooner than: {better}. It is later than: {worse}.")
     for selection in ("age-based", "all clients"):
         (found_,) = ratios.over((selection, "drop"), [(selection, "weigh")]).values()
         said.append(

@@ -99,7 +99,8 @@ def test_what_is_concluded_follows_from_the_numbers():
     text = section(found)
     assert re.search(r"\| random \| drop \| .* \| 24 of 25 \| 0.3\d \(", text)
     assert re.search(r"\| max-pack \| weigh \| .* \| 25 of 25 \| 2.0\d \(", text)
-    assert "sooner than all clients with synchronous rounds are max-pack (drop), max-pack" in text
+    assert "Sooner than all clients in synchronous rounds: max-pack (drop, weigh)." in text
+    assert "The shortest mean time has max-pack (" in text
     slower = [
         x._replace(seconds=2 * x.seconds) if x.selection != "all clients" else x for x in found
     ]

@@ -93,7 +93,7 @@ def test_values_that_no_run_leaves_are_refused(edit, problem, saved, caplog):
     folder, entries = saved
     ((name, value),) = edit.items()
     if isinstance(value, str):
-        value = entries[name] * np.nan if value == "nan" else -1 - entries[name]
+        value = entries[name] * np.nan if value == "nan" else -1 - entries[name].astype(int)
     is_refused(problem, folder, entries | {name: value}, caplog, seal=True)
 
 
@@ -105,3 +105,20 @@ def test_rounds_have_no_matrix_of_links(saved):
         assert max(x.size for x in arrays.values()) == 12
     with np.load(folder / "trace.npz") as trace:
         assert trace["gains"].shape == (3, 12, 3)
+
+
+def test_clients_that_are_not_those_of_the_state_are_refused(problem, saved, caplog):
+    folder, entries = saved
+    with np.load(folder / "clients.npz") as archive:
+        ids = archive["ids"]
+    for edited in (ids[:5], ids[::-1], np.append(b"x", ids), np.arange(12), None):
+        if edited is None:
+            (folder / "clients.npz").unlink()
+        else:
+            np.savez(folder / "clients.npz", ids=edited)
+        is_refused(problem, folder, entries, caplog, seal=True)
+    np.savez(folder / "clients.npz", ids=np.append(ids, b"joined later, before the power failed"))
+    np.savez(folder / "state.npz", **entries)
+    again = start_of(problem, folder)
+    problem.start(again, 4)
+    assert len(again.client_ids) == 12

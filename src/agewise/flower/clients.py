@@ -17,6 +17,7 @@ array([0, 1, 0])
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +114,10 @@ class RoundPlanner:
         self.ids: list[str] = []
         self.sizes = np.zeros(0, np.int64)
         self._answers = np.zeros(0, np.int8)
+        self._encoded = np.zeros(0, "S")
         self._seen = np.zeros(0, np.int64)  # the last round before which each was there
         self._row: dict[str, int] = {}
+        self._there: tuple[list[str], Rows] = [], _NOBODY  # whom `rows` was asked for last
         self._points = [
             AccessPoint(
                 policy,
@@ -147,12 +150,14 @@ class RoundPlanner:
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """The rows of the clients that are there; new ones get the next, in the order of ids."""
-        new = sorted(id_ for id_ in ids if id_ not in self._row)
-        if new:
-            self._join(new, np.ones(len(new), np.int64))
-        rows = np.array([self._row[id_] for id_ in ids], np.int64)
+        if ids != self._there[0]:
+            new = sorted(id_ for id_ in ids if id_ not in self._row)
+            if new:
+                self._join(new, np.ones(len(new), np.int64))
+            self._there = list(ids), np.array([self._row[id_] for id_ in ids], np.int64)
+        rows = self._there[1]
         self._seen[rows] = self.t
-        return rows
+        return rows.copy()
 
     def _join(self, ids: Sequence[str], sizes: NDArray[np.int64]) -> None:
         self._row |= {id_: len(self.ids) + i for i, id_ in enumerate(ids)}
@@ -177,12 +182,12 @@ class RoundPlanner:
         """Choose who uploads in the next round, of the clients in these rows."""
         if not self.ids:
             raise FederationError("no client is known yet")
-        links, absent = self.links, np.ones(len(self.ids), np.bool_)
-        absent[eligible] = False
-        gains, true = links.gains(self.t, self.ids).copy(), links.true_gains(self.t, self.ids)
-        gains[absent] = 0.0
-        if true is not None:
-            true = np.where(absent[:, np.newaxis], 0.0, true)
+        links, there = self.links, np.zeros(len(self.ids), np.bool_)
+        there[eligible] = True
+        gains, true = links.gains(self.t, self.ids), links.true_gains(self.t, self.ids)
+        if not there.all():
+            gains = np.where(there[:, np.newaxis], gains, 0.0)
+            true = None if true is None else np.where(there[:, np.newaxis], true, 0.0)
         uplink = links.uplink(gains)
         # Which uploads the links lose; costs are not counted here.
         computing = links.compute_slots(len(self.ids))
@@ -247,10 +252,18 @@ class RoundPlanner:
             kept |= {f"policy{number}.{name}": array for name, array in arrays.items()}
         return kept
 
+    def _encoded_ids(self) -> NDArray[np.bytes_]:
+        if len(self._encoded) < len(self.ids):
+            self._encoded = np.array([id_.encode() for id_ in self.ids], "S")
+        return self._encoded
+
     def snapshot(self) -> Arrays:
-        """Save all that is remembered, as arrays."""
+        """Save all that is remembered, as arrays; a column of equal numbers is one of them."""
+        return {name: _compact(array) for name, array in self._columns().items()}
+
+    def _columns(self) -> Arrays:
         arrays: Arrays = {
-            "ids": np.array([id_.encode() for id_ in self.ids], "S"),
+            "ids": self._encoded_ids(),
             "sizes": self.sizes,
             "answers": self._answers,
             "seen": self._seen,
@@ -269,18 +282,20 @@ class RoundPlanner:
         new = len(self.ids)
         if len(set(ids)) != len(ids) or not ids:
             raise ValueError("its clients are not told apart")
-        self._join(ids[new:], np.array(arrays["sizes"][new:], np.int64))
-        for name, ours in self.snapshot().items():
+        self._join(ids[new:], np.ones(len(ids) - new, np.int64))
+        arrays = dict(arrays)
+        for name, ours in self._columns().items():
             saved = arrays.get(name, np.empty(0, "O"))
             fits = np.can_cast(saved.dtype, ours.dtype, "same_kind")
-            if (saved.shape != ours.shape and not name.startswith("links.")) or not fits:
+            shapes = (ours.shape, (1,) * ours.ndim)
+            if (saved.shape not in shapes and not name.startswith("links.")) or not fits:
                 raise ValueError(f"{name!r} is missing, or {saved.dtype} of shape {saved.shape}")
             least = -1 if name == "answers" else 0
             if ours.dtype.kind == "i" and (saved < least).any():
                 raise ValueError(f"{name!r} is negative")
-        self.sizes = np.array(arrays["sizes"], np.int64)
-        self._answers = np.array(arrays["answers"], np.int8)
-        self._seen = np.array(arrays["seen"], np.int64)
+            if saved.shape in shapes and name != "ids":
+                arrays[name] = np.array(np.broadcast_to(saved, ours.shape), ours.dtype)
+        self.sizes, self._answers, self._seen = (arrays[x] for x in ("sizes", "answers", "seen"))
         parts: dict[str, Arrays] = {}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
@@ -288,6 +303,18 @@ class RoundPlanner:
         for number, point in enumerate(self._points):
             point.restore(parts[f"policy{number}"])
         self.links.restore(parts.get("links", {}))
+
+
+def _compact(column: NDArray[Any]) -> NDArray[Any]:
+    """A column in a smaller type, or one number where all are the same."""
+    if column.ndim != 1 or column.dtype.kind not in "if":
+        return column
+    first, is_real = column[:1], column.dtype.kind == "f"
+    if np.array_equal(column, np.broadcast_to(first, column.shape), equal_nan=is_real):
+        return first
+    if is_real or column.min() < 0:
+        return column
+    return column.astype(np.min_scalar_type(column.max()))
 
 
 def _with_late(delivery: Delivery, t: int, versions: Rows) -> Delivery:

@@ -236,6 +236,8 @@ class Directory:
     def __init__(self, ask: bool) -> None:
         self._ask = ask
         self._ids: dict[int, str] = {}
+        self._numbers: list[int] = []  # of the nodes in ``_found``
+        self._found: dict[str, int] = {}
 
     def wait_for(
         self, least: int, grid: Grid, timeouts: Timeouts, content: RecordDict
@@ -256,6 +258,9 @@ class Directory:
 
     def _connected(self, grid: Grid, timeout_s: float, content: RecordDict) -> dict[str, int]:
         nodes, busy = list(grid.get_nodes()), getattr(grid, "busy", ())
+        numbers = [node.node_id for node in nodes]
+        if numbers == self._numbers:  # as a rule
+            return self._found
         new = [n for n in nodes if n.node_id not in self._ids and n.node_id not in busy]
         if self._ask:
             self._ask_for_ids(grid, [node.node_id for node in new], timeout_s, content)
@@ -264,12 +269,13 @@ class Directory:
                 key, id_ = node.public_key, f"node-{node.node_id}"
                 self._ids[node.node_id] = hashlib.sha256(key).hexdigest() if key else id_
         found: dict[str, int] = {}
-        for number in (node.node_id for node in nodes if self._ids.get(node.node_id)):
+        for number in filter(self._ids.get, numbers):
             if (id_ := self._ids[number]) in found:
                 log(WARNING, "node %s is left out: node %s is client %s", number, found[id_], id_)
                 self._ids[number] = ""
             else:
                 found[id_] = number
+        self._found, self._numbers = found, numbers if self._ids.keys() >= set(numbers) else []
         return found
 
     def _ask_for_ids(

@@ -1,6 +1,7 @@
 """The state of a federation in a folder, so that a server that was stopped can go on.
 
-It is one file, written whole after every round, with arrays and JSON and no pickle in it.
+It is a file that is written whole after every round, with arrays and JSON and no pickle in it. The
+ids of clients, which are long and seldom new, have one of their own, known by its digest.
 """
 
 import contextlib
@@ -9,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
 from agewise.readers import load_arrays
 
-_STATE = "state.npz"
+_STATE, _CLIENTS = "state.npz", "clients.npz"
 _LOCK = ".server"
 #: The entries of the file that hold JSON, and the checksum of all others.
 _TEXT, _CHECKSUM = "text", "checksum"
@@ -33,7 +34,7 @@ _TEXT, _CHECKSUM = "text", "checksum"
 _METRICS = ("train_metrics_clientapp", "evaluate_metrics_clientapp", "evaluate_metrics_serverapp")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class StateFolder:
     """Keeps the state of the planner and of the inner strategy in a folder.
 
@@ -43,6 +44,7 @@ class StateFolder:
     folder: Path | None
     inner: InnerStrategy
     planner: RoundPlanner
+    _listed: tuple[int, str] = field(default=(0, ""), init=False)  # clients in their file
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
@@ -75,9 +77,11 @@ class StateFolder:
             "inner": self.inner.state(),
             "model": {name: array.numpy() for name, array in result.arrays.items()},
         }
+        self._list(parts["federation"].pop("ids"))
         arrays = {f"{part}/{name}": x for part, own in parts.items() for name, x in own.items()}
         values = {
             "identity": identity,
+            "clients": self._listed,
             "done": done,
             "silent": silent,
             "privacy": [each.state_dict() for each in self.inner.accountants],
@@ -91,6 +95,13 @@ class StateFolder:
             arrays[_TEXT] = text
             np.savez(file, allow_pickle=False, **arrays, **{_CHECKSUM: _checksum(arrays)})
 
+    def _list(self, ids: NDArray[np.bytes_]) -> None:
+        """Write the ids of the clients, if there are new ones."""
+        if self.folder is not None and ids.size != self._listed[0]:
+            with atomic_write(self.folder / _CLIENTS) as temporary, temporary.open("wb") as file:
+                np.savez(file, allow_pickle=False, ids=ids)
+            self._listed = ids.size, _digest(ids)
+
     def resume(self, identity: Mapping[str, Any], result: Result) -> tuple[int, int]:
         """Take up the state, with the model and metrics in the result; `save`'s two numbers.
 
@@ -103,7 +114,11 @@ class StateFolder:
             if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
                 raise ValueError("its checksum does not hold")
             values: Any = parse_json(arrays.pop(_TEXT).tobytes().decode())
-            found = dict(values["identity"])
+            found, (count, digest) = dict(values["identity"]), values["clients"]
+            ids = load_arrays(self.folder / _CLIENTS)["ids"][:count]
+            if _digest(ids) != digest:
+                raise ValueError(f"{_CLIENTS} has other clients")
+            arrays["federation/ids"] = ids
         except Exception as error:
             # A damaged archive fails in the zip reader, in zlib, or in the parser of the header.
             raise FederationError(
@@ -153,6 +168,10 @@ class StateFolder:
             getattr(result, name).update(kept)
         result.arrays = ArrayRecord({name: Array(x) for name, x in model.items()})
         return done, silent
+
+
+def _digest(ids: NDArray[Any]) -> str:
+    return hashlib.sha256(b"\0".join(ids.tolist())).hexdigest()
 
 
 def _checksum(arrays: Arrays) -> NDArray[np.uint8]:

@@ -186,7 +186,7 @@ class Scheduled(Strategy):
         there = np.array(sorted(node_of), np.int64)
         planned = self._planner.plan(there)
         chosen = [node_of[row] for row in planned.chosen.tolist()]
-        eligible = np.setdiff1d(there, planned.resting[0]).size
+        eligible = there.size - int(np.isin(planned.resting[0], there).sum())
         log(INFO, "configure_train: chose %s of %s clients", len(chosen), eligible)
         messages = self._inner.messages(server_round, arrays, config, grid, chosen)
         self._open = OpenRound(
