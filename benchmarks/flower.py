@@ -141,25 +141,20 @@ def seconds_a_reply() -> float:
 
 def table() -> str:
     """What all sizes cost, each in a process of its own."""
-    head = ("clients", "places", "folder", "FedAvg alone", "more over `Slots`", "over `Airtime`",
-            "written, `Slots`", "written, `Airtime`", "memory of the process")  # fmt: skip
+    head = ("clients", "places", "folder", "FedAvg, ms", "`Slots`, ms more", "`Airtime`, ms more",
+            "MB written", "GB in all")  # fmt: skip
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for clients, places, folder in _SIZES:
         words = [sys.executable, "-m", "benchmarks.flower", "--size", *map(str, (clients, places)),
                  str(int(folder))]  # fmt: skip
         done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603
         found = json.loads(done.stdout.splitlines()[-1])
-        cells = [f"{1e3 * found[name]:.1f} ms" for name in ("alone", "slots", "airtime")]
-        cells += [f"{found[name]:.2f} MB" for name in ("slots MB", "airtime MB")]
-        said = "yes" if folder else "no"
-        lines.append(
-            f"| {clients:,} | {places} | {said} | {' | '.join(cells)} | {found['GB']:.2f} GB |"
-        )
+        cells = [f"{clients:,}", str(places), "yes" if folder else "no"]
+        cells += [f"{1e3 * found[name]:.1f}" for name in ("alone", "slots", "airtime")]
+        cells += [f"{found['slots MB']:.2f}", f"{found['GB']:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    lines += [
-        "",
-        f"The check of a reply with a million weights takes {1e3 * seconds_a_reply():.1f} ms.",
-    ]
+    lines += ["", f"A reply with a million weights is checked in {1e3 * seconds_a_reply():.1f} ms."]
     return "\n".join(lines)
 
 

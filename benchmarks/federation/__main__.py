@@ -99,7 +99,9 @@ def airtime(folder: Path, rounds: int = 9) -> None:
     with Deployment(len(rates), rates) as deployment:
         if not deployment.network.shaped:
             raise SystemExit(f"no shaped links: {deployment.why_not_shaped}")
-        train(deployment, config_of("max-pack", size, True) | {"shares": 1000}, folder)
+        train(
+            deployment, config_of("max-pack", size, True) | {"shares": 1000, "poll-s": 0.2}, folder
+        )
     with np.load(folder / "state.npz") as state:
         found = 1e-6 * state["federation/links.known"]["bits_s"]
     lines = [f"| rate, Mbit/s | measured in round {rounds} | error |", "|---|---|---|"]

@@ -18,9 +18,9 @@ from benchmarks.federation import keeper, keys, network
 _BIN = Path(sys.executable).parent
 _ROOT = Path(__file__).resolve().parents[2]
 _CONNECTION = "federation"
-#: Flower gives up a request that is not answered in 30 s and sends it again from the start. What is
-#: under way at a time must go over the slowest link in less: at 0.25 Mbit/s, under 0.9 MB.
-_SMALL_REQUESTS = {"FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE": "131072"}
+#: Flower gives up a request that is not answered in 30 s and sends it again from the start. The two
+#: pieces under way at a time must go over the slowest link in less: bytes of one, by Mbit/s.
+_PIECE_BYTES = 625_000
 #: What a SuperNode logs when it has been let in.
 _JOINED = "SuperNode ID:"
 #: Statuses of a run that is not over.
@@ -48,6 +48,7 @@ class Deployment:
         self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
         self._keeper = keeper.start_keeper(self.name, self.folder)
         self._count, self._ports = nodes, [network.free_port() for _ in range(nodes)]
+        self._piece_bytes = round(_PIECE_BYTES * min(rates_mbit_s or (1.0,)))
         self.why_not_shaped = ""
         self.network = self._network(rates_mbit_s, capacity_mbit_s)
         self.ids: list[str] = []
@@ -239,7 +240,7 @@ class Deployment:
             "FLWR_HOME": str(self.folder / "flwr"),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
-            **_SMALL_REQUESTS,
+            "FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE": str(self._piece_bytes),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }

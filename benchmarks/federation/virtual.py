@@ -209,15 +209,18 @@ def section(found: Sequence[Trained]) -> str:
     times = {(each.selection, each.late, each.seed): each.seconds for each in found}
     seconds = {way: np.array([times[*way, seed] for seed in seeds]) for way in ways}
     ratios = Ratios(seconds, seeds)
-    head = f"seconds to {TARGET:g}, median (quartiles)", "reached in", "all clients take"
-    lines = [f"| who trains | late replies | {' | '.join(head)} |", "|---|---|---|---|---|"]
+    head = [f"{late}: seconds to {TARGET:g} | all clients take" for late in LATE]
+    lines = [f"| who trains | {' | '.join(head)} |", "|---|---|---|---|---|"]
     against = ratios.over(_ALL, [way for way in ways if way != _ALL])
-    for way in ways:
-        quartiles = np.quantile(seconds[way], (0.5, 0.25, 0.75), method="nearest")
-        middle, low, high = (f"{x:,.0f}" if np.isfinite(x) else "never" for x in quartiles)
-        reached = f"{np.isfinite(seconds[way]).sum()} of {len(seeds)}"
-        ratio = _ratio(against[way]) if way in against else "1"
-        lines.append(f"| {' | '.join(way)} | {middle} ({low} to {high}) | {reached} | {ratio} |")
+    for selection in SELECTIONS:
+        cells = [selection]
+        for way in ((selection, late) for late in LATE):
+            quartiles = np.quantile(seconds[way], (0.5, 0.25, 0.75), method="nearest")
+            middle, low, high = (f"{x:,.0f}" if np.isfinite(x) else "never" for x in quartiles)
+            reached = np.isfinite(seconds[way]).sum()
+            cells += [f"{middle} ({low} to {high}; {reached})"]
+            cells += [_ratio(against[way]) if way in against else "1"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", _conclusion(ratios, against)])
 
 
@@ -241,7 +244,7 @@ class Ratios:
 
 def _ratio(found: Contrast) -> str:
     low, mean, high = (f"{np.exp(x):.2f}" for x in (found.low, found.mean, found.high))
-    return f"{mean} ({low} to {high}){'' if found.shown else ', not shown'}"
+    return f"{mean} ({low} to {high}{'' if found.shown else '; not shown'})"
 
 
 def _conclusion(ratios: Ratios, against: Mapping[Way, Contrast]) -> str:
@@ -260,13 +263,15 @@ def _conclusion(ratios: Ratios, against: Mapping[Way, Contrast]) -> str:
         if sooner == "none"
         else f"**A choice pays here.** Sooner than all clients in synchronous rounds: {sooner}."
     ]
-    said += [f"Later: {later}.", f"The shortest mean time has {ratios.shortest}."]
+    said += [f"Later: {later}.", f"So on such an uplink take {ratios.shortest}."]
     for late in LATE:
-        age = "age-based", late
         rivals = [(each, late) for each in ("max-pack", "round-robin", "random", "fastest five")]
-        found = ratios.over(age, rivals)
-        better, worse = named(found, "worse"), named(found, "better")
-        said.append(f"Age-based ({late}) is sooner than: {better}. It is later than: {worse}.")
+        found = ratios.over(("age-based", late), rivals)
+        sooner, later = (
+            ", ".join(way[0] for way, x in found.items() if x.verdict == verdict) or "nobody"
+            for verdict in ("worse", "better")
+        )
+        said.append(f"Age-based ({late}) is sooner than {sooner}, later than {later}.")
     for selection in ("age-based", "all clients"):
         (found_,) = ratios.over((selection, "drop"), [(selection, "weigh")]).values()
         said.append(

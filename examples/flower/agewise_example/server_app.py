@@ -10,7 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, MetricRecord, Re
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
-from agewise.flower import Airtime, Clients, Links, Modelled, Scheduled, Slots
+from agewise.flower import Airtime, Clients, Links, Modelled, Scheduled, Slots, Timeouts
 
 from .task import PADDING, Model, make_model, padded, scenario
 
@@ -107,6 +107,7 @@ def make_strategy(config: Mapping[str, Any], model: Model) -> tuple[Watched, Any
         shadow=[name.strip() for name in str(config["shadow"]).split(",") if name.strip()],
         clients=Clients(sizes, ask=bool(config["simulated"])),
         folder=config["folder"] or None,
+        timeouts=Timeouts(poll_s=float(config["poll-s"])),
         seed=int(config["seed"]),
     )
     return watched, strategy
