@@ -184,25 +184,6 @@ def test_normalised_by_weights_the_step_is_whole():
     assert own.params[0] == pytest.approx(1.0 + kept * (0.2 * -0.5 + 0.3 * 1.0))
 
 
-@pytest.mark.parametrize("s", [0, 1, 2, 4, 8])
-def test_updates_of_staleness_s_are_stable_below_levins_and_mays_limit(s):
-    """One of s + 1 UEs arrives in each period: stable below 2 cos(s pi / (2 s + 1))."""
-    limit = 2.0 * math.cos(s * math.pi / (2 * s + 1))
-
-    def reached(share):
-        federation = federation_of(np.zeros(s + 1), share)
-        state, largest = federation.init(), []
-        for t in range(100 * (s + 4)):
-            state = state.keep(t, range(max(0, t - s), t + 1))
-            versions = np.array([max(0, t - s)])
-            state = federation.round(state, np.array([t % (s + 1)]), t, versions=versions).state
-            largest.append(abs(float(state.params[0])))
-        return max(largest[-40:])
-
-    assert reached(0.95 * limit) < 0.2
-    assert reached(1.05 * limit) > 2.0
-
-
 # ------------------------------------------------------------------------------ costs and records
 def test_every_start_costs_energy_and_every_period_its_time():
     pace = {"kind": "periodic", "period_s": 1.5, "waiting": "hold"}

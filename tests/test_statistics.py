@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-import warnings
 from statistics import NormalDist
 
 import numpy as np
@@ -222,7 +221,7 @@ def test_few_seeds_are_kept():
 
 
 def test_remission_times():
-    """Median 23 weeks: Kleinbaum and Klein, Survival Analysis, ch. 2, as the curve below."""
+    """Median 23 weeks: Kleinbaum and Klein, Survival Analysis, ch. 2."""
     result = time_to_target(runs(REMISSION_6MP), 0.9)
     assert (result.median, result.reached, result.runs, result.horizon) == (23, 9, 21, 35)
     steps = [(6, 1), (1, 0.857), (3, 0.807), (3, 0.753), (3, 0.690), (6, 0.627), (1, 0.538)]
@@ -234,24 +233,6 @@ def test_remission_times():
     # 0.6801 at 23. R's default band, on the log scale, would give 16.
     assert result.low == 13
     assert math.isnan(result.high)
-
-
-@pytest.mark.parametrize(
-    ("week", "survival"),
-    [
-        *((5, 1.0), (6, 0.857), (7, 0.807), (9, 0.807), (10, 0.753), (13, 0.690)),
-        *((16, 0.627), (22, 0.538), (23, 0.448), (34, 0.448)),
-    ],
-)
-def test_survival_curve_of_the_remission_times(week, survival):
-    """Published in Kleinbaum and Klein, Survival Analysis, ch. 2; R's survfit gives the same.
-
-    The restricted mean is the area under the curve, so a week more adds its height there.
-    """
-    accuracy = runs(REMISSION_6MP)
-    until, beyond = (time_to_target(accuracy, 0.9, horizon=h) for h in (week, week + 1))
-    assert beyond.restricted_mean - until.restricted_mean == pytest.approx(survival, abs=5e-4)
-    assert beyond.horizon == week + 1
 
 
 def test_placebo_times_have_the_median_and_mean_of_any_sample():
@@ -279,19 +260,8 @@ def test_limits_of_the_median_against_the_slow_twin(confidence):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_curves_and_correlations_are_those_of_scipy(seed):
-    rng = np.random.default_rng(seed)
-    times, reached = rng.integers(1, 9, 12).astype(float), rng.random(12) < 0.7
-    ends, *curves = statistics._kaplan_meier(times, reached, 0.9)
-    sample = stats.CensoredData(times[reached], right=times[~reached])
-    expected = stats.ecdf(sample).sf
-    np.testing.assert_array_equal(ends, expected.quantiles)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        band = expected.confidence_interval(0.9, method="log-log")
-    for ours, theirs in zip(curves, (expected, band.low, band.high), strict=True):
-        np.testing.assert_allclose(ours, theirs.probabilities, rtol=1e-12)
-    x, y = rng.random((2, 3 + seed))
+def test_correlations_are_those_of_scipy(seed):
+    x, y = np.random.default_rng(seed).random((2, 3 + seed))
     found, turned = statistics.correlation(x, y), statistics.correlation(x, -2 * x)
     np.testing.assert_allclose((found.mean, found.p), stats.pearsonr(x, y), rtol=1e-9)
     np.testing.assert_allclose((turned.mean, turned.p), (-1, 0), atol=1e-12)

@@ -1,6 +1,5 @@
-"""TR 38.901 against golden values of ns-3, a second implementation, and calculations by hand."""
+"""TR 38.901 by hand; `tests/checked.py` has golden values of ns-3 and a second implementation."""
 
-import importlib
 import math
 
 import numpy as np
@@ -10,62 +9,10 @@ from agewise.radio.path_loss import (
     ByCondition,
     FreeSpace,
     IndoorFactory,
-    IndoorHotspot,
-    UrbanMacro,
-    UrbanMicro,
 )
 from agewise.scenario import ScenarioError
+from tests.checked import MODELS, losses_db
 from tests.radio.cells import office, street
-
-MODELS = {
-    "uma": UrbanMacro(carrier_ghz=5.0, access_point_height_m=25.0, ue_height_m=1.5),
-    "umi": UrbanMicro(carrier_ghz=5.0, access_point_height_m=10.0, ue_height_m=1.5),
-    "inh": IndoorHotspot(
-        carrier_ghz=5.0, office="open", access_point_height_m=3.0, ue_height_m=1.5
-    ),
-}
-
-
-def losses_db(path_loss, distance_m, *, seen):
-    distance = np.array(distance_m, dtype=float)
-    return path_loss.loss_db(distance, np.full(distance.size, seen))
-
-
-@pytest.mark.parametrize(
-    ("name", "seen", "golden"),
-    [
-        ("uma", True, [72.9380, 86.2362, 109.7252, 137.6794]),
-        ("uma", False, [82.5131, 106.1356, 144.7641, 172.0753]),
-        ("umi", True, [69.8591, 88.4122, 119.3114, 147.2696]),
-        ("umi", False, [76.7563, 107.9432, 143.1886, 167.8617]),
-        ("inh", True, [50.8072, 63.7630, 75.7750, 80.9802]),
-        ("inh", False, [50.8072, 73.1894, 99.7824, 111.3062]),
-    ],
-)
-def test_golden_values_of_ns3(name, seen, golden):
-    distance = [1, 10, 50, 100] if name == "inh" else [10, 100, 1000, 5000]
-    np.testing.assert_array_equal(losses_db(MODELS[name], distance, seen=seen).round(4), golden)
-
-
-@pytest.mark.parametrize("seen", [True, False])
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("carrier_ghz", [0.7, 3.5, 28.0])
-def test_a_second_implementation(name, carrier_ghz, seen):
-    """CRRM (MIT licence), on 200 distances over the range of the model."""
-    settings = MODELS[name].model_copy(update={"carrier_ghz": carrier_ghz})
-    module, made = {
-        "uma": ("UMa_pathloss_model_06", "UMa_pathloss"),
-        "umi": ("UMi_pathloss_model_00", "UMi_pathloss"),
-        "inh": ("InH_pathloss_model_01", "InH_pathloss"),
-    }[name]
-    model = getattr(importlib.import_module(f"CRRM.{module}"), made)(fc_GHz=carrier_ghz, LOS=seen)
-    heights = settings.ue_height_m, settings.access_point_height_m
-    distance = np.geomspace(1.0, 140.0, 200) if name == "inh" else np.geomspace(10.0, 5000.0, 200)
-    direct = np.hypot(distance, heights[1] - heights[0])
-    ues = np.column_stack([distance, np.zeros(200), np.full(200, heights[0])])
-    site = np.array([[0.0, 0.0, heights[1]]])
-    theirs = model.get_pathloss_dB(distance[:, None], direct[:, None], ues, site)[:, 0]
-    np.testing.assert_allclose(losses_db(settings, distance, seen=seen), theirs, atol=1e-9)
 
 
 @pytest.mark.parametrize(

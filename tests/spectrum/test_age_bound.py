@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from agewise import Scenario, Streams, Uplink, policies, schedule_traffic
 from agewise.policies import make_policy
-from agewise.radio import Block
 from agewise.spectrum import count_needs, least_mean_age, needs_to_deliver
 from tests.scenarios import tiny
 
@@ -128,45 +126,3 @@ def test_the_cell_of_the_paper():
     traffic = schedule_traffic(scenario, "whittle", 300)
     assert 3.0 < traffic.age_bound < 3.3
     assert 0 < traffic.above_bound < 0.15
-
-
-@dataclass(frozen=True)
-class Erasures:
-    """One subchannel on which an upload succeeds with a chance that nobody knows beforehand."""
-
-    ue_count: int
-    chance: float
-    seed: int
-    subchannel_count: int = 1
-    power_budget: float = 1.0
-    moves: bool = False
-
-    def block(self, t):
-        heard = np.random.default_rng([self.seed, t]).random((self.ue_count, 1)) < self.chance
-        return Block(np.full((self.ue_count, 1), 3.0), np.where(heard, 3.0, 0.0), None)
-
-
-@pytest.mark.parametrize(
-    ("policy", "mean_age"),
-    [
-        ("age-based", lambda k, p: (k + 1) / (2 * p) - 1),  # oldest first, optimal (Kadota 2018)
-        ("whittle", lambda k, p: (k + 1) / (2 * p) - 1),
-        ("random", lambda k, p: k / p - 1),
-    ],
-)
-def test_closed_forms_of_symmetric_links_of_unknown_success(policy, mean_age):
-    ues, chance, first, last = 5, 0.6, 100, 2_100
-    means = []
-    for seed in range(8):
-        until = {
-            rounds: schedule_traffic(
-                Erasures(ues, chance, seed), policy, rounds, rate_threshold=1.0, seed=seed
-            )
-            for rounds in (first, last)
-        }
-        sums = [rounds * traffic.mean_age.mean() for rounds, traffic in until.items()]
-        means.append((sums[1] - sums[0]) / (last - first))
-        assert until[last].above_bound > 0  # of who sees the links: 1/q = K
-    error = np.std(means, ddof=1) / math.sqrt(len(means))
-    assert abs(np.mean(means) - mean_age(ues, chance)) < 2.5 * error
-    assert error < 0.05 * mean_age(ues, chance)

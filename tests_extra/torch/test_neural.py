@@ -1,6 +1,7 @@
 """PyTorch modules as learners: the same numbers as plain loops, seeded chance, clear refusals."""
 
 import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests_extra.torch import modules
 
 STREAMS = Streams(3)
 UES = np.array([4, 0, 9])
+APART = Path(__file__).parent / "checked.json"
 
 
 def section(function, /, **more):
@@ -43,38 +45,58 @@ def two_threads():
     set_threads(2)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"learn.penalty": {"kind": "l2", "weight": 0.1}},
-        {"learn.penalty": {"kind": "l1", "weight": 0.1}},
-        {"learn.local": {"kind": "proximal", "mu": 0.5}},
-    ],
-    ids=["none", "l2", "l1", "proximal"],
-)
-@pytest.mark.parametrize("corrected", [False, True])
-def test_a_linear_module_learns_as_the_linear_model_does(changes, corrected):
-    """Two implementations that share nothing but the drawn samples; float32 keeps six digits."""
+LOCAL = [
+    {},
+    {"learn.penalty": {"kind": "l2", "weight": 0.1}},
+    {"learn.penalty": {"kind": "l1", "weight": 0.1}},
+    {"learn.local": {"kind": "proximal", "mu": 0.5}},
+]
+
+
+def two_linear_models(changes):
+    """Ours and a module's, with the same start."""
     ours = learner_of(
         {"kind": "linear", "loss": "multinomial", "initial_deviation": 0.1}, **changes
     )
-    theirs = learner_of(section("linear"), **changes)
-    start = ours.init(STREAMS)
-    table = start.reshape(21, 10)
-    same = np.concatenate([table[:-1].T.ravel(), table[-1]])
+    return ours, learner_of(section("linear"), **changes), ours.init(STREAMS)
+
+
+def trained(changes, corrected):
+    """``[implementation, ue, number]``: models that share nothing but the drawn samples."""
+    ours, theirs, start = two_linear_models(changes)
     fix = np.random.default_rng(0).normal(size=(3, 21, 10)).astype(np.float32)
     fixes = (fix.reshape(3, -1), np.stack([_as_module(each) for each in fix]))
     given = fixes if corrected else (None, None)
     one = ours.train(start, UES, 5, STREAMS, given[0])
-    other = theirs.train(same, UES, 5, STREAMS, given[1])
-    for ours_of_ue, theirs_of_ue in zip(one, other, strict=True):
-        moved = _as_module(ours_of_ue.reshape(21, 10))
-        assert np.abs(moved - same).max() > 0.01
-        np.testing.assert_allclose(theirs_of_ue, moved, rtol=1e-4, atol=1e-5)
+    other = theirs.train(_as_module(start.reshape(21, 10)), UES, 5, STREAMS, given[1])
+    return np.array([[_as_module(each.reshape(21, 10)) for each in one], other])
+
+
+@pytest.mark.parametrize("changes", LOCAL, ids=["none", "l2", "l1", "proximal"])
+@pytest.mark.parametrize("corrected", [False, True])
+def test_a_linear_module_learns_as_the_linear_model_does(changes, corrected):
+    """Two implementations; float32 keeps six digits."""
+    ours, theirs, start = two_linear_models(changes)
+    same = _as_module(start.reshape(21, 10))
+    one, other = trained(changes, corrected)
+    assert (np.abs(one - same).max(axis=1) > 0.01).all()
+    np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
     assert theirs.objective(same) == pytest.approx(ours.objective(start), rel=1e-5)
     np.testing.assert_allclose(theirs.losses(same, UES), ours.losses(start, UES), rtol=1e-5)
     assert theirs.evaluate(same).accuracy == ours.evaluate(start).accuracy
+
+
+def apart():
+    """How many numbers of trained models were compared, and the largest difference."""
+    pairs = [trained(changes, corrected) for changes in LOCAL for corrected in (False, True)]
+    largest = max(float(np.abs(one - other).max()) for one, other in pairs)
+    return {"numbers": sum(one.size for one, _ in pairs), "largest": largest}
+
+
+def test_the_page_on_comparisons_says_what_is_measured():
+    kept, now = json.loads(APART.read_bytes()), apart()
+    assert kept["numbers"] == now["numbers"]
+    assert now["largest"] == pytest.approx(kept["largest"], rel=0.5)
 
 
 def _as_module(table):
@@ -402,3 +424,7 @@ def test_a_file_that_cannot_be_loaded(tmp_path):
     with pytest.raises(ValueError, match="bad.py: cannot be loaded: ModuleNotFoundError"):
         learner_of(section("", source=f"{file}:make"))
     assert Path(file).exists()
+
+
+if __name__ == "__main__":
+    APART.write_text(json.dumps(apart()) + "\n")
