@@ -786,6 +786,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
 def test_an_interrupt_that_c_code_made_an_error_of_is_no_failure(tmp_path, kept):
     """Numba's dispatchers raise a SystemError with it as cause, Pydantic an error that names it."""
 
+    @dataclass(frozen=True)
     class Interrupted(MaxPack):
         def utility(self, view, rng):
             if kept == "words":
