@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agewise import Result, reproduce, statistics
+from agewise import Result, explain, reproduce, statistics
 from agewise.experiment import LearningCurve, Plan, RunOptions, execute
 from agewise.policies import make_policy
-from agewise.report import claims_note
+from agewise.report import claims_note, draw_figure
 from agewise.scenario import Scenario
 from agewise.statistics import Contrast
 from agewise.studies import Reproduction
-from agewise.tables import Cell, Column, Table
+from agewise.tables import Cell, Column, Explanation, Table
 from agewise.tables._words import (
     STARS_NOTE,
     and_list,
@@ -62,7 +62,18 @@ On the published seeds:
 
 {claims}
 
-{note} [What the gain is made of](explanation.md) is measured by replay.
+{note}
+
+## What the gain is made of
+
+Sets of UEs are replayed through the same learner, so that only who is heard changes \
+([how](explanation.md)); on the {fresh} other seeds.
+
+![From max-pack to age-based in six steps](images/explanation.svg)
+
+{explained}
+
+{explanation}
 
 ## Under which aggregation
 
@@ -153,6 +164,7 @@ class Studies:
 
     figure: Figure
     reproduction: Reproduction
+    explanation: Explanation
     benchmark: Benchmark
     aggregations: AggregationTable
     phase: Phase
@@ -297,6 +309,8 @@ def results_markdown(made: Studies) -> str:
         figure=compact(made.figure.table()),
         claims="\n".join(claims),
         note=claims_note(made.reproduction.axis),
+        explained=" ".join(made.explanation.sentences),
+        explanation=compact(made.explanation.table()),
         aggregation_seeds=", ".join(f"{n} seeds in {name}" for name, n in sizes.items())
         if len(set(sizes.values())) > 1
         else counted(next(iter(sizes.values())), "seed"),
@@ -316,6 +330,7 @@ def studies(runs: Path, seeds: int | None, others: Mapping[str, int]) -> Studies
     return Studies(
         Figure.of(made),
         study,
+        explain(other, AGE_BASED, BASELINE),
         benchmark(seeds=seeds, out=runs / "benchmark"),
         compare_aggregations(others["aggregations"], runs / "aggregations", RunOptions()),
         measure_phase(others["phase"], runs / "phase", RunOptions()),
@@ -332,7 +347,9 @@ def main() -> None:
     parser.add_argument("--phase-seeds", type=int, default=20)
     given = parser.parse_args()
     others = {"aggregations": given.aggregation_seeds, "phase": given.phase_seeds}
-    text = results_markdown(studies(given.runs, given.seeds, others))
+    made = studies(given.runs, given.seeds, others)
+    draw_figure(given.runs / "reproduce-fresh", "waterfall", given.docs / "images/explanation.svg")
+    text = results_markdown(made)
     print(f"Page: {write_document(given.docs / 'results.md', text)}")
 
 

@@ -48,6 +48,7 @@ def made(tmp_path_factory):
         yield results.Studies(
             results.Figure.of(kinds),
             study,
+            agewise.explain(study.result, quiet=True),
             ranking.benchmark(out=out / "benchmark", options=INLINE),
             compare_aggregations(5, out / "aggregations", INLINE, ["paper", "one-digit"]),
             phase.measure_phase(5, out / "phase", INLINE),
@@ -79,5 +80,6 @@ def test_the_page_says_what_was_measured(made, monkeypatch):
     for claim in made.reproduction.claims:
         assert f"**{claim.claim}: {claim.verdict}.**" in text
         assert f"{claim.claim}: {claim.verdict}" in short
+    assert all(sentence in text for sentence in made.explanation.sentences)
     assert "## Paces" in text
     assert "six seeds cannot tell" in short
