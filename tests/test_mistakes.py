@@ -1,5 +1,6 @@
 """Mistakes are told in one sentence: inputs, sizes, options, interrupts, and JSON for machines."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -756,24 +757,27 @@ def test_no_square_of_a_map_is_won_or_lost_with_few_seeds():
 # Interrupts
 
 
-def start(*arguments, cwd, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-m", "agewise", *arguments], cwd=cwd, env=os.environ | environment,
+@contextlib.contextmanager
+def started(*command, cwd, **environment):
+    """A process that does not outlive the test, whatever becomes of this."""
+    with subprocess.Popen(
+        [sys.executable, *command], cwd=cwd, env=os.environ | environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    ) as running:  # fmt: skip
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
 def test_an_interrupt_says_what_is_kept(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 300}).to_toml())
     options = ["--seeds", "10000", "--engine", "inline", "--out", "mine", "--quiet"]
-    with start("compare", "tiny.toml", *options, cwd=tmp_path) as running:
-        try:
-            while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
-                time.sleep(0.05)
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
-        finally:
-            running.kill()
+    with started("-m", "agewise", "compare", "tiny.toml", *options, cwd=tmp_path) as running:
+        while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
     kept = len(list(tmp_path.glob("mine/runs/*.parquet")))
     assert (running.returncode, out) == (130, "")
     assert err == (
@@ -782,25 +786,58 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
     )
 
 
-@pytest.mark.parametrize("kept", ["cause", "words"])
-def test_an_interrupt_that_c_code_made_an_error_of_is_no_failure(tmp_path, kept):
-    """Numba's dispatchers raise a SystemError with it as cause, Pydantic an error that names it."""
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(30)
+
+
+def swallow():
+    with contextlib.suppress(BaseException):
+        press_ctrl_c()
+
+
+def make_another_error():
+    """As the dispatchers of Numba do."""
+    try:
+        press_ctrl_c()
+    except KeyboardInterrupt as error:
+        raise SystemError("returned a result with an exception set") from error
+
+
+def lose_in_a_finalizer():
+    """Where Python prints it and goes on."""
+
+    class Cleaned:
+        def __del__(self):
+            press_ctrl_c()
+
+    Cleaned()
+
+
+@pytest.mark.parametrize("lost", [press_ctrl_c, swallow, make_another_error, lose_in_a_finalizer])
+def test_an_interrupt_ends_the_round_whatever_becomes_of_it(tmp_path, monkeypatch, lost):
+    rounds = []
 
     @dataclass(frozen=True)
     class Interrupted(MaxPack):
         def utility(self, view, rng):
-            if kept == "words":
-                raise RuntimeError("Error calling function: KeyboardInterrupt: ")
-            try:
-                raise KeyboardInterrupt
-            except KeyboardInterrupt as error:
-                raise SystemError("returned a result with an exception set") from error
+            rounds.append(view)
+            if len(rounds) == 3:
+                lost()
+            return super().utility(view, rng)
 
-    with pytest.raises(KeyboardInterrupt, match=r"^0 finished runs are kept"):
-        agewise.compare(
-            tiny(**{"run.rounds": 2}), [Interrupted()], 3, tmp_path / "mine", engine="inline",
-            quiet=True,
-        )  # fmt: skip
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"^1 finished run is kept"):
+            agewise.compare(
+                tiny(**{"run.rounds": 2}), [Interrupted()], 3, tmp_path / "mine", engine="inline",
+                quiet=True,
+            )  # fmt: skip
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(rounds) == 3
 
 
 def test_an_interrupt_behind_the_runs_denies_none_of_them(called, monkeypatch):
@@ -818,15 +855,13 @@ def test_an_interrupt_behind_the_runs_denies_none_of_them(called, monkeypatch):
 def test_an_interrupt_while_modules_are_imported(tmp_path):
     """Whenever it comes: before, while or after the arguments are read."""
     program = "from agewise.__main__ import main; print('here', flush=True); main()"
-    command = [sys.executable, "-c", program, "traffic", "--rounds", "100000000", "--quiet"]
+    command = ["-c", program, "traffic", "--rounds", "100000000", "--quiet"]
     for delay_s in (0.02, 0.2, 0.7):
-        running = subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert running.stdout.readline() == "here\n"
-        time.sleep(delay_s)
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        with started(*command, cwd=tmp_path) as running:
+            assert running.stdout.readline() == "here\n"
+            time.sleep(delay_s)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
         # Python ends by the signal itself if it came amid generated code; a shell shows 130 too.
         assert running.returncode in (130, -signal.SIGINT)
         assert out == ""
@@ -868,17 +903,18 @@ def test_an_interrupt_where_python_loses_it(place):
 def test_names_that_the_locale_cannot_write(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny(**{"run.rounds": 2}).to_toml())
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    made = start("run", "tiny.toml", "--out", "größe", "--engine", "inline", cwd=tmp_path, **plain)
-    out, err = made.communicate(timeout=60)
+    run = ("-m", "agewise", "run", "--engine", "inline")
+    with started(*run, "tiny.toml", "--out", "größe", cwd=tmp_path, **plain) as made:
+        out, err = made.communicate(timeout=60)
     assert made.returncode == 0, err
     assert "Results: gr" in out
     assert (tmp_path / "größe" / "experiment.json").exists()
     (tmp_path / "data.toml").write_text(
         tiny(**{"data.dataset": {"kind": "npz", "path": "größe.npz"}}).to_toml(), encoding="utf-8"
     )
-    refused_ = start("run", "data.toml", "--engine", "inline", cwd=tmp_path, **plain)
-    _, err = refused_.communicate(timeout=60)
-    assert refused_.returncode == 2
+    with started(*run, "data.toml", cwd=tmp_path, **plain) as made:
+        _, err = made.communicate(timeout=60)
+    assert made.returncode == 2
     assert err.count("\n") == 1
 
 

@@ -20,11 +20,10 @@ def main() -> None:
     sys.unraisablehook = _interrupt_again
     try:
         import_module("agewise.cli").main()
-    except SystemExit:
-        raise
-    except BaseException:
+    except BaseException as error:
         # An interrupt amid the import of a C module comes out as an ImportError.
-        if not came.is_set():
+        told = isinstance(error, SystemExit) and error.code in (0, 130)
+        if told or not came.is_set():
             raise
         said = "interrupted: the same command goes on from what was finished"
         sys.stderr.write(f"agewise: {said}\n")

@@ -5,12 +5,15 @@ import functools
 import itertools
 import pickle
 import shutil
+import signal
 import tempfile
+import threading
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from agewise.checks import require_memory, short
@@ -40,6 +43,8 @@ _PAIR = ("age-based", "max-pack")
 #: Work that is expected to take one core less than this happens in this process: to start others
 #: would take longer.
 _QUICK_S = 5.0
+#: Set by Ctrl-C while this process carries out a plan.
+_INTERRUPTED = threading.Event()
 _OnRound = Callable[[RoundRecord], object]
 
 
@@ -228,22 +233,58 @@ def execute(
         raise DryRun(forecast({Path(out): plan}, out, options))
     path = Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out)
     execution = _Execution(Folder(path), plan, options, on_round, Logged(loggers, path))
-    if out is not None:
-        try:
-            return execution.result()
-        except KeyboardInterrupt:
+    try:
+        with _interruptible():
+            result = execution.result()
+    except BaseException as error:
+        if out is None:
+            shutil.rmtree(path, ignore_errors=True)
+        elif isinstance(error, KeyboardInterrupt):
             kept = len(execution.folder.file_names())
             raise KeyboardInterrupt(
                 f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
                 "command goes on from there"
             ) from None
-    try:
-        result = execution.result()
-    except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
         raise
-    weakref.finalize(result, shutil.rmtree, path, ignore_errors=True)
+    if out is None:
+        weakref.finalize(result, shutil.rmtree, path, ignore_errors=True)
     return result
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends what is computed meanwhile, at the latest behind the next round.
+
+    A KeyboardInterrupt alone may be lost: Numba and Pydantic make other errors of one that comes
+    amid their calls, and Python prints those of finalizers and callbacks and goes on.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            _INTERRUPTED.set()
+            raise
+
+    try:
+        signal.signal(signal.SIGINT, interrupt)
+        yield
+        _end_if_interrupted()
+    except Exception:
+        _end_if_interrupted()
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _INTERRUPTED.clear()
+
+
+def _end_if_interrupted() -> None:
+    if _INTERRUPTED.is_set():
+        raise KeyboardInterrupt
 
 
 class _Failure(NamedTuple):
@@ -318,6 +359,7 @@ class _Execution:
                         failures.append(outcome)
                         if self.options.fail_fast:
                             raise outcome.error
+                    _end_if_interrupted()
             except BaseException as error:
                 why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"stopped: {error}"
                 with contextlib.suppress(FolderError):  # a full disk must not hide the cause
@@ -392,6 +434,7 @@ def _compute_group(
     calls = [call for call in (counter(counts, number), on_round) if call is not None]
 
     def after_round(record: RoundRecord) -> None:
+        _end_if_interrupted()
         for call in calls:
             call(record)
 
@@ -406,21 +449,11 @@ def _compute_group(
                 )
             outcomes.append(content)
         except Exception as error:
-            if _is_interrupt(error):
-                raise KeyboardInterrupt from error
+            _end_if_interrupted()
             outcomes.append(_failure(error))
             if fail_fast:
                 break
     return outcomes
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Say whether Ctrl-C is behind an error: C and Rust (Numba, Pydantic) make others of it."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _failure(error: Exception) -> _Failure:
