@@ -46,7 +46,7 @@ GRIDS: Final[dict[str, Sequence[Mapping[str, Sequence[Any]]]]] = {
     "fed-cs": ({"request_share": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0)},),
     "freshest": (_ANY,),
     "importance-channel": (
-        {"rho": (0.5, 0.9, 1.0), "draw_share": (1.0, 2.0), "floor": (0.3, 1.0)},
+        {"rho": (0.9, 1.0), "draw_share": (0.5, 1.0, 2.0), "floor": (0.3, 1.0)},
     ),
     "learned": (_ANY,),
     "markov": ({"load": (0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0)},),
@@ -54,7 +54,7 @@ GRIDS: Final[dict[str, Sequence[Mapping[str, Sequence[Any]]]]] = {
     "max-weight": ({"channel": ("unseen", "seen"), **_ANY},),
     "oort": ({"least_epsilon": (0.0, 0.2, 1.0), "cutoff": (0.0, 0.5), **_TWO},),
     "power-of-choice": ({"candidate_share": (0.1, 0.3, 0.6, 1.0), **_ANY},),
-    "proportional-fair": ({"of": ("gain", "rate"), "memory_rounds": (5, 20, 60), **_TWO},),
+    "proportional-fair": ({"of": ("gain", "rate"), "memory_rounds": (1, 2, 5, 20), **_TWO},),
     "random": (_ANY,),
     "version-age": ({"alpha": (-2.0, -1.0, 0.0, 0.5, 1.0), "packing": ("greedy", "auction")},),
     "whittle": ({"channel": ("unseen", "seen"), **_ANY},),
