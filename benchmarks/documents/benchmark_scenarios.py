@@ -108,6 +108,7 @@ SCENARIOS: Final = {
     "large": BenchmarkScenario(
         "400 UEs on 40 subchannels, two digits per UE",
         {"cell.ues": 400, "cell.subchannels": 40},
+        seeds=50,
     ),
     "deadline": BenchmarkScenario(
         "UEs compute at different speeds, and updates after the deadline are lost; the access "
@@ -126,29 +127,36 @@ SCENARIOS: Final = {
     "urban-micro": BenchmarkScenario(
         "a street cell at 3.5 GHz: walkers, most UEs indoors, knowledge that is 5 ms old",
         preset="urban-micro",
+        seeds=50,
     ),
     "urban-macro": BenchmarkScenario(
         "a mast above the roofs at 2 GHz among loaded cells: a third of the UEs is out of reach",
         preset="urban-macro",
+        seeds=50,
     ),
     "indoor-factory": BenchmarkScenario(
         "a dense hall at 3.5 GHz: devices of 0 dBm on the move, most need several subchannels",
         preset="indoor-factory",
+        seeds=50,
     ),
     "office": BenchmarkScenario(
         "rooms and corridors at 3.5 GHz: UEs in clusters, gains known in 4 bits",
         preset="office",
+        seeds=50,
     ),
     "vehicular": BenchmarkScenario(
         "cars around a roadside unit at 5.9 GHz: the channel moves on before they upload",
         preset="vehicular",
+        seeds=50,
     ),
     "mixed-devices": BenchmarkScenario(
         "phones, tablets and sensors that differ in power, speed, data and presence",
         preset="mixed-devices",
+        seeds=50,
     ),
     "periodic": BenchmarkScenario(
         "the paper's in periods: UEs learn in the background and restart, FedBuff's weights",
         preset="periodic",
+        seeds=50,
     ),
 }
