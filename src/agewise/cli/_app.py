@@ -5,7 +5,9 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -142,14 +144,29 @@ def _common(
     _show_help(context)
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print text; nothing in it steers the terminal, wherever it is from."""
-    typer.echo(visible(text, lines=True), err=err)
+def say(text: str, *, err: bool = False, hang: int = 0) -> None:
+    """Print text, broken between words on a terminal; nothing in it steers that."""
+    shown, stream = visible(text, lines=True), sys.stderr if err else sys.stdout
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
+        shown = "\n".join(
+            textwrap.fill(
+                line, width, break_long_words=False, break_on_hyphens=False,
+                subsequent_indent=" " * (hang or len(line) - len(line.lstrip())),
+            )
+            for line in shown.split("\n")
+        )  # fmt: skip
+    typer.echo(shown, err=err)
+
+
+def say_verbatim(text: str) -> None:
+    """Print what programs read, line by line as it is; nothing in it steers the terminal."""
+    typer.echo(visible(text, lines=True))
 
 
 def print_json(value: object) -> None:
     """Print for machines; what is no finite number is null, for JSON knows no others."""
-    say(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
+    say_verbatim(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
@@ -164,14 +181,14 @@ def print_list(lines: Mapping[str, str]) -> None:
     """Print names, each with a line of text."""
     width = max(map(len, lines))
     for name, line in lines.items():
-        say(f"{name:<{width}}  {line}")
+        say(f"{name:<{width}}  {line}", hang=width + 2)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """End with one sentence, in which long names and lists are shortened."""
     said = " ".join(re.sub(r"\S{300,}", lambda x: f"{x[0][:200]}...{x[0][-60:]}", message).split())
     said = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
-    typer.echo(visible(f"agewise: {said}"), err=True)
+    say(f"agewise: {said}", err=True)
     sys.exit(code)
 
 

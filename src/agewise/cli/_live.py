@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from agewise.checks import visible
+from agewise.tables._words import counted
 
 if TYPE_CHECKING:
     from agewise.records import RoundRecord
@@ -106,8 +107,8 @@ def _facts(record: "RoundRecord") -> str:
     scheduled, received, *_ = record.delivery
     owner, lost = record.delivery.owner, scheduled.size - received.size
     return (
-        f"{scheduled.size} UEs on {int((owner >= 0).sum())} of "
-        f"{owner.size} subchannels{f', {lost} lost' if lost else ''}, "
+        f"{counted(scheduled.size, 'UE')} on {int((owner >= 0).sum())} of "
+        f"{counted(owner.size, 'subchannel')}{f', {lost} lost' if lost else ''}, "
         f"{int((record.participation > 0).sum())} heard so far, "
         f"age {record.ages.mean():.1f} (largest {int(record.ages.max())})"
     )

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar in a terminal, lines elsewhere."""
+"""How far a long piece of work is: a bar in a terminal or a notebook, nothing elsewhere."""
 
 import contextlib
 import sys
@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich import progress as rich_progress
@@ -13,11 +14,10 @@ from rich.console import Console
 
 from agewise.checks import visible
 from agewise.files import temporary_name
+from agewise.tables._words import counted
 
 #: Work that is done sooner needs no progress.
 _PATIENCE_S = 1.0
-#: Between two lines where there is no terminal.
-_INTERVAL_S = 60.0
 #: Between two looks at how far the work is.
 _LOOK_S = 0.2
 RoundCounts = np.memmap[tuple[int], np.dtype[np.int64]]
@@ -65,10 +65,10 @@ class Progress:
     @property
     def line(self) -> str:
         """Runs and rounds in one line, with pace and time left where these are measured."""
-        now, told = time.monotonic(), f"{self.done:,} of {self.runs:,} {self.what}"
+        now, told = time.monotonic(), f"{self.done:,} of {counted(self.runs, self.what)}"
         if not self._seen or self._first is None:
             return f"{told}, {duration_text(now - self._begun)} so far"
-        told += f", {self._seen:,} of {self.rounds:,} rounds"
+        told += f", {self._seen:,} of {counted(self.rounds, 'round')}"
         since, before = self._first
         pace = (self._seen - before) / (now - since) if now > since else 0.0
         if not pace or self._seen == self.rounds:
@@ -76,29 +76,38 @@ class Progress:
         shown, left = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}", self.rounds - self._seen
         return f"{told}, {shown} a second, about {duration_text(left / pace)} left"
 
-    def show(self, over: threading.Event) -> None:
-        """Show the progress until the work is over."""
+    def show(self, over: threading.Event, cell: Any | None) -> None:
+        """Show the progress until the work is over, in a notebook's cell or on a terminal."""
         if over.wait(_PATIENCE_S):
             return
-        if not sys.stderr.isatty():
-            due = 0.0
+        if cell is not None:
             while not over.wait(_LOOK_S):
                 self.look()
-                if time.monotonic() >= due:
-                    say(self.line, quiet=False)
-                    due = time.monotonic() + _INTERVAL_S
-            return
-        with rich_progress.Progress(
-            rich_progress.BarColumn(bar_width=20),
-            rich_progress.TextColumn("{task.description}"),
-            console=Console(stderr=True, markup=False),
-            transient=True,
-            auto_refresh=False,
-        ) as bar:
-            task = bar.add_task("", total=self.rounds)
-            while not over.wait(_LOOK_S):
-                self.look()
-                bar.update(task, completed=self._seen, description=self.line, refresh=True)
+                share = self._seen / max(self.rounds, 1)
+                shown = f'<progress value="{share:.4f}"></progress> {self.line}'
+                cell.update({"text/html": shown, "text/plain": self.line}, raw=True)
+            cell.update({"text/html": "", "text/plain": ""}, raw=True)
+        elif sys.stderr.isatty():
+            with rich_progress.Progress(
+                rich_progress.BarColumn(bar_width=20),
+                rich_progress.TextColumn("{task.description}"),
+                console=Console(stderr=True, markup=False),
+                transient=True,
+                auto_refresh=False,
+            ) as bar:
+                task = bar.add_task("", total=self.rounds)
+                while not over.wait(_LOOK_S):
+                    self.look()
+                    bar.update(task, completed=self._seen, description=self.line, refresh=True)
+
+
+def _notebook_cell() -> Any | None:
+    """A place in the output of a notebook's cell that can be written again, if this is one."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):
+        return None
+    display = sys.modules["IPython"].display.display
+    return display({"text/plain": ""}, raw=True, display_id=True)
 
 
 def duration_text(seconds: float) -> str:
@@ -123,19 +132,19 @@ def progress(
     rounds: int,
     *,
     quiet: bool,
-    what: str = "runs",
+    what: str = "run",
     underway: Callable[[], int] | None = None,
 ) -> Iterator[Progress]:
     """Progress over these runs, shown by a thread of its own while the work goes on."""
-    counted = Progress(runs, rounds, what, underway)
+    made = Progress(runs, rounds, what, underway)
     if quiet or runs == 0:
-        yield counted
+        yield made
         return
     over = threading.Event()
-    shower = threading.Thread(target=counted.show, args=(over,), daemon=True)
+    shower = threading.Thread(target=made.show, args=(over, _notebook_cell()), daemon=True)
     shower.start()
     try:
-        yield counted
+        yield made
     finally:
         over.set()
         shower.join()

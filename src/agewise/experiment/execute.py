@@ -37,6 +37,7 @@ from agewise.records import MOST_BYTES, RoundRecord
 from agewise.resources import KeptMemory, expected_seconds, kept_memories
 from agewise.scenario import Scenario
 from agewise.simulation import simulate
+from agewise.tables._words import counted
 
 #: What is compared if nobody says: the paper's two policies.
 _PAIR = ("age-based", "max-pack")
@@ -126,7 +127,7 @@ class Forecast:
         on = f"{self.processes} processes" if self.processes > 1 else "one process"
         kept = "".join(f" {line[0].upper()}{line[1:]}." for line in self.memories)
         return (
-            f"{self.runs} runs{there}; {self.rounds:,} rounds to go, about "
+            f"{counted(self.runs, 'run')}{there}; {counted(self.rounds, 'round')} to go, about "
             f"{duration_text(self.seconds)} on {on}. Results would be in {self.out}.{kept}"
         )
 

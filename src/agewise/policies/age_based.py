@@ -23,6 +23,7 @@ class AgeBased(Policy):
     """
 
     name: ClassVar[str] = "age-based"
+    equation: ClassVar[str] = "U_k = f_α(T_k), f_α(T) = T^(1−α) / (1−α), or log(1 + T) for α = 1"
     alpha: float = 0.5
     form: Form = "paper"
     cap: float | None = None
@@ -55,6 +56,7 @@ class MaxPack(Policy):
     """
 
     name: ClassVar[str] = "max-pack"
+    equation: ClassVar[str] = "U_k = 1"
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Value all UEs alike: the paper's special case of a constant f."""

@@ -30,6 +30,9 @@ class Alternating(Policy):
     """
 
     name: ClassVar[str] = "alternating"
+    equation: ClassVar[str] = (
+        "U_k ~ uniform(0, 1]; −∞ outside the cK best SNRs, but in every m-th round"
+    )
     state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     interior_share: float = 0.5
     inclusive_every: int = 2

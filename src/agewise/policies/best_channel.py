@@ -22,6 +22,7 @@ class BestChannel(Policy):
     """
 
     name: ClassVar[str] = "best-channel"
+    equation: ClassVar[str] = "U_k = (1/N) Σ_n P_k G_kn"
     packing: Packing = InOrder()
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -48,6 +49,7 @@ class BestNorm(Policy):
     """
 
     name: ClassVar[str] = "best-norm"
+    equation: ClassVar[str] = "U_k = ‖Δ_k‖, ∞ if never heard"
     reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     norms: Known = "last"
     packing: Packing = InOrder()
@@ -77,6 +79,7 @@ class BestChannelNorm(BestNorm):
     """
 
     name: ClassVar[str] = "best-channel-norm"
+    equation: ClassVar[str] = "U_k = ‖Δ_k‖, among the cK UEs with the highest (1/N) Σ_n P_k G_kn"
     candidate_share: float = 0.5
 
     def __post_init__(self) -> None:

@@ -32,6 +32,9 @@ class FedCS(Policy):
     """
 
     name: ClassVar[str] = "fed-cs"
+    equation: ClassVar[str] = (
+        "next = argmin_k t_k n_k / N + max(0, c_k − Θ), while Θ stays within the deadline"
+    )
     request_share: float = 0.5
     ties: Ties = "random"
 

@@ -43,6 +43,7 @@ class ImportanceChannel(Policy):
     """
 
     name: ClassVar[str] = "importance-channel"
+    equation: ClassVar[str] = "p_k ∝ a_k √(ρ / ((1−ρ) n_k / N + λ)), a_k ∝ |D_k| ‖Δ_k‖"
     reads: ClassVar[frozenset[Report]] = frozenset({"update_norms"})
     rho: float = 0.5
     draw_share: float = 0.5

@@ -87,6 +87,7 @@ class Learned(Policy):
     """
 
     name: ClassVar[str] = "learned"
+    equation: ClassVar[str] = "U_k = MLP(T_k, n_k, SNR_k, s_k, reliability_k, |D_k|, their means)"
     path: str = ""
     scorer: ClassVar[Scorer]
 

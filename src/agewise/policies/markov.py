@@ -38,6 +38,9 @@ class Markov(Policy):
     """
 
     name: ClassVar[str] = "markov"
+    equation: ClassVar[str] = (
+        "P(send | a) = 0, ⌊r⌋ + 1 − r, 1 for a below, at, above ⌊r⌋ − 1; r = K / (load · N)"
+    )
     #: Rounds since a UE was last selected; not known of a new one.
     state_per_ue: ClassVar[Mapping[str, float]] = {"waited": np.nan}
     load: float = 1.0

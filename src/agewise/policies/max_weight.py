@@ -44,6 +44,7 @@ class MaxWeight(_SuccessBased):
     """
 
     name: ClassVar[str] = "max-weight"
+    equation: ClassVar[str] = "U_k = p_k h_k (h_k + 2), h_k = T_k + 1"
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the expected fall of h²."""
@@ -71,6 +72,7 @@ class Whittle(_SuccessBased):
     """
 
     name: ClassVar[str] = "whittle"
+    equation: ClassVar[str] = "U_k = p_k h_k (h_k + (2 − p_k) / p_k) / 2, h_k = T_k + 1"
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the index of each age."""

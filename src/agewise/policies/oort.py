@@ -35,6 +35,9 @@ class Oort(Policy):
     """
 
     name: ClassVar[str] = "oort"
+    equation: ClassVar[str] = (
+        "U_k = (u_k + √(0.1 ln R / L_k)) · min(1, T / t_k)^penalty, u_k ∝ |D_k| F_k"
+    )
     reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
     state_per_ue: ClassVar[Mapping[str, float]] = {"tried": 0.0}
     epsilon: float = 0.9

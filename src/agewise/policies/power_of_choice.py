@@ -31,6 +31,7 @@ class PowerOfChoice(Policy):
     """
 
     name: ClassVar[str] = "power-of-choice"
+    equation: ClassVar[str] = "U_k = F_k, among cK candidates drawn by |D_k|; ∞ if never heard"
     reads: ClassVar[frozenset[Report]] = frozenset({"losses"})
     candidate_share: float = 0.4
     losses: Known = "last"

@@ -35,6 +35,7 @@ class ProportionalFair(Policy):
     """
 
     name: ClassVar[str] = "proportional-fair"
+    equation: ClassVar[str] = "U_k(t) = SNR_k(t) / mean of SNR_k up to t"
     state_per_ue: ClassVar[Mapping[str, float]] = MEAN
     of: _Of = "gain"
     memory_rounds: int = 100

@@ -15,6 +15,7 @@ class Random(Policy):
     """UEs in an order drawn afresh each round, as many as the spectrum serves."""
 
     name: ClassVar[str] = "random"
+    equation: ClassVar[str] = "U_k ~ uniform(0, 1]"
     packing: Packing = InOrder()
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -43,10 +43,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PolicyDescription:
-    """A policy: its name, one line, its source and equations, parameters, what it reads."""
+    """A policy: its name, one line, its equation, its source, parameters, what it reads."""
 
     name: str
     summary: str
+    equation: str
     text: str
     parameters: tuple[Parameter, ...]
     reads: tuple[str, ...]
@@ -161,7 +162,9 @@ def describe(policy: str) -> PolicyDescription:
     kind = find_class(policy)
     first, _, text = inspect.cleandoc(kind.__doc__ or "").partition("\n")
     parameters = tuple(_parameter(kind, name) for name in parameter_names(kind))
-    return PolicyDescription(kind.name, first, text.strip(), parameters, tuple(sorted(kind.reads)))
+    equation = vars(kind).get("equation", "")  # that of a base class need not be its own
+    reads = tuple(sorted(kind.reads))
+    return PolicyDescription(kind.name, first, equation, text.strip(), parameters, reads)
 
 
 def _parameter(kind: type[Policy], name: str) -> Parameter:

@@ -21,6 +21,7 @@ class RoundRobin(Policy):
     """
 
     name: ClassVar[str] = "round-robin"
+    equation: ClassVar[str] = "U_k = −(place of k in the queue)"
     #: The number that a UE drew when it last joined the queue, and the next number.
     state_per_ue: ClassVar[Mapping[str, float]] = {"ticket": -1.0}
     state_scalars: ClassVar[Mapping[str, float]] = {"next_ticket": 0.0}

@@ -20,6 +20,7 @@ class Freshest(Policy):
     """
 
     name: ClassVar[str] = "freshest"
+    equation: ClassVar[str] = "U_k = 1 / (1 + s_k)"
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Weigh by freshness."""
@@ -38,6 +39,7 @@ class VersionAge(Policy):
     """
 
     name: ClassVar[str] = "version-age"
+    equation: ClassVar[str] = "U_k = f_α(Δ_k), f_α(T) = T^(1−α) / (1−α)"
     state_per_ue: ClassVar[Mapping[str, float]] = {"lag": 0.0, "offered": 0.0}
     alpha: float = 0.5
 
@@ -62,6 +64,7 @@ class AgeReduction(VersionAge):
     """
 
     name: ClassVar[str] = "age-reduction"
+    equation: ClassVar[str] = "U_k = f_α(max(Δ_k − s_k, 0)), f_α(T) = T^(1−α) / (1−α)"
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Weigh the fall of the version age."""

@@ -104,7 +104,8 @@ def _effect_text(gain: Contrast) -> str:
 
 def _points_list(points: list[float], axis: Axis) -> str:
     if axis.column is None:
-        return f"after {and_list(f'{point:g}' for point in points)} rounds"
+        rounds = "round" if points == [1] else "rounds"
+        return f"after {and_list(f'{point:g}' for point in points)} {rounds}"
     word = at_text(0.0, axis).partition(" ")[0]
     return f"{word} {and_list(amount_text(point, axis) for point in points)}"
 
@@ -167,7 +168,7 @@ def failed_runs(result: Result) -> list[str]:
     """How many runs failed, and why the first of them did."""
     if not result.failed:
         return []
-    count = f"{len(result.failed)} of {result.expected} runs failed"
+    count = f"{len(result.failed)} of {counted(result.expected, 'run')} failed"
     lines = [f"failed: {each}" for each in result.failed]
     return [f"{count}; the same command tries them again:", *_first_of(lines, "others that failed")]
 
@@ -185,9 +186,11 @@ def _unfinished(result: Result) -> list[str]:
     )
     if not absent:
         return []
+    seeds = counted(len(result.seeds), "seed")
     lines = [
-        f"{' · '.join(filter(None, where))}: {count} of {len(result.seeds)} seeds missing"
+        f"{' · '.join(filter(None, where))}: {count} of {seeds} missing"
         for where, count in absent.most_common()
     ]
-    head = f"{absent.total()} of {result.expected} runs are not finished."
+    are = "is" if absent.total() == 1 else "are"
+    head = f"{absent.total()} of {counted(result.expected, 'run')} {are} not finished."
     return [head, *_first_of(lines, "others")]

@@ -109,13 +109,15 @@ class Policy(ABC):
     A policy never changes itself. What it carries from round to round is declared, so that it
     follows a UE by its id when devices join and leave, and one object serves any number of runs:
     ``state_per_ue`` names arrays with one number per UE and the number that a new UE has,
-    ``state_scalars`` names single numbers and their start. ``reads`` names what the policy reads
+    ``state_scalars`` names single numbers and their start. ``equation`` says in a line how the
+    policy weighs UE k, for people to read. ``reads`` names what the policy reads
     of the feedback; only that is measured. A policy that ``probes`` has losses and update norms
     asked for anew before every round, of all eligible UEs, which all have to learn for it: see
     `agewise.learn.Federation.probe` for what that costs.
     """
 
     name: ClassVar[str]
+    equation: ClassVar[str] = ""
     reads: ClassVar[frozenset[Report]] = frozenset()
     probes: ClassVar[bool] = False
     state_per_ue: ClassVar[Mapping[str, float]] = _NOTHING

@@ -121,7 +121,7 @@ def _measured(tasks: Sequence[_Task], options: RunOptions) -> list[list[float]]:
     rounds = _REPLAYS * tasks[0].scenario.run.rounds
     seconds = len(missing) * _REPLAYS * expected_seconds(tasks[0].scenario)
     tasks[0].file.parent.mkdir(exist_ok=True)
-    with progress(len(missing), len(missing) * rounds, quiet=options.quiet, what="seeds") as shown:
+    with progress(len(missing), len(missing) * rounds, quiet=options.quiet, what="seed") as shown:
         for task, scores in options.engine_for(seconds).run(_replay, missing):
             write_whole(task.file, json_with_checksum(task.identity | {"scores": scores}))
             found[task.seed] = scores
