@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import Form, f_alpha
-from agewise.checks import number_within, require_memory, whole_number
+from agewise.checks import number_within, require_memory, short, whole_number
 from agewise.core.random import uniforms
 from agewise.part import faults_named
 from agewise.policies import make_policy
 from agewise.radio import Channel
 from agewise.random import Streams
+from agewise.readers import read_numbers
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import (
@@ -160,7 +162,8 @@ def schedule_traffic(
     ``policy`` is a name or an object.
 
     ``arrivals`` is the probability that a UE generates an update in a slot, one number or one
-    per UE, above 0; ``None`` is always, as in the paper. A UE without an undelivered update is
+    per UE, above 0, or the arrivals themselves, ``[slot, ue]`` of 0 and 1 for at least as many
+    slots; ``None`` is always, as in the paper. A UE without an undelivered update is
     not scheduled (the policy sees gains of 0). Only its newest one counts, and on reception the
     age becomes the time since it was generated.
 
@@ -204,7 +207,7 @@ def schedule_traffic(
         power = per_ue("power", channel.power_budget, ues)
         threshold = per_ue("rate_threshold", rate_threshold, ues)
         access_point = AccessPoint(chosen, ues, streams)
-    size, chances = (ues, channel.subchannel_count), _chances(arrivals, ues)
+    size, given = (ues, channel.subchannel_count), _arrivals(arrivals, ues, rounds)
 
     generated = np.full(ues, _NOTHING)  # the slot of each UE's newest undelivered update
     deliveries, age_sums, peak_sums, oldest = np.zeros((4, ues), np.int64)
@@ -227,7 +230,8 @@ def schedule_traffic(
             if arrivals is None:
                 generated[:] = t
             else:
-                generated[uniforms(streams.arrivals, t, ues) < chances] = t
+                drawn = given if given.ndim == 1 else given[t]
+                generated[uniforms(streams.arrivals, t, ues) < drawn] = t
                 uplink = uplink.only(generated != _NOTHING)
             if devices is not None:
                 uplink = uplink.only(devices.available(t))
@@ -296,12 +300,33 @@ def _require_traffic(scenario: Scenario, rate_threshold: ArrayLike | None) -> No
     require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
 
 
-def _chances(arrivals: ArrayLike | None, ues: int) -> NDArray[np.float64]:
-    """Return the chance of an arrival in a slot for each UE."""
+def read_arrivals(path: Path | str) -> NDArray[np.float64]:
+    """Read arrivals ``[slot, ue]`` from a CSV, or from the array of that name in an NPZ file."""
+    found = read_numbers(path, "arrivals")
+    if found.ndim != 2:
+        raise ValueError(f"{path}: arrivals must be numbers[slot, ue], not of shape {found.shape}")
+    return found
+
+
+def _arrivals(arrivals: ArrayLike | None, ues: int, rounds: int) -> NDArray[np.float64]:
+    """Return the chance of an arrival for each UE, ``[ue]``, or whether one comes, ``[slot, ue]``.
+
+    Numbers drawn from [0, 1) are below 1 and not below 0.
+    """
     given = np.asarray(1.0 if arrivals is None else arrivals)
+    if given.ndim == 2 and given.dtype.kind in "biuf":
+        if given.shape[1] != ues or len(given) < rounds:
+            raise ValueError(
+                f"arrivals of {len(given)} slots and {given.shape[1]} UEs: there must be at least "
+                f"{rounds} slots of {ues} UEs"
+            )
+        if not np.isin(given[:rounds], (0, 1)).all():
+            raise ValueError("arrivals [slot, ue] must be 0 or 1 each: whether an update is made")
+        return given.astype(np.float64)
     if given.dtype.kind not in "iuf" or given.shape not in ((), (ues,)):
         raise ValueError(
-            f"arrivals must be one probability, or one for each of the {ues} UEs, not {arrivals!r}"
+            f"arrivals must be one probability, one for each of the {ues} UEs, or 0 and 1 for each "
+            f"slot and UE, not {short(repr(arrivals))}"
         )
     chances = np.array(np.broadcast_to(given, ues), dtype=np.float64)
     bad = np.flatnonzero(~((chances > 0) & (chances <= 1)))

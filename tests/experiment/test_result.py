@@ -251,7 +251,7 @@ def test_the_name_in_a_table_is_what_makes_the_policy(tmp_path):
         assert make_policy(name).key == key == PolicyKey.from_json(key.to_json())
         assert result.history(name).info.policy == key
         assert Result.open(result.path, baseline=name).baseline == key
-        drawn = agewise.draw_figure(result, "ages", tmp_path / "ages.csv", policies=[name])
+        drawn = agewise.draw_figure(result, "ages", tmp_path / "ages.csv", policies=[name]).path
         assert name in drawn.read_text()
     assert result.key("max-pack").parameters["packing"] == "exact:work_limit=9"
     assert result.key("age-based:alpha=0.5") == AgeBased().key

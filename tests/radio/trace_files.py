@@ -39,6 +39,11 @@ def parquet(path):
     pl.DataFrame(columns).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
 
 
+def long_csv(path):
+    parquet(path)
+    pl.read_parquet(path).write_csv(path)
+
+
 def complex_normal(shape, seed=0):
     rng = np.random.default_rng(seed)
     return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
@@ -94,6 +99,7 @@ FILES = {
     "mat": ("trace.mat", mat, "auto"),
     "hdf5": ("trace.h5", hdf5, "auto"),
     "parquet": ("trace.parquet", parquet, "auto"),
+    "csv": ("trace.csv", long_csv, "auto"),
     "sionna": ("cir.npz", sionna, "auto"),
     "deepmimo": ("deepmimo.npz", deepmimo, "auto"),
     "ns3-sinr": ("UlSinrStats.txt", ns3_sinr, SINR),

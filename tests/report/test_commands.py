@@ -1,7 +1,10 @@
 """The commands that show results."""
 
 import json
+import re
+from pathlib import Path
 
+import agewise
 from agewise.scenario import short_hash
 from tests.scenarios import tiny
 from tests.test_cli import agewise_command
@@ -21,12 +24,43 @@ def test_commands_write_and_say_where(compared, swept, tmp_path):
     assert agewise_command("report", str(tmp_path)).stderr.count("\n") == 1
 
 
+def test_tables_and_citations_for_papers(compared, tmp_path):
+    given = ("show", str(compared.path), "--latex", "--label", "age-based=ABS & co")
+    shown = agewise_command(*given, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for part in (r"\toprule", r"ABS \& co & ", r"max-pack:ties=lowest-index", r"\bottomrule"):
+        assert part in shown.stdout
+    assert "age-based &" not in shown.stdout
+    assert shown.stdout.count(r"\begin{tabular}") == 2
+    wrong = agewise_command("show", str(compared.path), "--latex", "--label", "ABS", cwd=tmp_path)
+    assert wrong.stderr == (
+        "agewise: --label needs policy=label, such as age-based=ABS, not 'ABS'\n"
+    )
+    drawn = agewise_command(
+        "figure", str(compared.path), "forest", "-o", "f.csv", "--label", "age-based=ABS",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert drawn.returncode == 0, drawn.stderr
+    assert "ABS" in (tmp_path / "f.csv").read_text()
+    cited = agewise_command("cite").stdout
+    known = (Path(__file__).parents[2] / "CITATION.cff").read_text("utf-8")
+    for title in re.findall(r'^ *title: "(.*)"', known, re.MULTILINE):
+        assert f"{{{title}}}" in cited
+    for author in re.findall(r"family-names: (\w+)", known):
+        assert f" {author}" in cited
+    assert f"version = {{{agewise.__version__}}}" in cited
+    assert cited.count("{") == cited.count("}")
+
+
 def test_comparisons_end_with_the_page(tmp_path):
     (tmp_path / "tiny.toml").write_text(tiny().to_toml())
     mark = short_hash(tiny())  # of the scenario, a part of the folder's name
     common = ("tiny.toml", "--seeds", "2", "--engine", "inline")
     made = agewise_command("compare", *common, cwd=tmp_path)
-    assert made.stdout.endswith(f"Page: runs/compare-tiny-{mark}/report.html\n"), made.stderr
+    *_, page, verdict = made.stdout.splitlines()
+    assert page == f"Page: runs/compare-tiny-{mark}/report.html", made.stderr
+    assert verdict.startswith("Too few seeds for a verdict: 2. After 8 rounds age-based reaches")
+    assert made.stderr == "", "no progress where there is no terminal"
     assert (tmp_path / f"runs/compare-tiny-{mark}/report.html").stat().st_size < 8e6
     vary = ("--vary", "threshold.rate=1,4")
     swept = agewise_command("sweep", *common, *vary, "--json", cwd=tmp_path)

@@ -13,7 +13,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.backends.backend_pgf import LatexManager
+from matplotlib.text import Text
 
+import agewise
 from agewise import Scenario
 from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
 from agewise.report._setting import Setting
@@ -21,6 +23,7 @@ from agewise.report._style import DARK, INKS, LIGHT, new_figure, paper_style, sa
 from agewise.report.figures import figure_csv
 from agewise.statistics import AXES, Contrast, mean_interval
 from agewise.tables import GainMap
+from tests.scenarios import tiny
 
 TWO_PARTS = {"heat", "cell"}
 
@@ -49,18 +52,18 @@ def a_setting(**known):
 @pytest.mark.parametrize("kind", [name for name in PICTURES if name != "waterfall"])
 def test_every_kind_has_a_columns_width_and_embedded_fonts(kind, compared, swept, tmp_path):
     result = swept if kind == "map" else compared
-    pdf = draw_figure(result, kind, tmp_path / f"{kind}.pdf").read_bytes()
+    pdf = draw_figure(result, kind, tmp_path / f"{kind}.pdf").path.read_bytes()
     width = float(re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", pdf)[1])
     assert width == pytest.approx((7.16 if kind in TWO_PARTS else 3.5) * 72)
     assert b"STIX" in pdf
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
-    assert draw_figure(result, kind, tmp_path / "again.pdf").read_bytes() == pdf
+    assert draw_figure(result, kind, tmp_path / "again.pdf").path.read_bytes() == pdf
 
 
 def test_width_limits_policies_and_style_are_as_asked(compared, tmp_path):
     def drawn(**options):
-        return draw_figure(compared, "accuracy", tmp_path / "a.svg", **options).read_text()
+        return draw_figure(compared, "accuracy", tmp_path / "a.svg", **options).path.read_text()
 
     usual = drawn()
     assert 'width="252pt"' in usual
@@ -74,13 +77,16 @@ def test_width_limits_policies_and_style_are_as_asked(compared, tmp_path):
     assert drawn(style="slides") != usual
     assert drawn(style="ggplot") != usual
     limits = draw_figure(compared, "accuracy", tmp_path / "a.csv", ylim=(0.0, 1.0))
-    assert limits.read_text() == draw_figure(compared, "accuracy", tmp_path / "b.csv").read_text()
+    assert (
+        limits.path.read_text()
+        == draw_figure(compared, "accuracy", tmp_path / "b.csv").path.read_text()
+    )
     assert drawn(ylim=(0.0, 1.0)) != usual
 
 
 def test_the_csv_has_the_numbers_of_the_runs(compared, swept, tmp_path):
     def rows(result, kind):
-        text = draw_figure(result, kind, tmp_path / "x.csv").read_text()
+        text = draw_figure(result, kind, tmp_path / "x.csv").path.read_text()
         return list(csv.DictReader(io.StringIO(text)))
 
     lines = [row for row in rows(compared, "accuracy") if row["series"] == "round-robin"]
@@ -263,11 +269,41 @@ def test_lines_stand_out_from_the_page(shade):
             assert (light + 0.05) / (dark + 0.05) >= 3, (line, back)
 
 
+def test_a_figure_shows_itself_and_needs_no_file(compared):
+    figure = draw_figure(compared, "forest")
+    assert figure.path is None
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_policies_are_called_what_a_paper_calls_them(compared, tmp_path):
+    labels = {"age-based": "ABS", "max-pack:ties=lowest-index": "MaxPack (first)"}
+    for kind in ("accuracy", "forest", "gain", "trade-off", "heat"):
+        figure = draw_figure(compared, kind, labels=labels)
+        figure.draw_without_rendering()
+        shown = " ".join(text.get_text() for text in figure.findobj(Text))
+        assert "age-based" not in shown, kind
+        assert "ABS" in shown, kind
+        assert "lowest-index" not in shown, kind
+    numbers = draw_figure(compared, "accuracy", tmp_path / "a.csv", labels=labels).path.read_text()
+    assert "line,MaxPack (first),1," in numbers
+    assert "line,max-pack,1," in numbers
+    with pytest.raises(ValueError, match="'random' is not one of the policies"):
+        draw_figure(compared, "ages", labels={"random": "R"})
+
+
+def test_alpha_is_a_greek_letter_in_a_paper(tmp_path):
+    policies = ["age-based:alpha=0", "max-pack"]
+    result = agewise.compare(tiny(), policies, 1, tmp_path / "a", engine="inline", quiet=True)
+    figure = draw_figure(result, "accuracy", tmp_path / "a.pdf")
+    assert "age-based:α=0" in [text.get_text() for text in figure.findobj(Text)]
+    assert r"age-based:$\alpha$=0" in result.table().accuracy().to_latex()
+
+
 def test_a_trace_has_every_figure_but_those_of_places(traced, tmp_path):
     out = tmp_path / "x.csv"
     without = {"distance", "classes", "cell"}
     for kind in set(PICTURES) - without - {"map", "water", "waterfall"}:
-        assert draw_figure(traced.path, kind, out) == out
+        assert draw_figure(traced.path, kind, out).path == out
     for kind in without:
         with pytest.raises(ValueError, match=f"figure {kind} needs .* where the UEs are"):
             draw_figure(traced, kind, out)
@@ -318,7 +354,7 @@ def test_a_full_disk_is_said_of_the_file(compared, tmp_path, monkeypatch, ending
 
 
 def test_accuracy_is_drawn_over_what_rounds_cost(compared, tmp_path):
-    drawn = draw_figure(compared, "accuracy", tmp_path / "u.csv", over="channel-uses")
+    drawn = draw_figure(compared, "accuracy", tmp_path / "u.csv", over="channel-uses").path
     rows = list(csv.DictReader(io.StringIO(drawn.read_text())))
     line = [row for row in rows if row["series"] == "round-robin"]
     spent = np.array(
@@ -360,10 +396,10 @@ def latex(tmp_path, monkeypatch):
 
 def test_a_figure_for_latex(compared, latex, tmp_path):
     for kind in ("accuracy", "gain", "forest"):
-        drawn = draw_figure(compared, kind, tmp_path / f"{kind}.pgf").read_text()
+        drawn = draw_figure(compared, kind, tmp_path / f"{kind}.pgf").path.read_text()
         assert drawn.count(r"\begin{pgfpicture}") == drawn.count(r"\end{pgfpicture}") == 1
         assert "age-based" in drawn
-        again = draw_figure(compared, kind, tmp_path / "again.pgf").read_text()
+        again = draw_figure(compared, kind, tmp_path / "again.pgf").path.read_text()
         assert again == drawn
     with pytest.raises(ValueError, match=r"heat.pgf: the figure has pixels"):
         draw_figure(compared, "heat", tmp_path / "heat.pgf")
@@ -392,4 +428,4 @@ def test_no_name_commands_latex(latex, tmp_path):
 def test_a_style_cannot_hand_names_to_latex(compared, tmp_path):
     (tmp_path / "own.mplstyle").write_text("text.usetex: True\n")
     style = str(tmp_path / "own.mplstyle")
-    assert draw_figure(compared, "accuracy", tmp_path / "x.pdf", style=style).exists()
+    assert draw_figure(compared, "accuracy", tmp_path / "x.pdf", style=style).path.exists()

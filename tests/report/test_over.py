@@ -268,7 +268,7 @@ def test_amounts_have_units_for_people(amount, axis, text):
 
 def test_figures_over_costs(compared, costly, swept, tmp_path):
     def rows(result, kind, over):
-        text = draw_figure(result, kind, tmp_path / "x.csv", over=over).read_text()
+        text = draw_figure(result, kind, tmp_path / "x.csv", over=over).path.read_text()
         return list(csv.DictReader(io.StringIO(text)))
 
     gain = [row for row in rows(costly, "gain", "joules") if row["series"] == "mean"]

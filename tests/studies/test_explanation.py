@@ -218,7 +218,7 @@ def test_a_changed_file_is_not_shown(result, tmp_path):
     assert said not in write_page(result).read_text(encoding="utf-8")
     agewise.explain(result, **QUIET)
     assert said in write_page(result).read_text(encoding="utf-8")
-    numbers = draw_figure(result, "waterfall", tmp_path / "x.csv").read_text()
+    numbers = draw_figure(result, "waterfall", tmp_path / "x.csv").path.read_text()
     assert numbers.count("line,mean accuracy") == 8
     file = result.path / "explanation.json"
     assert json.loads(file.read_bytes())["seeds"] == [0, 1, 2, 3, 4]

@@ -8,7 +8,15 @@ import lazy_loader
 
 import agewise
 from agewise.cli import _options as opt
-from agewise.cli._app import command, end_if_failed, print_json, print_list, say, trace_command
+from agewise.cli._app import (
+    command,
+    end_if_failed,
+    print_json,
+    print_list,
+    say,
+    say_verbatim,
+    trace_command,
+)
 
 if TYPE_CHECKING:
     from agewise.cli import _live as live_view
@@ -29,7 +37,7 @@ def scenario_command(source: str | None = None, changes: list[str] | None = None
     Example: agewise scenario paper > my.toml
     """
     if source is not None:
-        say(opt.scenario_of(source, changes).to_toml().rstrip())
+        say_verbatim(opt.scenario_of(source, changes).to_toml().rstrip())
         return
     if changes:
         raise ValueError("--set needs a scenario to change: agewise scenario paper --set ...")
@@ -105,8 +113,7 @@ def _carry_out(
 ) -> None:
     """Run what is missing, print the tables, and write the page."""
     result = agewise.experiment.execute(plan, folder, options)
-    printing.print_result(result, shown, as_json=as_json)
-    printing.print_page_of(result, shown, to_stderr=as_json)
+    printing.print_result(result, shown, as_json=as_json, page=True)
     end_if_failed(result)
 
 
@@ -166,13 +173,26 @@ def sweep_command(
 
 @command("show")
 def show_command(
-    shown: "ShowOptions", folder: Path, baseline: str | None = None, as_json: bool = False
+    shown: "ShowOptions",
+    folder: Path,
+    baseline: str | None = None,
+    as_latex: bool = False,
+    labels: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print the tables of a results folder.
 
     Example: agewise show runs/reproduce-paper --over channel-uses --target 0.7
     """
     result = agewise.Result.open(folder, baseline)
+    if as_latex and as_json:
+        raise ValueError("--latex and --json print the same in two ways: leave out one of the two")
+    if labels and not as_latex:
+        raise ValueError("--label is for papers: give --latex too")
+    if as_latex:
+        names = {str(result.key(name)): x for name, x in opt.labels_of(labels).items()}
+        printing.print_latex(result, shown, names)
+        return
     printing.print_result(result, shown, as_json=as_json)
 
 
@@ -200,6 +220,7 @@ def figure_command(
     ylim: tuple[float, float] | None = None,
     style: str = "paper",
     over: str = "rounds",
+    labels: list[str] | None = None,
 ) -> None:
     """Draw one chart for a paper: one IEEE column wide, vector, fonts embedded.
 
@@ -215,8 +236,15 @@ def figure_command(
         ylim=ylim,
         style=style,
         over=over,
+        labels=opt.labels_of(labels),
     )
-    say(f"Figure: {drawn}")
+    say(f"Figure: {drawn.path}")
+
+
+@command("cite")
+def cite_command() -> None:
+    """Print BibTeX of the paper and of this software."""
+    say_verbatim(printing.BIBTEX)
 
 
 @command("reproduce")
@@ -390,7 +418,7 @@ def traffic_command(
     source: str = "paper",
     policy: str = "age-based",
     rounds: int = 100_000,
-    arrivals: float | None = None,
+    arrivals: str | None = None,
     seed: int = 0,
     changes: list[str] | None = None,
     quiet: bool = False,
@@ -401,12 +429,12 @@ def traffic_command(
     Example: agewise traffic paper --policy max-pack --rounds 1000000 --arrivals 0.1
     """
     scenario = opt.scenario_of(source, changes)
-    with agewise.experiment.progress(rounds, rounds, quiet=quiet, what="slots") as shown:
+    with agewise.experiment.progress(rounds, rounds, quiet=quiet, what="slot") as shown:
         traffic = agewise.schedule_traffic(
             scenario,
             policy,
             rounds,
-            arrivals=arrivals,
+            arrivals=opt.arrivals_of(arrivals),
             seed=seed,
             progress=lambda done: shown.reach(done, done),
         )

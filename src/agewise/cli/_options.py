@@ -20,6 +20,9 @@ from agewise.checks import visible
 from agewise.report.pictures import PICTURES
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from agewise.cli import _printing as printing
 else:
     printing = lazy_loader.load("agewise.cli._printing", suppress_warning=True)
@@ -193,6 +196,10 @@ _DECLARED: Mapping[str, ParameterInfo] = {
         help="The policy whose gain is explained; age-based by default, else the first.",
         autocompletion=_complete_policy,
     ),
+    "labels": typer.Option(
+        "--label", help="What a policy is called, age-based=ABS; may be repeated."
+    ),
+    "as_latex": typer.Option("--latex", help="Print tables for LaTeX with the package booktabs."),
     "as_json": typer.Option("--json", help="Print JSON for machines."),
     "report.output": typer.Option("--output", "-o", help="The page; DIR/report.html by default."),
     "kind": typer.Argument(
@@ -209,7 +216,9 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "style": typer.Option(help="paper, slides, a style of Matplotlib or a .mplstyle file."),
     "traffic.rounds": typer.Option(min=1, help="Slots to schedule."),
     "arrivals": typer.Option(
-        help="Probability of a new update per UE and slot; without it, always one."
+        help="Probability of a new update per UE and slot, or a file of arrivals: a CSV of 0 and 1 "
+        "with a row per slot and a column per UE, or an NPZ with an array 'arrivals'; without it, "
+        "always one."
     ),
     "seed": typer.Option(min=0, help="Seed of channels and what else is random."),
     "gains": typer.Argument(
@@ -228,7 +237,7 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "record.rounds": typer.Option(min=1, help="Rounds to record; those of a run by default."),
     "output": typer.Option("--output", "-o", help="Draw a picture here: .png, .pdf, .svg or .eps."),
     "record.out": typer.Option("--out", "-o", help="The file: .npz, .h5 or .hdf5."),
-    "file": typer.Argument(help="A trace of gains: .npz, .npy, .mat, .h5 or .parquet."),
+    "file": typer.Argument(help="A trace of gains: .npz, .npy, .mat, .h5, .parquet or .csv."),
     "engine": typer.Option(
         help="Where runs happen: local (processes), inline (this process), ray "
         "(agewise\\[ray]), or auto: inline for work of a few seconds, else local.",
@@ -420,6 +429,24 @@ def values_of(texts: list[str] | None, option: str) -> dict[str, Any]:
             raise ValueError(f"{option} {name} is given twice: leave out one of the two")
         values[name] = value_of(text, option)
     return values
+
+
+def arrivals_of(text: str | None) -> "float | NDArray[np.float64] | None":
+    """A probability, or the arrivals in a file."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return agewise.traffic.read_arrivals(text)
+
+
+def labels_of(texts: list[str] | None) -> dict[str, str]:
+    """The label of each policy, from ``policy=label`` texts; a policy may have an = of its own."""
+    parts = [text.rpartition("=") for text in texts or []]
+    if wrong := [label for policy, _, label in parts if not (policy and label)]:
+        raise ValueError(f"--label needs policy=label, such as age-based=ABS, not {wrong[0]!r}")
+    return {policy: label for policy, _, label in parts}
 
 
 def variations_of(

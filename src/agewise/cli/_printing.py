@@ -1,7 +1,7 @@
 """Results on the terminal as tables and sentences, or as JSON."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from rich.console import Console
 
 import agewise
 from agewise.checks import visible
-from agewise.cli._app import print_json, say
+from agewise.cli._app import print_json, say, say_verbatim
 from agewise.tables import Cell, Column, Table, device_table
 from agewise.tables._words import STARS_NOTE, counted, parameters_text, value_text
 
@@ -20,8 +20,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agewise.studies import ChannelView, Gap, MapReproduction, Race, Reproduction
-    from agewise.tables import Explanation
+    from agewise.tables import Explanation, ResultTable
     from agewise.traffic import Traffic
+
+
+#: The paper and this software, as papers cite them.
+BIBTEX = f"""\
+@inproceedings{{yang2020age,
+  author    = {{Howard H. Yang and Ahmed Arafa and Tony Q. S. Quek and H. Vincent Poor}},
+  title     = {{Age-Based Scheduling Policy for Federated Learning in Mobile Edge Networks}},
+  booktitle = {{IEEE International Conference on Acoustics, Speech and Signal Processing (ICASSP)}},
+  pages     = {{8743--8747}},
+  year      = {{2020}}
+}}
+
+@software{{agewise,
+  author  = {{{{The Agewise developers}}}},
+  title   = {{Agewise: age-based scheduling of federated learning over wireless channels}},
+  version = {{{agewise.__version__}}},
+  year    = {{2026}}
+}}"""
+#: What stands for what in the equations of policies, as in docs/nomenclature.md.
+_SYMBOLS = {
+    "U_k": "is the utility of UE k", "T_k": "its age in rounds", "n_k": "the subchannels it needs",
+    "p_k": "its chance of success, or of being drawn", "s_k": "the staleness of its update",
+    "Δ_k": "its last update (in ‖ ‖), or its version age", "F_k": "its loss",
+    "G_kn": "its gain on subchannel n", "|D_k|": "its number of samples",
+    "t_k": "its upload's time", "c_k": "its computing time",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,11 +70,15 @@ def print_table(table: Table) -> None:
 
 
 def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool) -> None:
-    """All about one policy: what it does, its parameters, its source and equations."""
+    """All about one policy: what it does, its equation, its parameters and its source."""
     if as_json:
         print_json(asdict(policy))
         return
     say(f"{policy.name}: {policy.summary}")
+    if policy.equation:
+        say(f"\n  {policy.equation}\n")
+        names = (f"{symbol} {means}" for symbol, means in _SYMBOLS.items())
+        say(f"{', '.join(name for name in names if name.split()[0] in policy.equation)}.")
     if policy.parameters:
         columns = [Column(head, kind="words") for head in ("parameter", "default", "may be")]
         rows = [[each.name, value_text(each.default), each.allowed] for each in policy.parameters]
@@ -57,8 +87,8 @@ def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool)
         say("It has no parameters.")
     if policy.reads:
         say(f"It reads what UEs report: {', '.join(policy.reads)}.")
-    if policy.text:
-        say(policy.text)
+    for paragraph in filter(None, policy.text.split("\n\n")):
+        say("\n" + (paragraph if paragraph.startswith("-") else " ".join(paragraph.split())))
 
 
 def print_page_of(result: "agewise.Result", shown: ShowOptions, *, to_stderr: bool) -> None:
@@ -67,16 +97,38 @@ def print_page_of(result: "agewise.Result", shown: ShowOptions, *, to_stderr: bo
     say(f"Page: {agewise.write_page(result, **asdict(shown))}", err=to_stderr)
 
 
-def print_result(result: "agewise.Result", shown: ShowOptions, *, as_json: bool) -> None:
-    """The tables of a result, and what is missing in it."""
+def print_result(
+    result: "agewise.Result", shown: ShowOptions, *, as_json: bool, page: bool = False
+) -> None:
+    """The tables of a result, what is missing in it, its page if wanted, and last its verdict."""
+    table = result.table(shown.over, shown.at) if result.entries and not as_json else None
     if as_json:
         print_json(_described(result, shown))
-        return
-    if result.entries:
-        _print_tables(result, shown)
     else:
-        say(f"{result.path}: no run is finished yet")
-    _print_end(result)
+        if table is None:
+            say(f"{result.path}: no run is finished yet")
+        else:
+            _print_tables(result, table, shown)
+        _print_end(result)
+    if page:
+        print_page_of(result, shown, to_stderr=as_json)
+    if table is not None:
+        _print_verdict(result, table)
+
+
+def _print_verdict(result: "agewise.Result", table: "ResultTable") -> None:
+    if table.baseline is not None:
+        say(agewise.report.verdict(result, table).answer)
+
+
+def print_latex(result: "agewise.Result", shown: ShowOptions, labels: Mapping[str, str]) -> None:
+    """The tables of a result for a paper."""
+    table = result.table(shown.over, shown.at)
+    tables = [table.accuracy(), table.service()]
+    if shown.target is not None:
+        tables.append(result.to_target(shown.target, shown.over).table())
+    for each in tables:
+        say_verbatim(each.to_latex(labels))
 
 
 def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bool) -> None:
@@ -92,7 +144,9 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
             described["explanation"] = explanation.to_json()
         print_json(described)
         return
-    _print_tables(study.result, shown)
+    table = study.result.table(shown.over, shown.at)
+    _print_tables(study.result, table, shown)
+    _print_verdict(study.result, table)
     say("What the paper says, and what holds here (both with ties at random):")
     for number, claim in enumerate(claims, start=1):
         say(f"  {number}. {claim.claim}: {claim.verdict.upper()}")
@@ -192,7 +246,7 @@ def print_traffic(traffic: "Traffic", alpha: float, *, as_json: bool) -> None:
         ["oldest age", f"{traffic.oldest.max()}"],
         [f"cost of the ages, alpha = {alpha:g}", f"{traffic.age_cost(alpha):.2f}"],
     ]
-    title = f"{traffic.policy}, {traffic.rounds:,} slots, seed {traffic.seed}"
+    title = f"{traffic.policy}, {counted(traffic.rounds, 'slot')}, seed {traffic.seed}"
     print_table(Table(title, [Column("what", kind="words"), Column("value", ".3f")], rows))
 
 
@@ -283,22 +337,19 @@ def print_allocation(
         columns = [Column("UE"), Column("age", "g"), Column("rate (bit)", ".3f")]
         print_table(Table("", [*columns, Column("subchannel: power", kind="words")], rows))
     say(
-        f"{served.size} of {allocation.ue_count} UEs scheduled on "
-        f"{int((allocation.owner >= 0).sum())} of {allocation.owner.size} subchannels by {policy}, "
+        f"{served.size} of {counted(allocation.ue_count, 'UE')} scheduled on "
+        f"{int((allocation.owner >= 0).sum())} of {counted(allocation.owner.size, 'subchannel')} "
+        f"by {policy}, "
         f"seed {seed}{'' if served.size else ': no UE reaches the rate threshold'}"
     )
 
 
-def _print_tables(result: "agewise.Result", shown: ShowOptions) -> None:
+def _print_tables(result: "agewise.Result", table: "ResultTable", shown: ShowOptions) -> None:
     """One table for the scheduling and one for the accuracy, so that both fit a terminal."""
-    table = result.table(shown.over, shown.at)
     print_table(table.service())
     print_table(table.accuracy())
     if shown.target is not None:
         print_table(result.to_target(shown.target, shown.over).table())
-    if table.baseline is not None:
-        say(f"Baseline: {table.baseline}.")
-        say(agewise.report.verdict(result, table).answer)
     if parameters := parameters_text(result.policies):
         say(parameters)
 
@@ -308,7 +359,8 @@ def _print_end(result: "agewise.Result", figures: Sequence[Path] = ()) -> None:
     if figures:
         say(f"Figure: {', '.join(map(str, figures))}")
     if len(result.entries) < result.expected:
-        say(f"{len(result.entries)} of {counted(result.expected, 'run')} are finished.")
+        are = "is" if result.expected == 1 else "are"
+        say(f"{len(result.entries)} of {counted(result.expected, 'run')} {are} finished.")
     for line in agewise.report.failed_runs(result):
         say(visible(line))
     for problem in result.damaged:

@@ -127,13 +127,24 @@ def on_page() -> bool:
     return bool(mpl.rcParams["text.color"] == INKS["ink"][0])
 
 
-def new_figure(width_in: float, height_in: float) -> Figure:
-    """A figure of its own, which no window and no list of figures holds.
+class PaperFigure(Figure):
+    """A figure of its own, which no window and no list of figures holds; notebooks show it.
 
-    Matplotlib lays it out when it is saved; pictures of the page are laid out by `inline_svg`.
+    ``path`` is the file that it was written to, if it was.
     """
+
+    path: Path | None = None
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=144, facecolor="white")
+        return content.getvalue()
+
+
+def new_figure(width_in: float, height_in: float) -> PaperFigure:
+    """A figure that Matplotlib lays out when it is saved; the page's by `inline_svg`."""
     layout = None if on_page() else ConstrainedLayoutEngine()
-    return Figure(figsize=(width_in, height_in), layout=layout)
+    return PaperFigure(figsize=(width_in, height_in), layout=layout)
 
 
 def ink(name: str) -> str:
@@ -206,7 +217,7 @@ def save(figure: Figure, path: Path) -> None:
     if kind == "pgf":
         if figure.findobj(AxesImage):
             raise ValueError(f"{path.name}: the figure has pixels, which a .pgf cannot hold: .pdf")
-        _escape_texts(figure)
+        change_texts(figure, _escaped)  # a .pgf is measured and set by LaTeX
     content = io.BytesIO()  # Matplotlib says something else when it closes a file on a full disk
     figure.savefig(content, format=kind, **options)  # type: ignore[arg-type]
     write_whole(path, content.getvalue())
@@ -216,22 +227,25 @@ def _escaped(text: str) -> str:
     return "\n".join(map(latex_text, text.split("\n")))
 
 
-class _Escaped(Formatter):
-    """Labels of ticks as LaTeX sets them."""
+class _Changed(Formatter):
+    """Labels of ticks, of which a function makes others."""
 
-    def __init__(self, usual: Formatter) -> None:
-        self._usual = usual
+    def __init__(self, usual: Formatter, change: Callable[[str], str]) -> None:
+        self._usual, self._change = usual, change
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return _escaped(self._usual(x, pos))
+        return self._change(self._usual(x, pos))
 
     def format_ticks(self, values: list[float]) -> list[str]:
-        return list(map(_escaped, self._usual.format_ticks(values)))
+        return list(map(self._change, self._usual.format_ticks(values)))
 
 
-def _escape_texts(figure: Figure) -> None:
-    """Make names in a figure what they are: a .pgf is measured and set by LaTeX."""
+def change_texts(
+    figure: Figure, change: Callable[[str], str], ticks: type[Formatter] = Formatter
+) -> None:
+    """Change every text of a figure, and the labels that formatters of a type give ticks."""
     for text in figure.findobj(Text):
-        text.set_text(_escaped(text.get_text()))
+        text.set_text(change(text.get_text()))
     for axis in figure.findobj(Axis):
-        axis.set_major_formatter(_Escaped(axis.get_major_formatter()))
+        if isinstance(usual := axis.get_major_formatter(), ticks):
+            axis.set_major_formatter(_Changed(usual, change))

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter
 
 from agewise import statistics
 from agewise.experiment import Result
@@ -19,10 +20,18 @@ from agewise.files import atomic_write
 from agewise.policies import Policy
 from agewise.records import PolicyKey
 from agewise.report._setting import Setting, finished_variations, open_result
-from agewise.report._style import COLUMN_IN, PAGE_IN, new_figure, paper_style, save
+from agewise.report._style import (
+    COLUMN_IN,
+    PAGE_IN,
+    PaperFigure,
+    change_texts,
+    new_figure,
+    paper_style,
+    save,
+)
 from agewise.report.pictures import PICTURES, Picture
 from agewise.tables import Variation
-from agewise.tables._words import last_part, value_text, variation_text
+from agewise.tables._words import last_part, relabelled, value_text, variation_text
 
 _WIDTHS = {"column": COLUMN_IN, "page": PAGE_IN}
 _HEIGHT_IN = 2.6
@@ -32,7 +41,7 @@ _ENDINGS = (".pdf", ".pgf", ".svg", ".eps", ".png", ".csv")
 def draw_figure(
     result: Result | Path | str,
     kind: str,
-    output: Path | str,
+    output: Path | str | None = None,
     at: Variation | None = None,
     *,
     baseline: Policy | PolicyKey | str | None = None,
@@ -41,21 +50,25 @@ def draw_figure(
     ylim: tuple[float, float] | None = None,
     style: str = "paper",
     over: str = "rounds",
-) -> Path:
+    labels: Mapping[str, str] | None = None,
+) -> PaperFigure:
     """Draw one of `agewise.report.PICTURES` for a paper; ``output`` ends in the format.
 
-    The result is one, or its folder. Of a sweep the figure shows the first variation with the
-    values ``at``. ``width`` is "column" (3.5 inches), "page" (7.16) or a number of inches: left
-    out, it is a column, or both for a figure of several parts. ``policies`` are those to show,
-    ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
+    A notebook shows the figure that is returned; with an output it is also written, and that is
+    its ``path``. The result is one, or its folder. Of a sweep the figure shows the first variation
+    with the values ``at``. ``width`` is "column" (3.5 inches), "page" (7.16) or a number of
+    inches: left out, it is a column, or both for a figure of several parts. ``policies`` are those
+    to show, ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
     Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
     the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
-    seconds, joules, channel-uses or bits as well as rounds.
+    seconds, joules, channel-uses or bits as well as rounds. ``labels`` stand in the place of
+    policies' names: ``{"age-based": "ABS"}``.
     """
     if kind not in PICTURES:
         raise ValueError(f"there is no figure {kind!r}; there are {', '.join(PICTURES)}")
-    path, picture, axis = Path(output), PICTURES[kind], statistics.axis_of(over)
-    if path.suffix not in _ENDINGS:
+    path = None if output is None else Path(output)
+    picture, axis = PICTURES[kind], statistics.axis_of(over)
+    if path is not None and path.suffix not in _ENDINGS:
         raise ValueError(f"{path}: a figure ends in {', '.join(_ENDINGS)}")
     if not isinstance(at or {}, Mapping):
         raise ValueError(f"at must be values by names of fields, not {at!r}")
@@ -80,11 +93,24 @@ def draw_figure(
         if ylim is not None:
             for part in figure.axes:
                 part.set_ylim(*ylim)
-        _write(figure, path)
-    return path
+        _relabel(figure, {str(opened.key(name)): label for name, label in (labels or {}).items()})
+        if path is not None:
+            _write(figure, path)
+    figure.path = path
+    return figure
 
 
-def _drawn(picture: Picture, setting: Setting, inches: float | None) -> Figure:
+def _relabel(figure: Figure, labels: Mapping[str, str]) -> None:
+    """Put labels in the place of policies' names in all that is drawn, and α in that of alpha."""
+    change_texts(
+        figure, lambda text: relabelled(text, labels).replace("alpha=", "α="), FuncFormatter
+    )
+    for axis in figure.axes:
+        for line in axis.lines:
+            line.set_label(relabelled(str(line.get_label()), labels))
+
+
+def _drawn(picture: Picture, setting: Setting, inches: float | None) -> PaperFigure:
     """The picture of this width, or of both columns if its parts stand side by side."""
     pair = picture.pair == "always" and setting.policies is None
     names = setting.pair if pair else list(setting.runs)

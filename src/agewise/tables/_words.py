@@ -284,6 +284,17 @@ def parameters_text(policies: Sequence[PolicyKey]) -> str:
     return f"Defaults: {said}." if said else ""
 
 
+def relabelled(text: str, labels: Mapping[str, str]) -> str:
+    """Text with labels in the place of policies' names.
+
+    >>> relabelled("age-based:alpha=0 minus age-based", {"age-based": "ABS"})
+    'age-based:alpha=0 minus ABS'
+    """
+    names = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    whole = rf"(?<![\w:-])(?:{names})(?![\w:=-])"
+    return re.sub(whole, lambda found: labels[found[0]], text) if names else text
+
+
 def variation_text(variation: Mapping[str, object]) -> str:
     """What a variation changes, by the last part of each name.
 

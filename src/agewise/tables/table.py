@@ -4,14 +4,14 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agewise.checks import visible
 from agewise.statistics import Contrast, Estimate
-from agewise.tables._words import NOTHING, contrast_text, estimate_text
+from agewise.tables._words import NOTHING, contrast_text, estimate_text, relabelled
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -163,7 +163,7 @@ class Table:
             if each.no_wrap:
                 each.min_width = max(map(len, text.split("\n")))
             elif wide:  # names break between words before a line gets too long
-                each.min_width = min(_NAME_WIDTH, max(map(len, text.split()), default=0))
+                each.min_width = max(map(len, text.split()), default=0)
         needed = console.measure(made, options=endless).minimum
         made.width = needed if needed > width else None  # numbers are never cut off
         return made
@@ -178,20 +178,27 @@ class Table:
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines) + "\n"
 
-    def to_latex(self) -> str:
-        """For a paper, with the package booktabs; the lines of a cell stand below each other."""
+    def to_latex(self, labels: Mapping[str, str] | None = None) -> str:
+        """For a paper, with the package booktabs; the lines of a cell stand below each other.
+
+        ``labels`` stand in the place of policies' names.
+        """
+
+        def words(text: str) -> str:
+            return latex_text(relabelled(text, labels or {}).replace("alpha=", "α="))
+
         ends = "".join("r" if column.kind == "number" else "l" for column in self.columns)
-        heads = " & ".join(latex_text(column.head.replace("\n", " ")) for column in self.columns)
+        heads = " & ".join(words(column.head.replace("\n", " ")) for column in self.columns)
         body = []
         for row in self._texts():
             for place in range(max(map(len, row))):
-                cells = (latex_text(c[place].text) if place < len(c) else "" for c in row)
+                cells = (words(c[place].text) if place < len(c) else "" for c in row)
                 body.append(rf"{' & '.join(cells)} \\")
         return "\n".join(
             [
                 r"\begin{table}",
                 r"\centering",
-                rf"\caption{{{latex_text(' '.join(filter(None, (self.title + '.', self.note))))}}}",
+                rf"\caption{{{words(' '.join(filter(None, (self.title + '.', self.note))))}}}",
                 rf"\begin{{tabular}}{{{ends}}}",
                 r"\toprule",
                 rf"{heads} \\",

@@ -14,6 +14,7 @@ from agewise.radio.channel import ChannelModel
 from agewise.radio.traces._gains import (
     ARCHIVES,
     ENDINGS,
+    TABLE_AXES,
     GainsFormat,
     Trace,
     TraceFormat,
@@ -60,7 +61,7 @@ class AutoFormat(TraceFormat):
             return SionnaFormat()
         if "gains" not in names and names & set(CHANNEL_NAMES):
             return DeepMimoFormat()
-        if path.suffix in ENDINGS:
+        if path.suffix in ENDINGS and (path.suffix != ".csv" or _names_gains(path)):
             return GainsFormat()
         if path.suffix in _NAMED:
             raise ValueError(
@@ -118,6 +119,13 @@ def open_gains(path: Path | str) -> Trace:
     any_cell = Cell(ues=1, subchannels=1)
     trace: Trace = _read(Path(path), stamp_of(path, "trace"), GainsFormat(), any_cell)
     return trace
+
+
+def _names_gains(path: Path) -> bool:
+    """Whether the first line of a CSV names the columns of a table of gains."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        names = file.readline(1000).replace('"', "").split(",")
+    return {*TABLE_AXES, "gain"} <= {name.strip() for name in names}
 
 
 @functools.lru_cache(maxsize=4)

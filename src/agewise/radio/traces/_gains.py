@@ -1,4 +1,4 @@
-"""Traces: recorded channels, and files of gains: NPZ, NPY, MAT, HDF5, Parquet."""
+"""Traces: recorded channels, and files of gains: NPZ, NPY, MAT, HDF5, Parquet, CSV."""
 
 import math
 import zipfile
@@ -20,9 +20,10 @@ from agewise.readers import array_names, map_array, read_table, reading, require
 HDF5_ENDINGS = (".h5", ".hdf5")
 #: Archives of arrays with names.
 ARCHIVES = (".npz", ".mat")
-ENDINGS = (*ARCHIVES, ".npy", *HDF5_ENDINGS, ".parquet")
+TABLES = (".parquet", ".csv")
+ENDINGS = (*ARCHIVES, ".npy", *HDF5_ENDINGS, *TABLES)
 _ARRAYS: tuple[str, ...] = ("gains", "seen", "positions_m", "power_budget")
-_AXES = ("round", "ue", "subchannel")
+TABLE_AXES = ("round", "ue", "subchannel")
 #: Numbers that are looked at together where a whole file is checked.
 _CHUNK = 2**18
 #: Bytes of numbers that HDF5 can pack into one byte of a file: what deflate reaches.
@@ -102,7 +103,7 @@ class TraceFormat(Part):
 
 
 class GainsFormat(TraceFormat):
-    """Arrays gains[round, ue, subchannel] in .npz, .npy, .mat, .h5 or a .parquet table."""
+    """Arrays gains[round, ue, subchannel] in .npz, .npy, .mat, .h5; a .parquet or .csv table."""
 
     kind: Literal["gains"] = "gains"
 
@@ -110,7 +111,7 @@ class GainsFormat(TraceFormat):
         """Return the trace in a file, whose gains stay on the disk where they can.
 
         An .npz, .mat or HDF5 file holds ``gains`` and, where a recorded channel has them, ``seen``,
-        ``positions_m`` and ``power_budget``; an .npy just the gains. A .parquet has the columns
+        ``positions_m`` and ``power_budget``; an .npy just the gains. A table has the columns
         ``round``, ``ue``, ``subchannel`` (each from 0) and ``gain``, every combination once.
         """
         if path.suffix in ARCHIVES:
@@ -121,8 +122,8 @@ class GainsFormat(TraceFormat):
             return _checked(path, {"gains": map_array(path, "")}, "")
         if path.suffix in HDF5_ENDINGS:
             return _from_hdf5(path)
-        if path.suffix == ".parquet":
-            return _checked(path, {"gains": _from_parquet(path)}, "")
+        if path.suffix in TABLES:
+            return _checked(path, {"gains": _from_table(path)}, "")
         raise ValueError(f"{path}: a trace of gains is a file that ends in {', '.join(ENDINGS)}")
 
 
@@ -206,13 +207,13 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
     return Trace(gains, arrays.get("seen"), arrays.get("positions_m"), float(budget.item()))
 
 
-def _from_parquet(path: Path) -> NDArray[np.float64]:
+def _from_table(path: Path) -> NDArray[np.float64]:
     table = read_table(path)
-    require_columns(path, table, (*_AXES, "gain"))
-    for name in _AXES:
+    require_columns(path, table, (*TABLE_AXES, "gain"))
+    for name in TABLE_AXES:
         if not table.schema[name].is_integer():
             raise ValueError(f"{path}: column {name!r} must hold whole numbers")
-    axes = [table[name].cast(pl.Int64).to_numpy() for name in _AXES]
+    axes = [table[name].cast(pl.Int64).to_numpy() for name in TABLE_AXES]
     shape = tuple(int(axis.max(initial=-1)) + 1 for axis in axes)
     if len(table) != math.prod(shape) or any(axis.min(initial=0) < 0 for axis in axes):
         raise ValueError(
