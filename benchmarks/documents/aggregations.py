@@ -39,6 +39,7 @@ def _forms(*rules: Form) -> list[Form]:
 #: The forms that are tried, by what an aggregation is called.
 FORMS: Final[dict[str, list[Form]]] = {
     "average": _forms(
+        {"kind": "momentum", "beta": 0.0, "server_step": 0.2},
         {"kind": "momentum", "beta": 0.0, "server_step": 0.5},
         {"kind": "average"},
         {"kind": "momentum", "beta": 0.0, "server_step": 2.0},
@@ -51,7 +52,7 @@ FORMS: Final[dict[str, list[Form]]] = {
     ),
     "FedVARP": _forms({"kind": "variance-reduced"}),
     "momentum": _forms(
-        *({"kind": "momentum", "beta": 0.9, "server_step": x} for x in (0.03, 0.1, 0.3))
+        *({"kind": "momentum", "beta": 0.9, "server_step": x} for x in (0.03, 0.1, 0.3, 1.0))
     ),
     "Adam": _forms(
         *(
