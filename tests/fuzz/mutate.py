@@ -169,7 +169,7 @@ def _mutated(flat, rng, trap):
         case 3 | 4:
             try:
                 return flat.astype(rng.choice(DTYPES))
-            except (TypeError, ValueError, OverflowError):
+            except (TypeError, ValueError, OverflowError, RuntimeError):  # what NumPy cannot cast
                 return flat
         case 5:
             return flat.T

@@ -88,6 +88,26 @@ def test_a_plan_has_the_gains_of_the_round_whatever_the_policy_says():
     assert made.gain[made.owner >= 0].tolist() == [10.0, 10.0]
 
 
+def test_a_plan_is_proven_on_the_gains_that_the_access_point_holds():
+    """A policy that makes its copy writable and its gains large does not reach the threshold."""
+
+    @dataclass(frozen=True)
+    class Spoiler(Counting):
+        def schedule(self, view, rng):
+            gains = view.uplink.gains
+            while gains.base is not None:
+                gains = gains.base
+            gains.flags.writeable = True
+            gains *= 1e4
+            object.__setattr__(view, "uplink", Uplink(gains, 1.0, 2.0))
+            return super().schedule(view, rng)
+
+    held = Uplink(np.full((4, 2), 0.1), 1.0, 2.0)
+    with pytest.raises(InfeasibleAllocation, match=r"counting in round 0: rate constraint \(3b\)"):
+        AccessPoint(Spoiler(), 4, Streams(0)).plan(held)
+    assert (held.gains == 0.1).all()
+
+
 def test_feedback_is_that_of_the_last_update():
     point = AccessPoint(MaxPack(), 3, Streams(0))
     point.receive(np.array([2, 0]), {"losses": np.array([0.5, 0.25])})
