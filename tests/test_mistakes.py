@@ -719,14 +719,15 @@ def test_a_setting_is_found_by_the_names_that_are_listed(called, swept):
         ("whole", ["threshold.rate=6"]), ("short", ["rate=6"]), ("other", ["rate=1"]),
         ("section", ["rate=6", "partition=shards(classes_per_ue=1)"]),
     ):  # fmt: skip
-        options = [part for text in at for part in ("--at", text)]
+        options = [part for text in at for part in ("--setting", text)]
         assert called("figure", folder, "accuracy", "-o", f"{name}.svg", *options)[0] == 0
         drawn[name] = Path(f"{name}.svg").read_bytes()
     assert drawn["whole"] == drawn["short"]
     assert len({drawn["short"], drawn["other"], drawn["section"]}) == 3
-    said = refused(called, "figure", folder, "accuracy", "-o", "x.svg", "--at", "rate=7")
+    said = refused(called, "figure", folder, "accuracy", "-o", "x.svg", "--setting", "rate=7")
     assert "no finished setting has rate=7; there are rate=1, partition=iid; " in said
-    assert "leave out" in refused(called, "figure", folder, "map", "-o", "x.svg", "--at", "rate=6")
+    command = ("figure", folder, "map", "-o", "x.svg", "--setting", "rate=6")
+    assert "leave out" in refused(called, *command)
 
 
 def test_a_folder_that_is_not_there_is_named(called, swept):

@@ -29,7 +29,7 @@ OPTIONS = (
     "--policy oort", "--policy age-based:packing=exact", "--baseline random", "--rounds 1",
     "--set threshold.rate=1", "--set learn.model=mlp", "--set channel.fading=none", "--out new/x",
     "--engine inline", "--workers 1", "--log csv", "--fail-fast", "--live", "--seed 0",
-    "--vary cell.ues=9,12", "--at threshold.rate=4", "--width 3", "--ylim 0 1", "-o x.pdf",
+    "--vary cell.ues=9,12", "--setting threshold.rate=4", "--width 3", "--ylim 0 1", "-o x.pdf",
 )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ class Calls(Target):
                 "history": (result.history, {"policy": "max-pack", "seed": 1, "variation": {}}),
                 "table": (result.table, {"over": "rounds", "at": [1.0]}),
                 "draw_figure": (agewise.draw_figure, {
-                    "result": result, "kind": "gain", "output": Path("new.csv"), "at": {},
+                    "result": result, "kind": "gain", "output": Path("new.csv"), "setting": {},
                     "baseline": "max-pack", "policies": ["age-based", "max-pack"],
                     "width": 3.5, "ylim": (0.0, 1.0), "style": "paper", "over": "rounds"}),
                 "write_page": (agewise.write_page, {

@@ -15,7 +15,7 @@ def test_commands_write_and_say_where(compared, swept, tmp_path):
     assert (report.returncode, report.stdout) == (0, "Page: page.html\n")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "What the paper says, and what holds here" in page
-    at = ("--at", "threshold.rate=1")
+    at = ("--setting", "threshold.rate=1")
     figure = agewise_command("figure", str(swept.path), "ages", "-o", "a.svg", *at, cwd=tmp_path)
     assert (figure.returncode, figure.stdout) == (0, "Figure: a.svg\n")
     wrong = agewise_command("figure", str(swept.path), "pie", "-o", "p.pdf", cwd=tmp_path)

@@ -324,7 +324,7 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
             draw_figure(*given)
     for options, said in (
         ({"width": "wide"}, "column, page, or inches from 1 to 20, not 'wide'"),
-        ({"at": "rate=4"}, "at must be values by names of fields, not 'rate=4'"),
+        ({"setting": "rate=4"}, "setting must be values by names of fields, not 'rate=4'"),
         ({"style": "nice"}, "no style 'nice' and no file of that name; there are paper, slides"),
         ({"policies": ["random"]}, "random"),
     ):

@@ -170,11 +170,14 @@ def print_json(value: object) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    match value:
+        case Mapping():
+            return {str(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
 
 
 def print_list(lines: Mapping[str, str]) -> None:

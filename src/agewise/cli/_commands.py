@@ -1,6 +1,6 @@
 """Commands: each calls its Python twin and prints what that returns."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,28 +84,11 @@ def run_command(
     folder = out or opt.default_out("run", source, scenario)
     plan = agewise.experiment.Plan.of(scenario, [policy], seeds, baseline=baseline)
     if live:
-        _require_live(options, as_json=as_json)
-        with live_view.Live(policy, scenario.run.rounds) as watch:
-            result = agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
+        result = live_view.watched(plan, folder, options, as_json=as_json)
     else:
         result = agewise.experiment.execute(plan, folder, options)
     printing.print_result(result, shown, as_json=as_json)
     end_if_failed(result)
-
-
-def _require_live(options: "RunOptions", *, as_json: bool) -> None:
-    """Raise ``ValueError`` for options that cannot go with ``--live``."""
-    others = {
-        f"--engine {options.engine}": options.engine not in ("auto", "inline"),
-        "--workers": options.workers is not None,
-        "--json": as_json,
-    }
-    for option, given in others.items():
-        if given:
-            raise ValueError(
-                f"--live shows runs of this process as they happen, and {option} cannot go with "
-                "it: leave out one of the two"
-            )
 
 
 def _carry_out(
@@ -213,7 +196,7 @@ def figure_command(
     folder: Path,
     kind: str,
     output: Path,
-    at: list[str] | None = None,
+    setting: list[str] | None = None,
     baseline: str | None = None,
     policies: list[str] | None = None,
     width: str | None = None,
@@ -226,17 +209,10 @@ def figure_command(
 
     Example: agewise figure runs/reproduce-paper gain -o gain.pdf --width page --ylim -2 4
     """
+    what = agewise.Result.open(folder, baseline), kind, output, opt.values_of(setting, "--setting")
+    names = opt.labels_of(labels)
     drawn = agewise.draw_figure(
-        agewise.Result.open(folder, baseline),
-        kind,
-        output,
-        opt.values_of(at, "--at"),
-        policies=policies,
-        width=width,
-        ylim=ylim,
-        style=style,
-        over=over,
-        labels=opt.labels_of(labels),
+        *what, policies=policies, width=width, ylim=ylim, style=style, over=over, labels=names
     )
     say(f"Figure: {drawn.path}")
 
@@ -264,17 +240,15 @@ def reproduce_command(
 
     Example: agewise reproduce --seeds 5
     """
-    over, usual = shown.over, agewise.studies.usual_scenario(shown.over)
+    over = shown.over
     if whole_map and (explain or shown != printing.ShowOptions(over)):
         option = "--explain" if explain else "--at or --target"
         raise ValueError(f"{option} goes with the paper's figure: leave out --map")
-    kind, base = ("map", agewise.studies.map_scenario(over)) if whole_map else ("reproduce", usual)
+    kind, usual = ("map" if whole_map else "reproduce"), agewise.studies.usual_scenario(over)
+    base = agewise.studies.map_scenario(over) if whole_map else agewise.Scenario.preset(usual)
     scenario = opt.scenario_of(source or base, changes, rounds)
     opt.require_axis(over, scenario)
-    if scenario == opt.scenario_of(base, None):
-        folder = out or Path(f"runs/{kind}-{usual}")
-    else:
-        folder = out or opt.default_out(kind, source or usual, scenario)
+    folder = out or opt.default_out(kind, source or usual, scenario, base)
     given = {"over": over, **vars(study_options)}
     if whole_map:
         gains = agewise.reproduce_map(scenario, seeds, folder, **given)
@@ -354,12 +328,10 @@ def gap_command(
     """
     varied, default = opt.variations_of(vary or [], changes), agewise.studies.gap_scenario()
     scenario = opt.swept_scenario(source or default, varied, changes)
-    usual = Path("runs/gap-paper")
-    if scenario != default:
-        usual = opt.default_out("gap", source or "paper", scenario)
+    folder = out or opt.default_out("gap", source or "paper", scenario, default)
     given = {"every": every, "work_limit": work_limit, **vars(study_options)}
     chosen = policies or agewise.studies.GAP_POLICIES
-    study = agewise.gap(scenario, chosen, varied or None, seeds, out or usual, **given)
+    study = agewise.gap(scenario, chosen, varied or None, seeds, folder, **given)
     printing.print_gap(study, as_json=as_json)
 
 
@@ -464,7 +436,4 @@ def schedule_command(
         policy=chosen,
         seed=seed,
     )
-    if as_json:
-        print_json(printing.described_allocation(allocation, chosen, seed))
-    else:
-        printing.print_allocation(allocation, age, chosen, seed)
+    printing.print_allocation(allocation, age, chosen, seed, as_json=as_json)

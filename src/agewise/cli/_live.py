@@ -4,6 +4,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,16 +13,34 @@ from rich.live import Live as Screen
 from rich.panel import Panel
 from rich.text import Text
 
+import agewise
 from agewise.checks import visible
 from agewise.tables._words import counted
 
 if TYPE_CHECKING:
+    from agewise.experiment import Plan, Result, RunOptions
     from agewise.records import RoundRecord
 
 #: Rounds are computed faster than anybody can see: in a terminal each is shown at least so long.
 _SHOWN_S = 0.1
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
+
+
+def watched(plan: "Plan", folder: Path, options: "RunOptions", *, as_json: bool) -> "Result":
+    """Carry out the plan of one policy in this process, and show every round as it happens."""
+    others = {
+        f"--engine {options.engine}": options.engine not in ("auto", "inline"),
+        "--workers": options.workers is not None,
+        "--json": as_json,
+    }
+    for option in (option for option, given in others.items() if given):
+        raise ValueError(
+            f"--live shows runs of this process as they happen, and {option} cannot go with it: "
+            "leave out one of the two"
+        )
+    with Live(str(plan.policies[0]), plan.scenario.run.rounds) as watch:
+        return agewise.experiment.execute(plan, folder, replace(options, quiet=True), watch)
 
 
 class Live:

@@ -83,6 +83,7 @@ def _listed(words: Sequence[str]) -> str:
 
 _PRESETS = "A preset ('agewise scenario' lists them) or a TOML file"
 _BITS = "Bits per real channel use"
+_POLICY = ("--policy", "-p")
 _LOOKED_AT = typer.Option(min=1, help="Rounds to look at; all of a run up to 100 by default.")
 _complete_policy = _completing(lambda: sorted({*policy_summaries(), *added_policies()}))
 _complete_preset = _completing(preset_summaries)
@@ -92,6 +93,11 @@ def _optional_source(text: str) -> ParameterInfo:
     found: ParameterInfo = typer.Argument(
         help=f"{_PRESETS}; {text}", show_default=False, autocompletion=_complete_preset
     )
+    return found
+
+
+def _policy(text: str, *names: str) -> ParameterInfo:
+    found: ParameterInfo = typer.Option(*names, help=text, autocompletion=_complete_policy)
     return found
 
 
@@ -135,40 +141,30 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     ),
     "seeds": typer.Option("--seeds", "-s", help="Seeds 0 to this, exclusive."),
     "rounds": typer.Option(min=1, help="Rounds of a run: short for --set run.rounds=N."),
-    "policy": typer.Option(
-        "--policy",
-        "-p",
-        help="Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
+    "policy": _policy(
+        "Name, with parameters behind a colon: age-based:alpha=0.25; or a class in a file of "
         "yours: my_policy.py:MyPolicy.",
-        autocompletion=_complete_policy,
+        *_POLICY,
     ),
     "name": typer.Argument(
         help="A policy, or one in a file of yours; without one, all are listed.",
         autocompletion=_complete_policy,
     ),
-    "policies": typer.Option(
-        "--policy",
-        "-p",
-        help="Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a "
-        "file of yours: my_policy.py:MyPolicy. May be repeated.",
-        autocompletion=_complete_policy,
+    "policies": _policy(
+        "Name, with parameters behind a colon: max-pack:ties=lowest-index; or a class in a file of "
+        "yours: my_policy.py:MyPolicy. May be repeated.",
+        *_POLICY,
     ),
-    "figure.policies": typer.Option(
-        "--policies",
-        "--policy",
-        help="Which to show, once for each; all if none.",
-        autocompletion=_complete_policy,
+    "figure.policies": _policy(
+        "Which to show, once for each; all if none.", "--policies", "--policy"
     ),
-    "baseline": typer.Option(
-        help="The policy that the others are compared with; max-pack by default, else the first.",
-        autocompletion=_complete_policy,
+    "baseline": _policy(
+        "The policy that the others are compared with; max-pack by default, else the first."
     ),
-    "race.policies": typer.Option(
-        "--policy",
-        "-p",
-        help="Who races, in the packings that there are unless one is named; may be repeated. All "
-        "by default.",
-        autocompletion=_complete_policy,
+    "race.policies": _policy(
+        "Who races, in the packings that there are unless one is named; may be repeated. All by "
+        "default.",
+        *_POLICY,
     ),
     "aggregations": typer.Option(
         "--aggregation",
@@ -190,11 +186,8 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "explain": typer.Option(
         "--explain", help="Also replay what the gain is made of, as agewise explain does."
     ),
-    "explain.policy": typer.Option(
-        "--policy",
-        "-p",
-        help="The policy whose gain is explained; age-based by default, else the first.",
-        autocompletion=_complete_policy,
+    "explain.policy": _policy(
+        "The policy whose gain is explained; age-based by default, else the first.", *_POLICY
     ),
     "labels": typer.Option(
         "--label", help="What a policy is called, age-based=ABS; may be repeated."
@@ -208,8 +201,8 @@ _DECLARED: Mapping[str, ParameterInfo] = {
     "figure.output": typer.Option(
         "--output", "-o", help="The file: .pdf, .pgf, .svg, .eps, .png, or .csv for its data."
     ),
-    "figure.at": typer.Option(
-        help="Which setting of a sweep: threshold.rate=4, or rate=4; the first if not given."
+    "setting": typer.Option(
+        help="Which of a sweep: threshold.rate=4, or rate=4; the first if not given."
     ),
     "width": typer.Option(help="column (3.5 in), page (7.16 in) or a number of inches."),
     "ylim": typer.Option(help="The ends of the vertical axis: 0.7 0.9."),
@@ -403,16 +396,23 @@ def _named_scenario(source: str) -> "agewise.Scenario":
     return agewise.Scenario.load(source)
 
 
-def default_out(command: str, source: str, scenario: "agewise.Scenario") -> Path:
+def default_out(
+    command: str,
+    source: str,
+    scenario: "agewise.Scenario",
+    usual: "agewise.Scenario | None" = None,
+) -> Path:
     """The results folder of a command without ``--out``.
 
-    A preset as it is has its name alone; of anything else a short hash of the scenario is a part,
-    so that a scenario that was edited has a folder of its own.
+    The ``usual`` scenario, by default the preset that is named, has the name alone; of anything
+    else a short hash is a part, so that a scenario that was edited has a folder of its own.
     """
     name = f"{command}-{Path(source).stem}"
-    if source in agewise.scenario.presets() and scenario == agewise.Scenario.preset(source):
-        return Path("runs") / name
-    return Path("runs") / f"{name}-{agewise.scenario.short_hash(scenario)}"
+    if usual is None and source in agewise.scenario.presets():
+        usual = agewise.Scenario.preset(source)
+    return Path("runs") / (
+        name if scenario == usual else f"{name}-{agewise.scenario.short_hash(scenario)}"
+    )
 
 
 def _set_values(changes: list[str] | None, rounds: int | None) -> dict[str, Any]:

@@ -138,11 +138,10 @@ def print_reproduction(study: "Reproduction", shown: ShowOptions, *, as_json: bo
         claims = agewise.report.claims_of(study.result, study.axis, shown.at)
     explanation = study.explanation
     if as_json:
-        told = {"claims": [asdict(claim) for claim in claims], "figures": figures}
-        described = _described(study.result, shown) | told
+        told: dict[str, Any] = {"claims": [asdict(claim) for claim in claims], "figures": figures}
         if explanation is not None:
-            described["explanation"] = explanation.to_json()
-        print_json(described)
+            told["explanation"] = explanation.to_json()
+        print_json(_described(study.result, shown) | told)
         return
     table = study.result.table(shown.over, shown.at)
     _print_tables(study.result, table, shown)
@@ -176,24 +175,8 @@ def _print_steps(explanation: "Explanation") -> None:
 def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     """The gain of every square with stars for its significance."""
     squares = study.map
-    wins, not_shown, losses = squares.counts()
     if as_json:
-        print_json(
-            {
-                "policies": squares.policies,
-                "rows": squares.rows,
-                "columns": squares.columns,
-                "gains": squares.gains.tolist(),
-                "p_values": squares.p_values.tolist(),
-                "wins": wins,
-                "not_shown": not_shown,
-                "losses": losses,
-                "family": squares.family,
-                "over": squares.axis.name,
-                "where": squares.where,
-                "figures": study.figures,
-            }
-        )
+        print_json(squares.to_json() | {"figures": study.figures})
         return
     for layer in range(len(squares.policies)):
         print_table(squares.table(layer))
@@ -303,31 +286,21 @@ def print_channel(
         say(f"Picture: {picture}")
 
 
-def described_allocation(
-    allocation: "agewise.Allocation", policy: "agewise.Policy", seed: int
-) -> dict[str, Any]:
-    """One round's schedule as plain data."""
-    return {
-        "agewise": agewise.__version__,
-        "policy": policy.name,
-        "parameters": policy.parameters,
-        "seed": seed,
-        "power_budget": allocation.power_budget.tolist(),
-        "rate_threshold": allocation.rate_threshold.tolist(),
-        "owner": allocation.owner.tolist(),
-        "power": allocation.power.tolist(),
-        "scheduled": allocation.scheduled.tolist(),
-        "rate": allocation.rate.tolist(),
-    }
-
-
 def print_allocation(
     allocation: "agewise.Allocation",
     ages: "NDArray[np.float64]",
     policy: "agewise.Policy",
     seed: int,
+    *,
+    as_json: bool,
 ) -> None:
     """Who transmits in one round, with what power and rate."""
+    if as_json:
+        about = {"agewise": agewise.__version__, "policy": policy.name, "seed": seed}
+        names = ("power_budget", "rate_threshold", "owner", "power", "scheduled", "rate")
+        arrays = {name: getattr(allocation, name).tolist() for name in names}
+        print_json(about | {"parameters": policy.parameters} | arrays)
+        return
     served, rate = allocation.scheduled.nonzero()[0], allocation.rate
     rows: list[list[Cell]] = []
     for ue in served.tolist():

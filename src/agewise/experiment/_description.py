@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
+from pydantic_core import from_json
 
 from agewise.experiment.plan import Plan, find_policy, variation_key
-from agewise.files import NO_CHECKSUM, json_with_checksum, parse_json, verify_checksum
+from agewise.files import NO_CHECKSUM, json_with_checksum, verify_checksum
 from agewise.provenance import code_digests, policy_source, scorer_files, source_names
-from agewise.records import PolicyKey
+from agewise.records import PolicyKey, RunInfo
 from agewise.scenario import Scenario
 from agewise.version import __version__
 
@@ -99,7 +100,7 @@ class Description(BaseModel):
     def from_bytes(cls, content: bytes, file: Path) -> "Description":
         """What `to_bytes` gave; `FolderError` names the file and what is wrong with it."""
         try:
-            values = parse_json(content.decode("utf-8"))
+            values = from_json(content)
         except ValueError as error:
             raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
         _require_format(values, file)
@@ -162,10 +163,13 @@ class Description(BaseModel):
         kept = {name: known for name, known in self.sources.items() if name not in again}
         return kept | dict(new.sources)
 
-    def sources_for(self, scenario: Scenario, policy: PolicyKey) -> dict[str, str]:
-        """The sources that a run of this policy must name."""
+    def run(
+        self, scenario: Scenario, resolved: dict[str, Any], policy: PolicyKey, seed: int
+    ) -> RunInfo:
+        """What the file of a run must say of it, in so far as that is known beforehand."""
         names = {*source_names(scenario), policy_source(policy.name), *scorer_files(policy)}
-        return {name: known for name, known in self.sources.items() if name in names}
+        sources = {name: known for name, known in self.sources.items() if name in names}
+        return RunInfo(resolved, policy, seed, self.version, None, None, (), sources)
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

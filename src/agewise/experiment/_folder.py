@@ -5,10 +5,11 @@ import datetime
 import fcntl
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from agewise.checks import visible
 from agewise.experiment._description import (
@@ -24,14 +25,13 @@ from agewise.files import (
     clear_leftovers,
     json_with_checksum,
     open_regular_file,
-    parse_json,
     read_regular_file,
     verify_checksum,
     write_whole,
 )
 from agewise.provenance import SEVERAL, source_text
 from agewise.radio import TraceChannel
-from agewise.records import PolicyKey, read_info
+from agewise.records import PolicyKey, RunInfo, read_info
 from agewise.scenario import Scenario
 from agewise.tables import Variation
 from agewise.version import __version__
@@ -39,16 +39,6 @@ from agewise.version import __version__
 #: The largest experiment.json, scenario.toml or record of a failed run that is read.
 _MOST_BYTES = 16 * 2**20
 _RUN, _FAILED = ".parquet", ".failed.json"
-
-
-class Identity(NamedTuple):
-    """What a run's file must say of its run: the resolved scenario, and the rest."""
-
-    scenario: Mapping[str, Any]
-    policy: PolicyKey
-    seed: int
-    version: str
-    sources: Mapping[str, str]
 
 
 class Outdated(ValueError):
@@ -113,7 +103,7 @@ class Folder:
         self._check_toml(described)
         return described
 
-    def require(self, name: str, expected: Identity) -> None:
+    def require(self, name: str, expected: RunInfo) -> None:
         """``ValueError`` with one sentence unless the file of a run is whole and what it should be.
 
         `Outdated` if it is just computed from something else.
@@ -135,12 +125,12 @@ class Folder:
             listed = " and ".join(map(source_text, changed))
             raise Outdated(f"{file}: {listed} has changed since it was computed", changed)
 
-    def failure(self, name: str, expected: Identity) -> str:
+    def failure(self, name: str, expected: RunInfo) -> str:
         """Why the run failed whose file would have this name; ``ValueError`` if damaged."""
         file = self.failed_file(name)
         try:
             content = _read(file)
-            values = parse_json(content.decode("utf-8"))
+            values = from_json(content)
         except (OSError, ValueError) as error:
             raise ValueError(f"{file}: damaged: {error}") from error
         if not verify_checksum(content) or not isinstance(values, dict):
@@ -193,10 +183,9 @@ class Folder:
         for run in runs:
             name, key = run.file_name, run.policy.key
             if name in present:
-                sources = described.sources_for(run.scenario, key)
-                scenario = resolved[id(run.scenario)]
+                expected = described.run(run.scenario, resolved[id(run.scenario)], key, run.seed)
                 try:
-                    self.require(name, Identity(scenario, key, run.seed, __version__, sources))
+                    self.require(name, expected)
                 except ValueError as problem:
                     changed.update(problem.changed if isinstance(problem, Outdated) else ())
                     self.log(f"run again: {problem}")

@@ -216,12 +216,16 @@ def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
 
 def _same(value: Any) -> Any:
     """Data as JSON has it, with 2.0 and true as whole numbers: equal data is the same text."""
-    if isinstance(value, Mapping):
-        return {name: _same(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_same(inner) for inner in value]
-    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
-    return int(value) if whole else value
+    match value:
+        case Mapping():
+            return {name: _same(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_same(inner) for inner in value]
+        case bool():
+            return int(value)
+        case float() if value.is_integer():
+            return int(value)
+    return value
 
 
 def _written(values: Mapping[str, Any]) -> str:
@@ -229,14 +233,10 @@ def _written(values: Mapping[str, Any]) -> str:
 
     Of a path only its last part: where files are is nobody's business who gets the results.
     """
+    written = ((name.split(".")[-1], str(_same(values[name]))) for name in sorted(values))
     return ",".join(
-        f"{name.split('.')[-1]}={_last(_same(values[name]))}" for name in sorted(values)
+        f"{name}={PurePath(text).name if text.startswith('/') else text}" for name, text in written
     )
-
-
-def _last(value: Any) -> Any:
-    is_path = isinstance(value, str) and value.startswith("/")
-    return PurePath(value).name if is_path else value
 
 
 def _readable(*texts: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agewise.checks import real_number
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.experiment._description import Description, FolderError
-from agewise.experiment._folder import Folder, Identity, run_text, unexpected_files
+from agewise.experiment._folder import Folder, run_text, unexpected_files
 from agewise.experiment._summary import result_table, target_table
 from agewise.experiment.plan import (
     Plan,
@@ -27,7 +27,7 @@ from agewise.experiment.plan import (
 from agewise.files import fingerprint
 from agewise.policies import Policy
 from agewise.provenance import source_files, source_text
-from agewise.records import History, PolicyKey, as_pandas
+from agewise.records import History, PolicyKey, RunInfo, as_pandas
 from agewise.scenario import Scenario
 from agewise.statistics import Axis, axis_of
 from agewise.tables import GainMap, ResultTable, TargetTable, Variation, column_entries
@@ -98,16 +98,16 @@ class Result:
         described = folder.description()
         seeds = sorted(described.seeds)
         entries, damaged, failed, expected = [], list[str](), [], set()
-        for variation, identity in _identities(described, seeds):
-            policy, seed = identity.policy, identity.seed
+        for variation, expected_run in _described_runs(described):
+            policy, seed = expected_run.policy, expected_run.seed
             name = file_name(variation, policy, seed)
             expected.add(name)
             try:
                 if name in present:
-                    folder.require(name, identity)
+                    folder.require(name, expected_run)
                     entries.append(Entry(variation, policy, seed, folder.runs / name))
                 elif name in tried:
-                    reason = folder.failure(name, identity)
+                    reason = folder.failure(name, expected_run)
                     failed.append(FailedRun(variation, policy, seed, reason))
             except ValueError as error:
                 damaged.append(str(error))
@@ -300,14 +300,14 @@ class _HistoryCache:
 _histories = _HistoryCache(_CACHE_BYTES)
 
 
-def _identities(described: Description, seeds: list[int]) -> Iterator[tuple[Variation, Identity]]:
+def _described_runs(described: Description) -> Iterator[tuple[Variation, RunInfo]]:
     """What the file of every run that is described must say, with the run's variation."""
     for variation, scenario in zip(described.variations, described.scenarios, strict=True):
         resolved = scenario.resolved()
         for policy in described.policies:
-            sources = described.sources_for(scenario, policy)
-            for seed in seeds:
-                yield variation, Identity(resolved, policy, seed, described.version, sources)
+            info = described.run(scenario, resolved, policy, 0)
+            for seed in sorted(described.seeds):
+                yield variation, replace(info, seed=seed)
 
 
 def _baseline(

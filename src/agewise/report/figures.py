@@ -42,7 +42,7 @@ def draw_figure(
     result: Result | Path | str,
     kind: str,
     output: Path | str | None = None,
-    at: Variation | None = None,
+    setting: Variation | None = None,
     *,
     baseline: Policy | PolicyKey | str | None = None,
     policies: Iterable[Policy | PolicyKey | str] | None = None,
@@ -56,11 +56,11 @@ def draw_figure(
 
     A notebook shows the figure that is returned; with an output it is also written, and that is
     its ``path``. The result is one, or its folder. Of a sweep the figure shows the first variation
-    with the values ``at``. ``width`` is "column" (3.5 inches), "page" (7.16) or a number of
-    inches: left out, it is a column, or both for a figure of several parts. ``policies`` are those
-    to show, ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a style of
-    Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is used in
-    the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
+    with these values, its ``setting``. ``width`` is "column" (3.5 inches), "page" (7.16) or a
+    number of inches: left out, it is a column, or both for a figure of several parts. ``policies``
+    are those to show, ``ylim`` the ends of the vertical axis, ``style`` is "paper", "slides", or a
+    style of Matplotlib. An output that ends in .csv has the numbers of the figure. ``baseline`` is
+    used in the place of the one of the result. Accuracy, gain, forest and map can be drawn ``over``
     seconds, joules, channel-uses or bits as well as rounds. ``labels`` stand in the place of
     policies' names: ``{"age-based": "ABS"}``.
     """
@@ -70,9 +70,9 @@ def draw_figure(
     picture, axis = PICTURES[kind], statistics.axis_of(over)
     if path is not None and path.suffix not in _ENDINGS:
         raise ValueError(f"{path}: a figure ends in {', '.join(_ENDINGS)}")
-    if not isinstance(at or {}, Mapping):
-        raise ValueError(f"at must be values by names of fields, not {at!r}")
-    if kind == "map" and at:
+    if not isinstance(setting or {}, Mapping):
+        raise ValueError(f"setting must be values by names of fields, not {setting!r}")
+    if kind == "map" and setting:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
     if axis.column is not None and picture.no_costs:
         able = ", ".join(name for name, each in PICTURES.items() if not each.no_costs)
@@ -83,13 +83,13 @@ def draw_figure(
     if not opened.entries:
         raise ValueError(f"{opened.path}: no run is finished yet, so there is nothing to draw")
     chosen = None if policies is None else tuple(opened.key(policy) for policy in policies)
-    setting = Setting(opened, _find_variation(opened, at or {}), chosen, axis)
-    if not setting.runs:
+    shown = Setting(opened, _find_variation(opened, setting or {}), chosen, axis)
+    if not shown.runs:
         raise ValueError(f"{opened.path}: none of the policies to draw has a finished run")
     # Names are what they are, in any style.
     with paper_style(style), mpl.rc_context({"text.parse_math": False, "text.usetex": False}):
         inches = None if width is None else _inches(width)
-        figure = _drawn(picture, setting, inches)
+        figure = _drawn(picture, shown, inches)
         if ylim is not None:
             for part in figure.axes:
                 part.set_ylim(*ylim)
@@ -150,13 +150,13 @@ def _inches(width: str | float) -> float:
     raise ValueError(f"the width is column, page, or inches from 1 to 20, not {text!r}")
 
 
-def _find_variation(result: Result, at: Variation) -> Variation:
+def _find_variation(result: Result, setting: Variation) -> Variation:
     """The first finished variation with these values, by whole names or their last parts."""
     finished = finished_variations(result)
-    found = [v for v in finished if all(_has(v, name, value) for name, value in at.items())]
+    found = [v for v in finished if all(_has(v, name, value) for name, value in setting.items())]
     if not found:
         there = "; ".join(map(variation_text, finished))
-        raise ValueError(f"no finished setting has {variation_text(at)}; there are {there}")
+        raise ValueError(f"no finished setting has {variation_text(setting)}; there are {there}")
     return found[0]
 
 

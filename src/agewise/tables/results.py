@@ -418,6 +418,13 @@ class GainMap:
         text = f"{name} wins in {wins} and loses in {losses} of {wins + neither + losses} {what}"
         return f"{text}; in {neither} a difference is {not_shown(seeds)}" if neither else text
 
+    def to_json(self) -> Flat:
+        """All squares and what they add up to, for machines."""
+        told = {n: getattr(self, n) for n in ("policies", "rows", "columns", "family", "where")}
+        told |= {"gains": self.gains.tolist(), "p_values": self.p_values.tolist()}
+        told |= zip(("wins", "not_shown", "losses"), self.counts(), strict=True)
+        return told | {"over": self.axis.name}
+
     def _of(self, policy: int | None) -> list[Contrast]:
         return [each for place, each in self.squares.items() if policy in (None, place[0])]
 
