@@ -379,7 +379,7 @@ TWINS = {
     "run": [agewise.run, *TABLES],
     "compare": [agewise.compare, *TABLES],
     "sweep": [agewise.sweep, *TABLES],
-    "show": [agewise.Result.open, *TABLES],
+    "show": [agewise.Result.open, *TABLES, agewise.tables.Table.to_latex],
     "report": [agewise.Result.open, agewise.write_page],
     "figure": [agewise.Result.open, agewise.draw_figure],
     "channel": [agewise.view_channel, agewise.draw_channel],
@@ -389,10 +389,12 @@ TWINS = {
     "gap": [agewise.gap],
     "race": [agewise.race],
     "explain": [agewise.explain],
+    "cite": [],
 }
 #: What an option is called in Python, where that differs; None for what only a command needs.
 IN_PYTHON = {
     "as_json": None,  # what the twin returns is printed, for eyes or for machines
+    "as_latex": None,
     "source": "scenario",
     "changes": "scenario",  # scenario.with_(...)
     "folder": "path",
@@ -424,6 +426,7 @@ OTHER_DEFAULTS = {
     "sweep policies": "Python has what is varied behind them, so they must be given",
     "gap policies": "none stands for Python's default",
     "channel output": "a picture only where it is asked for",
+    "figure output": "a notebook shows what is not written",
 }
 #: Parameters that a command has no option for.
 PYTHON_ONLY = {
