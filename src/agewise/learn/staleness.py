@@ -43,9 +43,9 @@ class Staleness(Part):
     def apply(
         self, staleness: _Ints, ues: _Ints, sizes: NDArray[Any], factors: _Floats | None
     ) -> tuple[_Floats, NDArray[Any], _Floats | None]:
-        """Give what updates of these UEs are shortened to, |D_k| of all, and a policy's factors.
+        """Give what these UEs' updates are shortened to, ``|D_k|`` of all, and a policy's factors.
 
-        Weights multiply either the updates or |D_k| and the factors, which keep their sum.
+        Weights multiply either the updates or ``|D_k|`` and the factors, which keep their sum.
         """
         weights = self.weights(staleness)
         if self.normalised_by == "data":
