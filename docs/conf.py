@@ -25,7 +25,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 
-myst_enable_extensions = ["colon_fence"]
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 
 # Everything in __all__, in the order of the source.

@@ -12,6 +12,7 @@ import contextlib
 import html
 import io
 import itertools
+import json
 import linecache
 import os
 import re
@@ -82,6 +83,36 @@ def _block(code: str) -> str:
     if code.startswith("!"):
         return f"```sh\n{re.sub('^!', '', code, flags=re.MULTILINE)}```"
     return f"```python\n{code}```"
+
+
+def notebook(page: str) -> str:
+    """The page as a Jupyter notebook: its text, without links to other pages, and its cells."""
+    body, cells, at = page.split("---\n", 2)[2], [], 0
+    for found in CELL.finditer(body):
+        cells += [_text_cell(body[at : found.start()]), _code_cell(found[1])]
+        at = found.end()
+    cells.append(_text_cell(body[at:]))
+    written = {
+        "cells": [cell for cell in cells if cell["source"]],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+    return json.dumps(written, ensure_ascii=False, indent=1)
+
+
+def _text_cell(text: str) -> dict[str, Any]:
+    text = re.sub(r"\[([^\]]+)\]\([^):]+\)", r"\1", text).strip()
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def _code_cell(code: str) -> dict[str, Any]:
+    return {
+        "cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [],
+        "source": code.rstrip("\n"),
+    }  # fmt: skip
 
 
 def run_cells(cells: list[str], name: str) -> list[Shown]:

@@ -1,5 +1,6 @@
 """Pages that follow from the code: policies, fields of scenarios, pictures and public names."""
 
+import html
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +43,9 @@ def policy_reference() -> str:
 
 def _policy(name: str) -> str:
     found, policy = describe(name), find_class(name)
-    parts = [f"## {name}", _as_markdown(found.summary), _as_markdown(found.text)]
+    parts = [f"## {name}", _as_markdown(found.summary)]
+    if found.text:
+        parts.append(_folded("What it does, and what was adapted", _as_markdown(found.text)))
     if found.parameters:
         rows = [
             (f"`{each.name}`", f"`{each.default}`", each.allowed.replace("inf", "∞"))
@@ -103,15 +106,23 @@ def _sections(section: type[Part], path: str) -> Iterator[str]:
 def _kind(section: type[Part]) -> str:
     first = _sentence((section.__doc__ or "").strip().split("\n")[0])
     name = kind_of(section)
-    title = f'**`kind = "{name}"`**: {first}' if name else first
+    title = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(first))
+    title = f"<code>{name}</code> {title}" if name else title
     if section.named:  # tables of names that a user gives
-        return f"{title}\n\nEach table: {_kind(section.named)}"
+        return f"<p>{title}</p>\n\nEach table:\n\n{_kind(section.named)}"
     rows = [
         (f"`{name}`", _type_of(field), _default_of(field), field.description or "")
         for name, field in section.model_fields.items()
         if name != "kind"
     ]
-    return f"{title}\n\n{_table(('Field', 'Value', 'Default', 'Meaning'), rows)}" if rows else title
+    if not rows:
+        return f"<p>{title}</p>"
+    return _folded(title, _table(("Field", "Value", "Default", "Meaning"), rows))
+
+
+def _folded(title: str, text: str) -> str:
+    """Text below a title that opens it, where browsers still find and print it."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
 def _type_of(field: FieldInfo) -> str:
