@@ -86,6 +86,19 @@ def test_readme_says_what_the_results_say():
     assert holds == re.findall(r"\b(?:holds in part|does not hold|holds)\b", found)
 
 
+@pytest.mark.long
+def test_readme_shows_what_its_command_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL)
+    assert "agewise compare paper " in text
+    result = agewise.compare(agewise.Scenario.preset("paper"), engine="inline", quiet=True)
+    assert " ".join(shown.split()) == agewise.report.verdict(result, result.table()).answer
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
 def test_readme_counts_the_policies():
     from agewise import policies
 

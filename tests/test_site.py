@@ -1,5 +1,6 @@
 """The documentation site: it builds without a warning, and says what the code has."""
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 import agewise
 from agewise import flower
+from agewise.report.pictures import PICTURES
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -22,7 +24,8 @@ import reference  # noqa: E402
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The built site. Links that lead nowhere and cells that fail are warnings, and so errors."""
-    pytest.importorskip("sphinx", reason="the extra dev has it")
+    for name in ("sphinx", "latex2mathml"):
+        pytest.importorskip(name, reason="the extra dev has it")
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     built = subprocess.run(
@@ -56,6 +59,31 @@ def test_tutorials_show_what_their_cells_gave(site):
         assert "{code-cell}" not in html, page.stem
     assert "<img" in (site / "tutorials" / "ieee-figure.html").read_text(encoding="utf-8")
     assert "4 of 4 runs" in (site / "tutorials" / "resume.html").read_text(encoding="utf-8")
+
+
+def test_formulas_are_mathml(site):
+    for page in ("paper-map", "policies", "aggregation"):
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        assert "<math" in text, page
+        assert "<merror" not in text, page
+        assert not re.search(r"<m[ion]>\\", text), f"{page}: a command of LaTeX that is none"
+
+
+def test_pages_with_cells_can_be_saved_as_notebooks(site):
+    for page in [*(DOCS / "tutorials").glob("*.md"), DOCS / "bring-your-own.md"]:
+        found = cells.CELL.findall(page.read_text(encoding="utf-8"))
+        if found:
+            book = json.loads((site / "_notebooks" / f"{page.stem}.ipynb").read_text("utf-8"))
+            code = [each["source"] for each in book["cells"] if each["cell_type"] == "code"]
+            assert code == [each.rstrip("\n") for each in found], page.stem
+            shown = (site / page.relative_to(DOCS)).with_suffix(".html").read_text("utf-8")
+            assert f'_notebooks/{page.stem}.ipynb" download' in shown
+
+
+def test_the_gallery_has_every_picture(site):
+    text = (site / "gallery.html").read_text(encoding="utf-8")
+    assert [name for name in PICTURES if f"{name} -o {name}.pdf" not in text] == []
+    assert text.count('src="data:image/webp') == len(PICTURES) + 1, "and that of a channel"
 
 
 def test_the_site_needs_no_network(site):

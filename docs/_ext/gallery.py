@@ -49,7 +49,9 @@ def _compute(folder: Path) -> None:
 def _drawn(folder: Path, kind: str) -> Path:
     """The picture as PNG."""
     result = folder / ("swept" if kind == _SWEEP else "compared")
-    return agewise.draw_figure(result, kind, folder / f"{kind}.png")
+    file = folder / f"{kind}.png"
+    agewise.draw_figure(result, kind, file)
+    return file
 
 
 def _command(kind: str) -> str:
