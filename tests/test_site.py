@@ -176,6 +176,7 @@ def test_policy_reference_says_what_policies_take():
     assert "| `epsilon` | `0.9` | in [0, 1] |" in text
     assert "| `ties` | `random` | random or lowest-index |" in text
     assert "| `packing` | `greedy` | one of greedy, in-order, auction, exact |" in text
+    assert "| `cap` | `None` | in (0, ∞) |" in text
     assert "| `penalty` | `2.0` | in [0, ∞) |" in text
     assert "| `alpha` | `0.5` | a finite number |" not in text
     for name in agewise.policies.names():

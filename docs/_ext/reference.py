@@ -44,6 +44,8 @@ def policy_reference() -> str:
 def _policy(name: str) -> str:
     found, policy = describe(name), find_class(name)
     parts = [f"## {name}", _as_markdown(found.summary)]
+    if found.equation:
+        parts.append(f"`{found.equation}`")
     if found.text:
         parts.append(_folded("What it does, and what was adapted", _as_markdown(found.text)))
     if found.parameters:

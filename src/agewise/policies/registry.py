@@ -12,7 +12,7 @@ import re
 import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from numpy.typing import ArrayLike
 
@@ -176,8 +176,8 @@ def _parameter(kind: type[Policy], name: str) -> Parameter:
     for base in kind.__mro__:
         space |= vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
     hint = get_type_hints(kind, space)[name]
-    if choices := get_args(hint):
-        return Parameter(name, default, " or ".join(map(str, choices)))
+    if get_origin(hint) is Literal:
+        return Parameter(name, default, " or ".join(map(str, get_args(hint))))
     for probe in _PROBES:
         try:
             kind(**{name: probe})
