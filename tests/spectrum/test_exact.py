@@ -140,9 +140,10 @@ def test_sets_within_a_price_are_those_of_exhaustive_enumeration(every):
         limits = rng.random(ues) * 3
         power = rng.choice([0.5, 1.0, 3.0], ues)
         threshold = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], ues)
+        uplink = Uplink(gains, power, threshold)
         least, rounding, of, cost, start, members, nodes, enough = sets_within(
-            gains, power, threshold, np.arange(ues), prices, limits,
-            Quota(not every, 10**6, 10**9),
+            uplink.gains, uplink.power_budget, uplink.rate_threshold, np.arange(ues), prices,
+            limits, Quota(not every, 10**6, 10**9),
         )  # fmt: skip
         for ue in range(ues):
             expected = {
@@ -314,14 +315,9 @@ def test_bad_arguments():
 
 def test_running_out_of_sets_does_not_use_up_the_work():
     gains = np.random.default_rng(0).exponential(1.0, (1, 12))
-    given = (
-        gains,
-        np.ones(1),
-        np.full(1, 1.0 / (2 * math.log(2))),
-        np.arange(1),
-        np.zeros(12),
-        np.ones(1),
-    )
+    uplink = Uplink(gains, 1.0, 1.0 / (2 * math.log(2)))
+    limits = uplink.power_budget, uplink.rate_threshold
+    given = uplink.gains, *limits, np.arange(1), np.zeros(12), np.ones(1)
     *_, all_nodes, enough = sets_within(*given, Quota(False, 10**6, 10**9))
     assert enough
     _, _, of, *_, nodes, enough = sets_within(*given, Quota(False, 3, 10**9))

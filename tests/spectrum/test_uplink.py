@@ -32,14 +32,14 @@ def test_a_bad_threshold_names_its_ue(bad):
         Uplink(np.ones((3, 2)), 1.0, np.array([1.0, bad, 0.0]))
 
 
-def test_budgets_and_thresholds_are_read_only_vectors():
-    """A vector that fits is taken without a copy, and stays the caller's to write to."""
+def test_all_arrays_are_read_only():
+    """What fits is taken without a copy, and stays the caller's to write to."""
     power, threshold = np.array([1.0, 2.0, 3.0]), [1, 2, 3]
     uplink = Uplink(np.ones((3, 2)), power, threshold)
     assert np.shares_memory(uplink.power_budget, power)
     assert uplink.rate_threshold.tolist() == [1.0, 2.0, 3.0]
     assert Uplink(np.ones((3, 2)), 4, 0.5).power_budget.tolist() == [4.0] * 3
-    for values in (uplink.power_budget, uplink.rate_threshold):
+    for values in (uplink.gains, uplink.power_budget, uplink.rate_threshold):
         assert values.dtype == np.float64
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 9.0

@@ -214,7 +214,7 @@ def test_bad_scalars(power, threshold, message):
 
 def test_uplink_neither_copies_nor_rejects_negative_zero():
     gains = np.ones((3, 4))
-    assert Uplink(gains, 1.0, 1.0).gains is gains
+    assert np.shares_memory(Uplink(gains, 1.0, 1.0).gains, gains)
     gains[1] = -0.0
     assert Uplink(gains, 1.0, 1.0).best_gains.tolist() == [1.0, 0.0, 1.0]
     assert Uplink(np.asfortranarray(gains[::-1, ::2]), 1.0, 0.0).best_gains.tolist() == [1, 0, 1]

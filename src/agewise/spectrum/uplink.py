@@ -23,8 +23,8 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 class Uplink:
     """Gains of every UE on every subchannel, each UE's power budget, the rate it must reach.
 
-    ``gains`` is ``float64[ue, subchannel]``, received SNR per unit of power, and is kept without
-    a copy if it is such an array already; 0 marks a subchannel that the UE cannot use.
+    ``gains`` is ``float64[ue, subchannel]``, received SNR per unit of power: a read-only view, not
+    a copy, of what is such an array already; 0 marks a subchannel that the UE cannot use.
     ``power_budget[ue]`` is P_TX and ``rate_threshold[ue]`` R_s in bits per real channel use; a
     number is that of all UEs. A UE whose threshold is infinite cannot be served: its gains are 0.
     Construction checks everything once, so that what takes an ``Uplink`` need not check again.
@@ -45,7 +45,7 @@ class Uplink:
         if not best_snr <= _LARGEST_SNR:
             best = _looked_at_again(checked, power, threshold)
         if unreachable:
-            checked = np.where(np.isfinite(threshold)[:, np.newaxis], checked, 0.0)
+            checked = read_only(np.where(np.isfinite(threshold)[:, np.newaxis], checked, 0.0))
         _set(self, "gains", checked)
         _set(self, "power_budget", power)
         _set(self, "rate_threshold", threshold)
@@ -117,10 +117,9 @@ def read_only(array: _Array) -> _Array:
 
 
 def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
-    """A C-ordered float64 matrix; copied only if it is not one yet."""
+    """A read-only, C-ordered float64 matrix; copied only if it is not one yet."""
     if type(values) is np.ndarray and values.dtype == _FLOAT and values.ndim == 2:
-        array: NDArray[np.float64] = values  # as a rule, and checked fast
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        return _kept(values)  # as a rule, and checked fast
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError("gains must not be masked: set what cannot be used to 0")
     given = np.asarray(values)
@@ -130,14 +129,19 @@ def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"gains must be a matrix of UEs (rows) by subchannels (columns), not {given.ndim}-D"
         )
-    return np.ascontiguousarray(given, dtype=np.float64)
+    return _kept(given.astype(np.float64, copy=False))
+
+
+def _kept(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A read-only view, C-ordered: kernels are compiled for one kind of array."""
+    array = np.ascontiguousarray(values)
+    return read_only(array.view()) if array.flags.writeable else array
 
 
 def per_ue(name: str, values: ArrayLike, ues: int) -> NDArray[np.float64]:
     """A read-only vector with an entry per UE; copied only if it is not one yet."""
     if type(values) is np.ndarray and values.dtype == _FLOAT and values.shape == (ues,):
-        array = np.ascontiguousarray(values)  # as a rule, and checked fast
-        return read_only(array.view()) if array.flags.writeable else array
+        return _kept(values)  # as a rule, and checked fast
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must not be masked")
     if type(values) is float or np.ndim(values) == 0:
