@@ -9,6 +9,8 @@ FLOWER_READY := .venv-flower/.ready
 DIST_BIN := .venv-dist/bin
 DIST_READY := .venv-dist/.ready
 INSTALL := -m pip install --quiet --disable-pip-version-check
+# Two processes: tests of a file stay together, and files come in the order of tests/conftest.py.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
@@ -29,7 +31,7 @@ test: $(READY)  ## everything that must hold before a change lands
 	$(MAKE) --no-print-directory unit-flower
 
 quick: lint  ## lint, types, contracts and the fast tests, in about two minutes
-	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow and not long'
+	$(PYTEST) -q -m 'not slow and not long'
 
 lint: $(READY)  ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .
@@ -37,9 +39,8 @@ lint: $(READY)  ## ruff, mypy and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Two processes: the tests of one file stay together.
 unit: $(READY)  ## the tests that need neither Flower nor PyTorch
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 unit-flower: $(FLOWER_READY)  ## the tests that need Flower or PyTorch, with the examples in docstrings
 	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower src/agewise/learn
