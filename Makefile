@@ -8,7 +8,10 @@ FLOWER_BIN := .venv-flower/bin
 FLOWER_READY := .venv-flower/.ready
 DIST_BIN := .venv-dist/bin
 DIST_READY := .venv-dist/.ready
-INSTALL := -m pip install --quiet --disable-pip-version-check
+# A slow registry is waited for. Python compiles what is imported, at first use, which is a tenth
+# of what is installed.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --retries 10 --timeout 60
+export PYTHONDONTWRITEBYTECODE :=
 # Two processes: tests of a file stay together, and files come in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 export FLWR_TELEMETRY_ENABLED := 0
@@ -104,20 +107,20 @@ dist: $(DIST_READY)  ## build and check a wheel and an sdist in dist/
 test-dist: dist  ## use the wheel in an empty environment, from another folder
 	@sh tests/installed.sh $(PYTHON) dist/*.whl
 
-# What running needs, and nothing else; tests add the rest to it. Bytecode is made on all cores, and
-# not of the tests that other packages bring along, which are a quarter of it all.
+# What running needs, and nothing else.
 $(RUN_READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv once: a Python environment with NumPy, Numba, Polars, SciPy, Matplotlib ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) --no-compile -c constraints.txt -e .
-	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
+	@$(BIN)/python $(INSTALL) -c constraints.txt -e .
 	@touch $@
 	@echo "Done. The first run also compiles kernels, which are kept for the next."
 
-$(READY): $(RUN_READY)
-	@echo "Adding to .venv what the tests need, once: pytest, mypy, ruff, Ray, a browser driver ..."
+# The same with what the tests need.
+$(READY): pyproject.toml constraints.txt
+	@echo "Setting up .venv once: with pytest, mypy, ruff, Ray, a browser driver ... for the tests"
+	@$(PYTHON) -m venv .venv
 	@$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev]'
-	@touch $@
+	@touch $(RUN_READY) $@
 
 $(FLOWER_READY): pyproject.toml constraints-flower.txt
 	@echo "Setting up .venv-flower (once, a minute or two) ..."
