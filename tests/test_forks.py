@@ -44,7 +44,7 @@ table.write_text("x,label\\n1,0\\n2,1\\n1,0\\n2,1\\n")
 def said(script):
     done = subprocess.run(
         [sys.executable, "-c", FORK.replace("\\\\", "\\") + textwrap.dedent(script)],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -778,7 +778,7 @@ def test_an_interrupt_says_what_is_kept(tmp_path):
         while running.poll() is None and len(list(tmp_path.glob("mine/runs/*.parquet"))) < 2:
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     kept = len(list(tmp_path.glob("mine/runs/*.parquet")))
     assert (running.returncode, out) == (130, "")
     assert err == (
@@ -862,7 +862,7 @@ def test_an_interrupt_while_modules_are_imported(tmp_path):
             assert running.stdout.readline() == "here\n"
             time.sleep(delay_s)
             running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=60)
+            out, err = running.communicate(timeout=300)
         # Python ends by the signal itself if it came amid generated code; a shell shows 130 too.
         assert running.returncode in (130, -signal.SIGINT)
         assert out == ""
@@ -906,7 +906,7 @@ def test_names_that_the_locale_cannot_write(tmp_path):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     run = ("-m", "agewise", "run", "--engine", "inline")
     with started(*run, "tiny.toml", "--out", "größe", cwd=tmp_path, **plain) as made:
-        out, err = made.communicate(timeout=60)
+        out, err = made.communicate(timeout=300)
     assert made.returncode == 0, err
     assert "Results: gr" in out
     assert (tmp_path / "größe" / "experiment.json").exists()
@@ -914,7 +914,7 @@ def test_names_that_the_locale_cannot_write(tmp_path):
         tiny(**{"data.dataset": {"kind": "npz", "path": "größe.npz"}}).to_toml(), encoding="utf-8"
     )
     with started(*run, "data.toml", cwd=tmp_path, **plain) as made:
-        _, err = made.communicate(timeout=60)
+        _, err = made.communicate(timeout=300)
     assert made.returncode == 2
     assert err.count("\n") == 1
 

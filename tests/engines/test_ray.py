@@ -40,7 +40,7 @@ def ray_python(*arguments, loopback=True, **options):
 
 def finished(process):
     """What a process says that ends well, with all that it started."""
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     until(lambda: not session(process))
     return output
@@ -146,6 +146,6 @@ def test_without_an_address_ray_listens_on_the_loopback_address_alone():
 def test_ray_that_could_be_reached_by_others_is_refused(before, said):
     run = f"{before}\nfrom agewise.engines import Ray\nlist(Ray().run(abs, [-1]))"
     with ray_python("-c", run, loopback=False) as driver:
-        _, errors = driver.communicate(timeout=60)
+        _, errors = driver.communicate(timeout=300)
     assert driver.returncode == 1
     assert errors.splitlines()[-1].startswith(said)

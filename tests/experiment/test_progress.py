@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,19 +13,36 @@ import agewise
 from agewise.experiment import _progress as module
 from agewise.experiment._progress import Progress, counter, progress, round_counts
 from agewise.policies import Policy
+from tests.experiment.watch import until
 from tests.scenarios import tiny
 
 
 @dataclass(frozen=True)
 class Pausing(Policy):
-    """Rests before its sixth round, for somebody to see that five are done."""
+    """Rests before its sixth round until somebody has told that five are done."""
 
     name = "pausing"
+    told: str
 
     def utility(self, view, rng):
         if view.t == 5:
-            time.sleep(1.0)
+            until(Path(self.told).exists)
         return np.ones(view.ue_count)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time by which progress goes, as the test sets it."""
+    now = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+@pytest.fixture
+def said(capsys):
+    """What stands on standard error so far."""
+    read = []
+    return lambda: read.append(capsys.readouterr().err) or "".join(read)
 
 
 @pytest.fixture
@@ -41,9 +59,7 @@ def test_nothing_is_told_where_nobody_looks(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_lines_tell_runs_speed_and_time_left_once_they_are_measured(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+def test_lines_tell_runs_speed_and_time_left_once_they_are_measured(clock):
     counted = Progress(1, 400, "run", lambda: 200)
     assert counted.line == "0 of 1 run, 1 s so far"
     counted.look()
@@ -64,13 +80,14 @@ def test_a_notebook_gets_a_bar_in_its_cell_which_goes_in_the_end(monkeypatch, ca
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     with progress(4, 400, quiet=False) as counted:
         counted.advance(100)
-        time.sleep(0.3)
-    assert told[0].startswith('<progress value="0.2500"></progress> 1 of 4 runs, 100 of 400 rounds')
+        shown = '<progress value="0.2500"></progress> 1 of 4 runs, 100 of 400 rounds'
+        until(lambda: told and told[-1].startswith(shown))
     assert told[-1] == ""
     assert capsys.readouterr() == ("", "")
 
 
-def test_quiet_and_quick_work_print_nothing(capsys):
+def test_quiet_and_quick_work_print_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE_S", 60.0)
     for quiet, total in ((True, 3), (False, 0), (False, 3)):
         with progress(total, total, quiet=quiet) as counted:
             counted.advance(1)
@@ -78,20 +95,16 @@ def test_quiet_and_quick_work_print_nothing(capsys):
 
 
 @pytest.mark.usefixtures("quickly")
-def test_a_terminal_gets_a_bar_once_it_takes_long(capsys, monkeypatch):
+def test_a_terminal_gets_a_bar_once_it_takes_long(said, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with progress(4, 40, quiet=False) as counted:
-        time.sleep(0.1)
         counted.advance(10)
-        time.sleep(0.5)
-    shown = capsys.readouterr().err
-    assert "1 of 4 runs, 10 of 40 rounds" in shown
+        until(lambda: "1 of 4 runs, 10 of 40 rounds" in said())
 
 
-def test_the_pace_is_that_of_counted_rounds(monkeypatch):
+def test_the_pace_is_that_of_counted_rounds(clock):
     """20 s of compiling, then 50 rounds a second: 900 rounds are left, which take 18 s."""
-    clock, rounds = [0.0], [0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    rounds = [0]
     counted = Progress(10, 1000, "run", lambda: rounds[0])
     for now, done in ((1, 0), (20, 0), (20.2, 10), (22, 100)):
         clock[0], rounds[0] = now, done
@@ -107,10 +120,8 @@ def test_the_pace_is_that_of_counted_rounds(monkeypatch):
     assert counted.line == "1 of 10 runs, 1,000 of 1,000 rounds"
 
 
-def test_runs_that_end_together_say_how_long_they_took(monkeypatch):
+def test_runs_that_end_together_say_how_long_they_took(clock):
     """Two processes end a seed each after 300 s and a blink: 18 more take 45 min, not 9 blinks."""
-    clock = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
     counted = Progress(20, 2000, "seed", None)
     clock[0] = 290.0
     assert counted.line == "0 of 20 seeds, 5 min so far"
@@ -124,9 +135,16 @@ def test_runs_that_end_together_say_how_long_they_took(monkeypatch):
 @pytest.mark.parametrize("engine", ["inline", "local"])
 def test_rounds_are_told_before_a_run_is_done(engine, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    seen = []
+    seen, told, line = [], tmp_path / "told", Progress.line.fget
+
+    def told_line(counted):
+        if (text := line(counted)).startswith("0 of 1 run, 5 of 8 rounds"):
+            told.touch()
+        return text
+
+    monkeypatch.setattr(Progress, "line", property(told_line))
     watch = {"on_round": seen.append} if engine == "inline" else {"engine": engine, "workers": 1}
-    result = agewise.run(tiny(), Pausing(), out=tmp_path / engine, **watch)
+    result = agewise.run(tiny(), Pausing(str(told)), out=tmp_path / engine, **watch)
     assert len(result.entries) == 1
     assert len(seen) == (8 if engine == "inline" else 0)
     assert "0 of 1 run, 5 of 8 rounds" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def leftovers(folder):
     return [file.name for file in folder.rglob("*.tmp")]
 
 
-def until(condition, seconds=60.0):
+def until(condition, seconds=300.0):
     """Wait until the condition holds and return what it gave; fail after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
