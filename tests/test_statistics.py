@@ -186,7 +186,8 @@ def test_max_t_is_the_chance_of_so_large_a_value_among_correlated_ones():
 
 def test_a_family_in_which_nothing_is_true_seldom_shows_something(monkeypatch):
     """Single tests would show something in most experiments; max-t may in one of twenty."""
-    monkeypatch.setattr(statistics, "_DRAWS", 5_000)
+    for name in ("_DRAWS", "_AT_ONCE"):
+        monkeypatch.setattr(statistics, name, 2_000)
     shown = [
         any(each.p < 0.05 for each in correct(family(20, 12, seed=seed))) for seed in range(300)
     ]

@@ -127,7 +127,7 @@ def test_served_in_every_slot_the_age_is_geometric(policy):
     of mean (1 - p) / p. Its correlation over d slots is (1 - p)^d, so the mean of n slots has
     the variance (1 - p) / p^2 (2 / p - 1) / n.
     """
-    chances, n = np.array([0.05, 0.3, 0.5, 0.9, 1.0] * 2), 40_000
+    chances, n = np.array([0.05, 0.3, 0.5, 0.9, 1.0] * 2), 20_000
     scenario = in_regime(10.0, 0.0, **{"cell.ues": 10, "cell.subchannels": 10})
     traffic = schedule_traffic(scenario, policy, n, arrivals=chances)
     deviation = np.sqrt((1 - chances) / chances**2 * (2 / chances - 1) / n)

@@ -246,9 +246,11 @@ def same_answer(name, view, allocation, other_view, other, ues, subchannels):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("threshold", [0.0, 2.0, 4.0])
-@pytest.mark.parametrize("known", [0.0, 0.7])
-@pytest.mark.parametrize("spread", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("threshold", "known", "spread"),
+    [(0.0, 0.0, 0.0), (0.0, 0.7, 0.5), (2.0, 0.7, 0.0), (2.0, 0.0, 0.5), (4.0, 0.0, 0.0),
+     (4.0, 0.7, 0.5)],
+)  # fmt: skip
 def test_relabelling_relabels_the_answer(name, threshold, known, spread):
     """No UE and no subchannel is preferred for its index, whatever it may spend and must reach.
 

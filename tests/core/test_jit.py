@@ -1,5 +1,6 @@
 """When a compiled kernel may be used again: as long as no file behind it changes."""
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -45,8 +46,8 @@ caching.open = no_space
 """
 
 
-def run(folder, before=""):
-    done = call(folder, before)
+def run(folder):
+    done = call(folder)
     assert done.stderr == ""
     return [int(line) for line in done.stdout.split()]
 
@@ -54,6 +55,25 @@ def run(folder, before=""):
 def call(folder, before=""):
     command = [sys.executable, "-c", before + CALL]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch, caplog):
+    """What a process that is just started finds: the answer, cache hits, and what is said."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def forget():
+        for name in [name for name in sys.modules if name.partition(".")[0] == "room"]:
+            del sys.modules[name]
+
+    def imported_anew():
+        forget()
+        caplog.clear()
+        answer = importlib.import_module("room.kernels").answer
+        return answer(40), sum(answer.stats.cache_hits.values()), caplog.messages
+
+    yield imported_anew
+    forget()
 
 
 def make_room(folder):
@@ -82,17 +102,16 @@ def garbled(content):
 @pytest.mark.parametrize(
     ("damage", "ending"), [(emptied, "nbi"), (garbled, "nbi"), (cut, "nbc"), (garbled, "nbc")]
 )
-def test_a_damaged_cache_costs_one_line_and_is_replaced(tmp_path, damage, ending):
+def test_a_damaged_cache_costs_one_line_and_is_replaced(tmp_path, answers, damage, ending):
     room = make_room(tmp_path)
-    assert run(tmp_path) == [42, 0]
+    assert answers() == (42, 0, [])
     (file,) = room.glob(f"__pycache__/*.{ending}")
     file.write_bytes(damage(file.read_bytes()))
-    done = call(tmp_path)
-    assert done.stdout.split() == ["42", "0"]
-    (line,) = done.stderr.splitlines()
+    value, hits, (line,) = answers()
+    assert (value, hits) == (42, 0)
     assert line.startswith("the cache of compiled kernels ")
     assert line.endswith(f"{file}: its checksum is wrong); they are compiled anew")
-    assert run(tmp_path) == [42, 1]
+    assert answers() == (42, 1, [])
 
 
 def test_a_full_disk_costs_one_line(tmp_path):

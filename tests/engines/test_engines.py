@@ -57,9 +57,7 @@ def whole(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize(
-    "engine", [Local(1), Local(2), Local(3), Shuffled(1), Shuffled(2)], ids=str
-)
+@pytest.mark.parametrize("engine", [Local(3), Shuffled(1), Shuffled(2)], ids=str)
 def test_the_same_bytes_on_every_engine_in_any_order(engine, whole, tmp_path):
     """One of the policies is of this module: it travels to the workers."""
     out = tmp_path / "out"
@@ -148,17 +146,16 @@ def test_a_worker_that_dies_ends_the_run_and_loses_nothing(tmp_path):
 
 
 def test_leaving_early_ends_the_workers():
-    results = Local(2).run(slow_power_of_two, range(80))
-    item, result = next(results)
-    assert result == 2**item
+    results = Local(2).run(sleep_behind_the_first, [0, 1, 2, 3])
+    assert next(results) == (0, "slept")
     assert len(children()) == 2
     results.close()
-    until(lambda: not children(), 15)  # all items would take 20 s
+    until(lambda: not children())
 
 
 def test_as_many_workers_as_cores_are_available(monkeypatch):
     monkeypatch.setattr(local, "available_cores", lambda: 1)
-    results = Local().run(slow_power_of_two, range(3))
+    results = Local().run(abs, range(3))
     next(results)
     assert len(children()) == 1
     results.close()
@@ -179,8 +176,8 @@ def test_no_semaphores_are_left(killed):
         if killed:
             assert semaphores(process)
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
-        until(lambda: not semaphores(process), 10)
+        process.wait(300)
+        until(lambda: not semaphores(process))
     finally:
         end(process)
 
@@ -189,14 +186,14 @@ def semaphores(process):
     return list(SHARED.glob(f"sem.loky-{process.pid}-*"))
 
 
-def slow_power_of_two(item):
-    time.sleep(0.5)
-    return 2**item
+def sleep_behind_the_first(item):
+    time.sleep(3600 if item else 0)
+    return "slept"
 
 
 def test_no_items_no_processes():
-    assert list(Local(2).run(slow_power_of_two, [])) == []
-    assert list(Inline().run(slow_power_of_two, [])) == []
+    assert list(Local(2).run(abs, [])) == []
+    assert list(Inline().run(abs, [])) == []
     assert children() == []
 
 

@@ -232,12 +232,12 @@ def test_a_policy_of_a_script_is_known_by_its_text_in_every_worker(tmp_path):
     script, out = tmp_path / "script.py", tmp_path / "out"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT)])}
 
-    def run(ties, *options, text=""):
+    def run(ties, *options, text="", engine="inline"):
         end = textwrap.dedent(f"""
             import agewise
             from tests.scenarios import tiny
             scenario = tiny(**{{"run.rounds": 3}})
-            agewise.compare(scenario, [Mine()], 2, {str(out)!r}, workers=1, quiet=True)
+            agewise.compare(scenario, [Mine()], 2, {str(out)!r}, engine={engine!r}, quiet=True)
             """)
         script.write_text(MINE.format(ties=ties) + text + end)
         done = subprocess.run(
@@ -247,12 +247,12 @@ def test_a_policy_of_a_script_is_known_by_its_text_in_every_worker(tmp_path):
         assert done.returncode == 0, done.stderr
         return runs(out)
 
-    first = run("random")
+    first = run("random", engine="local")
     assert len(first) == 2
     written = times(out)
     assert run("random", text="\nprint('elsewhere in the script')\n") == first
     assert times(out) == written
-    second = run("lowest-index")
+    second = run("lowest-index", engine="local")
     assert all(first[name] != second[name] for name in first)
     run("lowest-index", "-")  # typed in: nothing keeps its text
     sources = Result.open(out).history("mine").info.sources

@@ -102,7 +102,7 @@ def test_it_runs_on_the_command_line_in_other_processes(mine):
     (mine.parent / "tiny.toml").write_text(tiny(**{"run.rounds": 2}).to_toml())
     command = [
         sys.executable, "-m", "agewise", "compare", "tiny.toml", "-p", "mine.py:Mine", "-p",
-        "mine.py:Mine:power=2", "-s", "2", "-o", "out", "--workers", "2", "--quiet", "--json",
+        "mine.py:Mine:power=2", "-s", "2", "-o", "out", "--workers", "1", "--quiet", "--json",
         "--baseline", "mine.py:Mine",
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, cwd=mine.parent, check=False)
