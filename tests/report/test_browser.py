@@ -18,7 +18,7 @@ from agewise.report._setting import Setting
 from agewise.report._style import DARK, INKS, LIGHT
 from agewise.tables._words import contrast_text, estimate_text
 from tests.experiment.watch import rewrite
-from tests.report.conftest import Evil
+from tests.report.conftest import PATIENCE_MS, Evil
 from tests.scenarios import tiny
 
 WIDTHS = (1280, 375)
@@ -57,6 +57,7 @@ def visit(browser):
             viewport={"width": width, "height": 900}, color_scheme=scheme,
             reduced_motion="reduce", java_script_enabled=script,
         )  # fmt: skip
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: problems.append(said.text))
@@ -93,7 +94,7 @@ def check_drawn(page, result, policy, name, t, seed=None):
 def stop_time(page):
     """Let time pass only as the test says from here on, however fast the machine is."""
     page.clock.install()
-    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    page.clock.pause_at(page.evaluate("Date.now() + 3_600_000"))  # it cannot have passed by then
 
 
 def shown_round(page):
