@@ -68,14 +68,11 @@ def refused(called, *arguments):
 
 def test_folders_with_brackets_and_stars_are_themselves(called, tmp_path):
     """``lr[1]`` is not ``lr1``, and ``lr*`` is not both: show, report, resume and figure."""
-    common = ("--policy", "max-pack", "--policy", "random", "--engine", "inline", "--quiet")
     for name, steps in (("lr1", 1), ("lr[1]", 40), ("lr*", 5), ("lr?", 9)):
-        change = ("--set", f"learn.local_steps={steps}")
-        assert (
-            called("compare", "tiny.toml", "--seeds", "1", "--out", name, *common, *change)[0] == 0
-        )
-    again = called("compare", "tiny.toml", "--seeds", "2", "--out", "lr[1]", *common, "--set",
-                   "learn.local_steps=40", "--json")  # fmt: skip
+        scenario = tiny(**{"run.rounds": 2, "learn.local_steps": steps})
+        agewise.compare(scenario, ["max-pack", "random"], 1, name, engine="inline", quiet=True)
+    words = "compare tiny.toml -p max-pack -p random -s 2 -q --engine inline --json -o lr[1] --set"
+    again = called(*words.split(), "learn.local_steps=40")
     assert json.loads(again[1])["finished"] == 4
     assert len(list((tmp_path / "lr1" / "runs").iterdir())) == 2
     for name, steps in (("lr1", 1), ("lr[1]", 40), ("lr*", 5)):
