@@ -55,12 +55,12 @@ def shaped(name: str, rates_mbit_s: Sequence[float], capacity_mbit_s: float | No
         _do("ip", "netns", "add", each)
         _within(each, "ip", "link", "set", "lo", "up")
     _within(hub, "ip", "address", "add", f"{_HUB}/32", "dev", "lo")
-    _pair(ap, "up", "10.84.0.2/24", hub, "ap", "10.84.0.1/24")
+    _pair(ap, "uplink", "10.84.0.2/24", hub, "ap", "10.84.0.1/24")
     _within(ap, "ip", "route", "add", _HUB, "via", "10.84.0.1")
     _within(hub, "ip", "route", "add", "10.83.0.0/16", "via", "10.84.0.2")
     _within(ap, "sysctl", "-qw", "net.ipv4.ip_forward=1")
     if capacity_mbit_s is not None:
-        _limit(ap, "up", capacity_mbit_s)
+        _limit(ap, "uplink", capacity_mbit_s)
     nodes = []
     for number, rate in enumerate(rates_mbit_s):
         nodes.append(_joined(name, ap, number, rate))
@@ -71,10 +71,10 @@ def _joined(name: str, ap: str, number: int, rate_mbit_s: float) -> str:
     """A node's namespace, with a link to the access point."""
     node, here, there = f"{name}-{number}", f"10.83.{number + 1}.1", f"10.83.{number + 1}.2"
     _do("ip", "netns", "add", node)
-    _pair(node, "up", f"{there}/24", ap, f"node{number}", f"{here}/24")
+    _pair(node, "uplink", f"{there}/24", ap, f"node{number}", f"{here}/24")
     _within(node, "ip", "link", "set", "lo", "up")
     _within(node, "ip", "route", "add", _HUB, "via", here)
-    _limit(node, "up", rate_mbit_s)
+    _limit(node, "uplink", rate_mbit_s)
     return node
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from benchmarks.federation import network
 from benchmarks.federation.__main__ import config_of, where_text
 from benchmarks.federation.deployment import Deployment
-from benchmarks.federation.keeper import marked
+from benchmarks.federation.keeper import clean, marked
 from benchmarks.federation.keys import write_authority, write_node_key
 from benchmarks.federation.sums import Size, ages_of, summed_up, table
 from benchmarks.federation.virtual import LATE, SELECTIONS, Air, Trained, section
@@ -99,7 +99,7 @@ def test_what_is_concluded_follows_from_the_numbers():
     text = section(found)
     assert re.search(r"\| random \| \d+ \(\d+ to \d+; 24\) \| 0.3\d \(", text)
     assert re.search(r"\| max-pack \| .* \| \d+ \(\d+ to \d+; 25\) \| 2.0\d \(", text)
-    assert "Sooner than all clients in synchronous rounds: max-pack (drop, weigh)." in text
+    assert "Sooner than all clients in synchronous rounds: max-pack (wait, weigh)." in text
     assert "So on such an uplink take max-pack (" in text
     slower = [
         x._replace(seconds=2 * x.seconds) if x.selection != "all clients" else x for x in found
@@ -132,6 +132,36 @@ def test_where_namespaces_are_not_allowed_it_is_the_loopback_address(name, stub,
     finally:
         federation.close()
     assert not federation.folder.exists()
+
+
+TAKE = """import socket, time
+with socket.create_server(("{address}", 9000)) as server:
+    print(flush=True)
+    connection, _ = server.accept()
+    began, left = time.monotonic(), 100_000
+    while left:
+        left -= len(connection.recv(left))
+    print(time.monotonic() - began)"""
+SEND = 'import socket; socket.create_connection(("{address}", 9000)).sendall(bytes(100_000))'
+
+
+def test_links_in_namespaces_have_their_rates():
+    """Where they are allowed: the access point is slower than the node, beyond 16 kB at once."""
+    name = f"agw{os.getpid():x}"
+    try:
+        made = network.shaped(name, (4.0,), 2.0)
+        take, send = (text.format(address=made.address) for text in (TAKE, SEND))
+        command = [*made.hub, sys.executable, "-c", take]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            server.stdout.readline()
+            subprocess.run([*made.node(0), sys.executable, "-c", send], check=True, timeout=60.0)
+            assert float(server.stdout.readline()) > 8.0 * (100e3 - 32e3) / 2e6
+    except network.NoNamespaces as error:
+        if not re.search("not installed|not permitted|denied|Read-only", str(error)):
+            raise
+        pytest.skip(str(error))
+    finally:
+        clean(name, ROOT / "no folder")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
