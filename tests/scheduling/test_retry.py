@@ -5,7 +5,7 @@ import pytest
 
 from agewise import policies
 from agewise.random import Streams
-from agewise.scheduling import AccessPoint, BackOff, NoPause
+from agewise.scheduling import AccessPoint, BackOff, BackOffByTurns, NoPause
 from agewise.spectrum import Uplink
 
 
@@ -47,6 +47,36 @@ def test_broken_ues_get_no_more_than_a_little_over_their_share(name):
     scheduled, point = attempts_of(policy, BackOff(limit=16), broken, 60)
     assert np.isin(np.concatenate(scheduled), broken).mean() < 0.13
     assert point.participation[10:].min() > 0
+
+
+@pytest.mark.parametrize(("ues", "places", "broken"), [(1000, 10, 200), (100, 1, 50), (6, 6, 2)])
+def test_by_turns_they_get_little_however_many_ues_there_are(ues, places, broken):
+    """Where a turn takes a hundred rounds, those who return after 16 take nearly all places."""
+    shares = {}
+    for retry in (BackOff(), BackOffByTurns()):
+        scheduled, _ = attempts_of(policies.AgeBased(), retry, np.arange(broken), 300, ues, places)
+        heard = [(each >= broken).any() for each in scheduled[150:]]
+        shares[retry.kind] = np.mean(np.concatenate(scheduled[150:]) < broken), np.mean(heard)
+    taken, heard = shares["back-off-by-turns"]
+    assert taken < 0.2
+    assert heard > 0.8
+    if ues > places:
+        assert shares["back-off"][0] > 0.9
+
+
+def test_a_turn_is_that_of_the_ues_with_a_channel():
+    """Of 40 UEs ten are there, and two are scheduled in a round: a turn takes five rounds."""
+    point = AccessPoint(policies.AgeBased(), 40, Streams(0), retry=BackOffByTurns())
+    gains = np.ones((40, 2))
+    gains[10:] = 0.0
+    uplink = Uplink(gains, 1.0, 0.1)
+    failed = np.flatnonzero(point.plan(uplink).scheduled)
+    point.receive(failed[:0])
+    out = []
+    for _ in range(6):
+        out.append(bool(point.sitting_out[failed].all()))
+        point.receive(np.flatnonzero(point.plan(uplink.only(np.arange(40) != failed[0])).scheduled))
+    assert out == [True] * 5 + [False]
 
 
 def test_without_back_off_they_capture_age_based():

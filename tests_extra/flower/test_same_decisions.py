@@ -20,7 +20,7 @@ LOSSY = tiny(
             "speed_m_s": 1.0,
         },
         "threshold.margin": 0.2,
-        "retry": "back-off",
+        "retry": "back-off-by-turns",
         "devices.samples_sigma": 0.5,
     }
 )
@@ -33,7 +33,7 @@ TIMED = tiny(
             "deadline_slots": DEADLINE,
             "eligible": "everyone",
         },
-        "retry": "back-off",
+        "retry": "back-off-by-turns",
         "devices.samples_sigma": 0.5,
     }
 )
@@ -110,7 +110,7 @@ def test_links_with_a_budget_and_a_payload_are_replayed(tmp_path):
             "cell.subchannels": 5,
             "data.dataset": "synthetic",
             "run.rounds": ROUNDS,
-            "retry": "back-off",
+            "retry": "back-off-by-turns",
         }
     )
     problem = Problem(scenario, seed=2)

@@ -28,12 +28,12 @@ from agewise.flower.links import Arrays, FederationError, Gains, Links
 from agewise.policies import Policy, make_policy
 from agewise.random import Streams
 from agewise.records import Delivery
-from agewise.scheduling import AccessPoint, BackOff, Report, Retry
+from agewise.scheduling import AccessPoint, BackOffByTurns, Report, Retry
 from agewise.spectrum import Allocation
 
 Rows = NDArray[np.int64]
 _NOBODY = np.empty(0, np.int64)
-_BACK_OFF = BackOff()
+_BACK_OFF = BackOffByTurns()
 #: What is known of a client by the last message to it that the links did not lose.
 _UNKNOWN, _ANSWERED, _FAILED = -1, 0, 1
 

@@ -25,7 +25,7 @@ from agewise.flower.state import StateFolder
 from agewise.learn import Aggregation, PolynomialStaleness, Staleness
 from agewise.policies import Policy
 from agewise.records import History
-from agewise.scheduling import BackOff, Retry
+from agewise.scheduling import BackOffByTurns, Retry
 
 _Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 
@@ -73,7 +73,7 @@ class Scheduled(Strategy):
     folder: Path | str | None = None
     seed: int = 0
     accuracy: str = "accuracy"
-    retry: Retry = field(default_factory=BackOff)
+    retry: Retry = field(default_factory=BackOffByTurns)
     norm_cap: float | None = None
     late: Literal["drop", "weigh"] = "drop"
     staleness: Staleness = field(default_factory=lambda: PolynomialStaleness(exponent=0.5))
@@ -87,7 +87,7 @@ class Scheduled(Strategy):
             ("links", Links, "Slots, Rates, Airtime, Modelled or Reported"),
             ("timeouts", Timeouts, "Timeouts(...)"),
             ("clients", Clients, "Clients(...)"),
-            ("retry", Retry, "BackOff(...) or NoPause()"),
+            ("retry", Retry, "BackOffByTurns(...), BackOff(...) or NoPause()"),
             ("staleness", Staleness, "a kind of agewise.learn, such as PolynomialStaleness(...)"),
         ):
             if not isinstance(value := getattr(self, name), kind) or type(value) is Scheduled:

@@ -11,11 +11,12 @@ from agewise.scheduling.policy import (
     Ties,
     parameter_names,
 )
-from agewise.scheduling.retry import BackOff, NoPause, Retry
+from agewise.scheduling.retry import BackOff, BackOffByTurns, NoPause, Retry
 
 __all__ = [
     "AccessPoint",
     "BackOff",
+    "BackOffByTurns",
     "Feedback",
     "Known",
     "NoPause",

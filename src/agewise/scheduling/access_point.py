@@ -77,6 +77,7 @@ class AccessPoint:
         self.t = 0
         self._asked = self._pending = np.empty(0, np.int64)  # rows
         self._failing = False  # whether the last attempt of any UE failed
+        self._best_gains = np.empty(0)  # of the UEs in the planned round
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
         self._is_ours = rooms == {_PACKAGE}
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
@@ -196,6 +197,7 @@ class AccessPoint:
                 f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
                 "present"
             )
+        self._best_gains = uplink.best_gains
         uplink = self.mask_ineligible(uplink)
         view = self.view(uplink)
         allocation = self.policy.schedule(view, self.streams.policy(self.t))
@@ -237,7 +239,7 @@ class AccessPoint:
 
     def _count_attempts(self, answered: NDArray[np.int64], pending: NDArray[np.int64]) -> None:
         """Take down whose attempts succeeded, and who sits out for how long."""
-        columns, asked = self._roster.columns, self._asked
+        columns, asked, places = self._roster.columns, self._asked, self._asked.size
         if pending.size or self._pending.size:
             asked = np.setdiff1d(np.union1d(asked, self._pending), pending)
         self._asked, self._pending = asked[:0], pending
@@ -248,7 +250,8 @@ class AccessPoint:
         failures = columns["failures"].copy()
         failures[answered] = 0
         failures[failed] += 1
-        pause = self.retry.pause(failures[failed])
+        turn = -(-int(np.count_nonzero(self._best_gains)) // places) if places else 1
+        pause = self.retry.pause(failures[failed], turn)
         self._roster.columns["failures"] = read_only(failures)
         self._roster.put("resumes", self.t + 1 + pause, failed)
         self._failing = bool(failures.any())
