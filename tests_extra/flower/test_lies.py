@@ -80,6 +80,16 @@ LIES = {
     "a list of NaN": metrics(**{"start-loss": [NAN]}),
     "cut off": weights(declared((3, 4), head((3, 4)) + bytes(40))),
     "shape said twice": weights(declared((3, 4), head((12,)) + bytes(48))),
+    "no array of NumPy's": weights(
+        Array(dtype="float32", shape=(3, 4), stype="torch.Tensor", data=Array(WEIGHT).data)
+    ),
+    "shape of less than nothing": weights(declared((3, 4), head((-3, -4)) + bytes(48))),
+    "no number of a type": weights(declared((3, 4), head((3,), "m8[s]") + bytes(24))),
+    "a deep head": weights(declared((3, 4), b"\x93NUMPY\x01\x00\xff\x0f" + b"(" * 4095)),
+    "counter of another sign": {"arrays": model(batches=np.array(3, np.uint64))},
+    "as many numbers in one more dimension": weights(WEIGHT[..., np.newaxis]),
+    "nameless metric": metrics(**{"": 1.0}),
+    "a million metrics": metrics(more=[1.0] * 10**6),
     "another record": {"arrays": None, "model": model()},
 }
 

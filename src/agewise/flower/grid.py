@@ -290,7 +290,8 @@ class Directory:
             if reply.has_error():
                 reason = (reply.error.reason.strip() or "no reason given").splitlines()[-1]
             elif _RECORD in (records := reply.content.config_records):
-                asked[node] = str(records[_RECORD].get("id", ""))[:_LONGEST_ID]
+                id_ = str(records[_RECORD].get("id", ""))[:_LONGEST_ID]
+                asked[node] = id_ if id_.isprintable() else ""
             if not asked[node]:
                 why = f"agewise.flower.identify ({reason})"
                 log(WARNING, "node %s is left out, for it does not say who it is: %s", node, reason)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 _LARGEST = float(np.finfo(np.float32).max)
 #: The longest head of a serialised array, in bytes; NumPy reads no longer ones.
 _MOST_HEAD = 12_000
+#: How Flower calls arrays that are serialised so.
+_NUMPY = "numpy.ndarray"
 #: The names of a reply's records, and those of its metrics, each with its length if it is a list.
 _Form = tuple[object, ...]
 
@@ -133,6 +135,8 @@ def _read(name: str, array: Array) -> NDArray[Any]:
     """Look at an array without a copy; what its head says is believed where the bytes are there."""
     head = io.BytesIO(array.data[:_MOST_HEAD])
     try:
+        if array.stype != _NUMPY:
+            raise ValueError
         version = npy.read_magic(head)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, by_columns, dtype = read(head)

@@ -83,7 +83,7 @@ class _Answers(NamedTuple):
         errors = [reply.error.reason for reply in self.replies if reply.has_error()]
         if errors:
             last = (errors[-1] or "no reason given").strip().splitlines()[-1]
-            return f"the clients that were asked failed, the last with {last!r}"
+            return f"the clients that were asked failed, the last with {last!r:.300}"
         return "the modelled channel loses the uploads" if self.lost.size else None
 
 
