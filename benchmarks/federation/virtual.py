@@ -47,10 +47,10 @@ SELECTIONS = (
     "age-based", "age-based, measured", "max-pack", "round-robin", "random", "fastest five",
     "all clients",
 )  # fmt: skip
-LATE = ("drop", "weigh")
-#: Who is selected, and what becomes of late replies.
+LATE = ("wait", "weigh")
+#: Who is selected, and whether rounds wait for all replies or late ones are weighed.
 Way = tuple[str, str]
-_ALL: Way = ("all clients", "drop")
+_ALL: Way = ("all clients", "wait")
 
 
 class Trained(NamedTuple):
@@ -178,8 +178,9 @@ def train(world: World, selection: str, late: str) -> Trained:
     for number, done in enumerate(rounds(world, selection, late), start=1):  # noqa: B007
         if done.accuracy >= TARGET or done.seconds >= LIMIT_S:
             break
-    seconds = done.seconds if done.accuracy >= TARGET else np.inf
-    return Trained(selection, late, world.seed, seconds, number, done.accuracy, done.largest_age)
+    seconds = round(done.seconds, 1) if done.accuracy >= TARGET else np.inf
+    accuracy = round(done.accuracy, 4)
+    return Trained(selection, late, world.seed, seconds, number, accuracy, done.largest_age)
 
 
 def compare(seeds: Sequence[int] = SEEDS) -> list[Trained]:
@@ -197,9 +198,7 @@ def write_table(found: Sequence[Trained], file: Path) -> None:
     with file.open("w", encoding="utf-8", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(Trained._fields)
-        for each in found:
-            seconds, accuracy = round(each.seconds, 1), round(each.accuracy, 4)
-            writer.writerow(each._replace(seconds=seconds, accuracy=accuracy))
+        writer.writerows(found)
 
 
 def section(found: Sequence[Trained]) -> str:
@@ -273,7 +272,7 @@ def _conclusion(ratios: Ratios, against: Mapping[Way, Contrast]) -> str:
         )
         said.append(f"Age-based ({late}) is sooner than {sooner}, later than {later}.")
     for selection in ("age-based", "all clients"):
-        (found_,) = ratios.over((selection, "drop"), [(selection, "weigh")]).values()
+        (found_,) = ratios.over((selection, "wait"), [(selection, "weigh")]).values()
         said.append(
             f"Waiting for all takes {selection} {_ratio(found_)} times as long as weighing."
         )
