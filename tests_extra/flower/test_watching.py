@@ -1,5 +1,7 @@
 """A federation is watched while it runs: the hook, metrics for Prometheus, the page."""
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -32,6 +34,16 @@ def test_the_hook_is_told_of_every_round(problem):
     for each in found:
         measured = result.evaluate_metrics_serverapp[each.number]
         assert (each.accuracy, each.loss) == (measured["accuracy"], measured["loss"])
+
+
+def test_the_log_has_a_line_of_json_for_every_round(problem, caplog):
+    with caplog.at_level(logging.INFO):
+        result = problem.start(problem.scheduled("round-robin", Slots(4)), 2)
+    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("agewise {")]
+    first, second = (json.loads(line.removeprefix("agewise ")) for line in lines)
+    assert first["asked"] == {"received": 3, "failed": 1}
+    assert (second["round"], second["refused"], second["largest_age"]) == (2, {}, 2)
+    assert second["accuracy"] == result.evaluate_metrics_serverapp[2]["accuracy"]
 
 
 def test_a_hook_that_fails_stops_nothing(problem, caplog):

@@ -3,10 +3,13 @@
 Flower is not needed here.
 """
 
+import json
+import math
 import shutil
 import tempfile
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +86,19 @@ class LiveRound(NamedTuple):
             [id_ for row, id_ in enumerate(ids) if row not in gone],
             np.delete(arrays["policy0.ages"], arrays["forgotten"]), seconds, accuracy, loss,
         )  # fmt: skip
+
+    def to_json(self) -> str:
+        """A line for a log: the round in numbers, and whose replies were refused."""
+        numbers = {
+            "seconds": self.seconds,
+            "accuracy": self.accuracy,
+            "loss": self.loss,
+            "mean_age": float(self.ages.mean()),
+            "largest_age": int(self.ages.max()),
+        }
+        known = {name: x if math.isfinite(x) else None for name, x in numbers.items()}
+        asked = Counter(self.outcomes.values())
+        return json.dumps({"round": self.number, "asked": asked, "refused": self.refused} | known)
 
 
 @dataclass(eq=False)

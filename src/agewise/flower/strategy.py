@@ -378,13 +378,14 @@ class Scheduled(Strategy):
             values = [float(record[key]) for record in measured if record and key in record]
             self._pending[name] = np.array(values[0] if values else np.nan, np.float64)
         self._record.keep(self._pending)
-        if self.on_round is not None:
-            planner = self._planner
-            done = LiveRound.of(planner.t, self._pending, self._refused, planner.ids)
-            try:
+        planner = self._planner
+        done = LiveRound.of(planner.t, self._pending, self._refused, planner.ids)
+        log(INFO, "agewise %s", done.to_json())
+        try:
+            if self.on_round is not None:
                 self.on_round(done)
-            except Exception as error:  # whoever watches must not stop what is watched
-                log(ERROR, "on_round failed: %s: %s", type(error).__name__, error)
+        except Exception as error:  # whoever watches must not stop what is watched
+            log(ERROR, "on_round failed: %s: %s", type(error).__name__, error)
         self._pending = None
 
     def _require_progress(self, deadline_s: float) -> None:
