@@ -46,7 +46,7 @@ unit: $(READY)  ## the tests that need neither Flower nor PyTorch
 	$(PYTEST)
 
 unit-flower: $(FLOWER_READY)  ## the tests that need Flower or PyTorch, with the examples in docstrings
-	$(FLOWER_BIN)/pytest tests_extra src/agewise/flower src/agewise/learn
+	$(FLOWER_BIN)/pytest -n 2 --dist loadfile tests_extra src/agewise/flower src/agewise/learn
 
 test-slow: $(READY)  ## what takes minutes: kernels for old processors, kills at every file operation
 	$(BIN)/pytest -m slow
@@ -125,7 +125,7 @@ $(READY): pyproject.toml constraints.txt
 $(FLOWER_READY): pyproject.toml constraints-flower.txt
 	@echo "Setting up .venv-flower (once, a minute or two) ..."
 	@$(PYTHON) -m venv .venv-flower
-	@$(FLOWER_BIN)/python $(INSTALL) -c constraints-flower.txt -e '.[flower,prometheus,ray,torch]' pytest
+	@$(FLOWER_BIN)/python $(INSTALL) -c constraints-flower.txt -e '.[flower,prometheus,ray,torch]' pytest-xdist
 	@touch $@
 
 $(DIST_READY): constraints.txt

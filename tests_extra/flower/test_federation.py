@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from benchmarks.federation.keeper import clean, marked
 from benchmarks.federation.keys import write_authority, write_node_key
 from benchmarks.federation.sums import Size, ages_of, summed_up, table
 from benchmarks.federation.virtual import LATE, SELECTIONS, Air, Trained, section
+from tests.experiment.watch import until
 
 ROOT = Path(__file__).parents[2]
 SIZE = Size(rates_mbit_s=(1.0, 2.0, 3.0), target=0.5)
@@ -182,12 +182,6 @@ def test_nothing_is_left_of_a_program_that_died(how):
     )
     with process:
         name, folder = process.stdout.readline().split()
-        end = time.monotonic() + 20.0
-        while len(marked(name)) < 3 and time.monotonic() < end:
-            time.sleep(0.05)
-        assert len(marked(name)) == 3
+        until(lambda: len(marked(name)) == 3)
         process.send_signal(how)
-    while (marked(name) or Path(folder).exists()) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not marked(name)
-    assert not Path(folder).exists()
+    until(lambda: not marked(name) and not Path(folder).exists())
