@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from importlib.util import find_spec
 
 import pytest
 
@@ -13,7 +14,7 @@ from agewise.engines import Ray
 from tests.engines import ray_job
 from tests.experiment.watch import end, files, listening, runs, session, start, until
 
-pytest.importorskip("ray", reason="the engine ray is an extra")
+pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the engine ray is an extra")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
-from sklearn.svm import LinearSVC
 
 from agewise import Streams
 from agewise.core.linear import Scores, find_loss, find_slopes, signs_of, stride_of
@@ -245,6 +244,8 @@ def test_kmeans_finds_separate_clusters():
 
 def test_svm_on_mnist_learns_what_a_central_one_does():
     """All UEs take part; scikit-learn's LinearSVC sees all 60,000 images at once."""
+    from sklearn.svm import LinearSVC
+
     data = Mnist().load()
     partition = iid(data.train.labels, equal_shares(100), np.random.default_rng(0))
     settings = settings_of(
