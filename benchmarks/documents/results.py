@@ -28,7 +28,7 @@ from benchmarks.documents.benchmark import Benchmark, Row, benchmark
 from benchmarks.documents.benchmark_page import leading, shown_against
 from benchmarks.documents.benchmark_scenarios import AGE_BASED, BASELINE
 from benchmarks.documents.pages import compact, folded, write_document
-from benchmarks.documents.phase import FAIR, Phase, measure_phase, shown
+from benchmarks.documents.phase import FAIR, Phase, by_data_text, measure_phase, shown
 
 #: The seeds of the published figure, and others that no document has used.
 PUBLISHED, FRESH = range(20), range(100, 180)
@@ -109,7 +109,7 @@ it in {under}.
 one digit per UE it is {digit} with Adam.
 - Over thresholds and data age-based is shown ahead of max-pack in {wins} and behind in {losses} \
 of {regimes} regimes with the average, in {adam_wins} and {adam_losses} with Adam ({phase_seeds} \
-seeds): fair scheduling helps where the data of UEs differ and far ones need several subchannels.
+seeds). {by_data}
 - Deadlines: age-based minus max-pack is {filtered} where the access point filters, {unfiltered} \
 where it does not, and {retry} where it does not and retries.
 - Paces, at equal time: {rounds} points in rounds, {hold} where UEs hold updates until they are \
@@ -223,6 +223,7 @@ def facts(made: Studies) -> str:
         adam_wins=adam_wins,
         adam_losses=adam_losses,
         phase_seeds=made.phase.seeds,
+        by_data=by_data_text(made.phase),
         filtered=_said(late["deadline"]),
         unfiltered=_said(late["deadline-unfiltered"]),
         retry=_said(late["deadline-retry"]),
