@@ -175,8 +175,7 @@ def aggregations(turns: int = 31, count: int = 50) -> Table:
 PARTS = {
     "linear.train": "local SGD of 10 UEs",
     "linear.measure": "evaluation, every 10th round",
-    "aggregation.combine": "average and diversity",
-    "aggregation.is_finite": "average and diversity",
+    "aggregation.mean_update": "average and diversity",
 }
 
 

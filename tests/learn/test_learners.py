@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from agewise import Streams
-from agewise.core.linear import Scores, find_loss, find_slopes, signs_of, stride_of
+from agewise.core.linear import Scores, add_losses, find_slopes, signs_of, stride_of
 from agewise.data import Dataset, Mnist, Partition, Samples
 from agewise.learn import is_finite
 from agewise.learn.linear import LOSSES
@@ -83,9 +83,10 @@ def test_losses_and_slopes_of_the_kernel_are_the_twins(loss, outputs, seed, size
     scores[:outputs] = rng.normal(size=outputs) * size
     label = int(rng.integers(classes))
     kind, signs = Scores(outputs, LOSSES.index(loss)), signs_of(outputs, classes)
-    padded, terms = np.zeros(3 * stride, np.float32), np.empty(stride, np.float32)
-    find_slopes(kind, scores, label, signs, padded, stride)
-    value = find_loss(kind, scores, label, signs, terms)
+    padded, given = np.zeros((2, 3 * stride), np.float32)
+    given[stride : 2 * stride] = scores
+    find_slopes(kind, given, stride, label, signs, padded)
+    value = add_losses(kind, scores, np.array([label]), signs, 0.0)
     slopes = padded[stride : stride + outputs].copy()
     padded[stride : stride + outputs] = 0
     assert not padded.any()

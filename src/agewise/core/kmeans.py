@@ -59,12 +59,12 @@ def _train_one(rows, drawn, descent, step_size, centres):
             kept = np.float32(1.0) - step * counts[cluster]
             for feature in range(centres.shape[1]):
                 centre = centres[cluster, feature]
-                pull = np.float32(0.0)
+                slope = np.float32(0.0)
                 if penalty == L2:
-                    pull = rate * centre
+                    slope = rate * centre
                 elif penalty == L1:
-                    pull = rate * np.sign(centre)
-                centres[cluster, feature] = kept * centre - pull
+                    slope = rate * np.sign(centre)
+                centres[cluster, feature] = kept * centre - slope
         for j in range(batch):
             row = drawn[s + j]
             for at in range(starts[row], starts[row + 1]):

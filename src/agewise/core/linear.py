@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agewise.core.elementary import exp32, log, log1p32
-from agewise.core.jit import inlined, kernel
+from agewise.core.jit import inlined, kernel, njit
 from agewise.core.lanes import (
     LANES,
     any_nonzero,
@@ -25,6 +25,7 @@ from agewise.core.lanes import (
     fused,
     load,
     load_four,
+    prefetch,
     spread,
     spread_one,
     store,
@@ -38,6 +39,8 @@ _HINGE, _SQUARED_HINGE, _LOGISTIC, _SQUARED_ERROR, MULTINOMIAL = range(5)
 LEAST_SCALE = np.float32(1e-3)
 #: Rows are drawn at random, so the processor cannot guess them; they are asked for so early.
 AHEAD = 3
+#: Samples of which evaluation has the scores at a time.
+_TOGETHER = 128
 
 _CACHE_LINE = 64
 _ZERO, _HALF, _ONE, _TWO = (np.float32(x) for x in (0.0, 0.5, 1.0, 2.0))
@@ -142,96 +145,124 @@ def signs_of(outputs, classes):
 
 
 @inlined
-def find_slopes(scores, given, label, signs, slopes, at):
-    """The derivatives of a sample's loss by its scores ``given`` go to ``slopes[at:]``.
+def _by_margin(loss):
+    """Whether a loss takes each score by itself, in few operations: whole lanes at once."""
+    return loss in (_HINGE, _SQUARED_HINGE, _SQUARED_ERROR)
+
+
+@inlined
+def _margin_slopes(loss, given, y):
+    """The derivatives of such a loss by 16 scores, of which ``y`` are the signs."""
+    short = _ONE - y * given
+    if loss == _HINGE:
+        return where_positive(short, -_ONE * y)
+    if loss == _SQUARED_HINGE:
+        return -_TWO * y * where_positive(short, short)
+    return -_ONE * y * short
+
+
+@inlined
+def _margin_losses(loss, given, y):
+    """Such a loss of 16 scores, of which ``y`` are the signs."""
+    short = _ONE - y * given
+    if loss == _HINGE:
+        return where_positive(short, short)
+    if loss == _SQUARED_HINGE:
+        return where_positive(short, short * short)
+    return _HALF * short * short
+
+
+@njit
+def find_slopes(scores, given, at, label, signs, slopes):
+    """The derivatives of a sample's loss by its scores ``given[at:]`` go to ``slopes[at:]``.
 
     Those of the padding are 0, as they were before.
     """
-    own = label * given.size
-    if scores.loss == MULTINOMIAL:
+    stride = stride_of(scores.outputs)
+    if _by_margin(scores.loss):
+        for block in range(0, stride, LANES):
+            y = load(signs, label * stride + block)
+            store(slopes, at + block, _margin_slopes(scores.loss, load(given, at + block), y))
+    elif scores.loss == MULTINOMIAL:
         whole = _exponentials(given, scores.outputs, slopes, at)
         for i in range(at, at + scores.outputs):
             slopes[i] /= whole
         slopes[at + label] -= _ONE
-    elif scores.loss == _LOGISTIC:
-        for i in range(given.size):  # whole lanes: the signs of the padding are 0
-            y = signs[own + i]
-            margin = y * given[i]
+    else:
+        for i in range(stride):  # whole lanes: the signs of the padding are 0
+            y = signs[label * stride + i]
+            margin = y * given[at + i]
             smaller = exp32(-abs(margin))  # never overflows
             share = smaller / (_ONE + smaller)
             slopes[at + i] = -y * (share if margin > _ZERO else _ONE - share)
-    else:
-        for block in range(0, given.size, LANES):
-            y = load(signs, own + block)
-            short = _ONE - y * load(given, block)
-            if scores.loss == _HINGE:
-                slope = where_positive(short, -_ONE * y)
-            elif scores.loss == _SQUARED_HINGE:
-                slope = -_TWO * y * where_positive(short, short)
-            else:
-                slope = -_ONE * y * short
-            store(slopes, at + block, slope)
 
 
-@inlined
-def find_loss(scores, given, label, signs, terms):
-    """The loss of a sample with the scores ``given``; ``terms`` is memory for as many floats."""
-    own = label * given.size
-    if scores.loss == MULTINOMIAL:
-        whole = _exponentials(given, scores.outputs, terms, 0)
-        top = _largest(given, scores.outputs)
-        return np.float64(np.float32(log(np.float64(whole))) + (top - given[label]))
-    if scores.loss == _LOGISTIC:
-        for i in range(given.size):
-            margin = signs[own + i] * given[i]
-            terms[i] = log1p32(exp32(-abs(margin))) + max(_ZERO, -margin)
-    else:
-        for block in range(0, given.size, LANES):
-            short = _ONE - load(signs, own + block) * load(given, block)
-            if scores.loss == _HINGE:
-                term = where_positive(short, short)
-            elif scores.loss == _SQUARED_HINGE:
-                term = where_positive(short, short * short)
-            else:
-                term = _HALF * short * short
-            store(terms, block, term)
-    loss = 0.0
-    for i in range(scores.outputs):
-        loss += terms[i]
+@njit
+def add_losses(scores, given, labels, signs, loss):
+    """``loss`` plus that of each sample i, of the scores ``given[i * stride:]``, in this order."""
+    # In one function for many samples: passing arrays costs more than most of these losses.
+    stride = stride_of(scores.outputs)
+    terms = np.empty(labels.size * stride, np.float32)
+    for j in range(labels.size):
+        at, own = j * stride, labels[j] * stride
+        if scores.loss == MULTINOMIAL:
+            whole = _exponentials(given, scores.outputs, terms, at)
+            below = _largest(given, scores.outputs, at) - given[at + labels[j]]
+            loss += np.float64(np.float32(log(np.float64(whole))) + below)
+            continue
+        if scores.loss == _LOGISTIC:
+            for i in range(stride):
+                margin = signs[own + i] * given[at + i]
+                terms[at + i] = log1p32(exp32(-abs(margin))) + max(_ZERO, -margin)
+        else:
+            for block in range(0, stride, LANES):
+                y = load(signs, own + block)
+                store(terms, at + block, _margin_losses(scores.loss, load(given, at + block), y))
+        sample = 0.0
+        for i in range(at, at + scores.outputs):
+            sample += terms[i]
+        loss += sample
     return loss
 
 
 @inlined
-def _largest(given, outputs):
-    top = given[0]
-    for i in range(1, outputs):
+def _largest(given, outputs, at):
+    top = given[at]
+    for i in range(at + 1, at + outputs):
         top = max(top, given[i])
     return top
 
 
 @inlined
 def _exponentials(given, outputs, powers, at):
-    """``exp(given[i] - top)`` into ``powers[at:]``; returns their sum."""
-    top, whole = _largest(given, outputs), _ZERO
-    for i in range(given.size):  # whole lanes, and then nothing in the padding
-        powers[at + i] = exp32(given[i] - top)
-    for i in range(outputs):
-        whole += powers[at + i]
-    for i in range(outputs, given.size):
-        powers[at + i] = _ZERO
+    """``exp(given[i] - top)`` into ``powers[i]`` from ``at`` on; returns their sum."""
+    top, whole = _largest(given, outputs, at), _ZERO
+    end = at + stride_of(outputs)
+    for i in range(at, end):  # whole lanes, and then nothing in the padding
+        powers[i] = exp32(given[i] - top)
+    for i in range(at, at + outputs):
+        whole += powers[i]
+    for i in range(at + outputs, end):
+        powers[i] = _ZERO
     return whole
 
 
-@inlined
-def predict(given, outputs):
-    """The class of these scores; the first one among equals."""
-    if outputs == 1:
-        return np.int64(given[0] > _ZERO)
-    best, top = 0, given[0]
-    for i in range(1, outputs):
-        if given[i] > top:
-            best, top = i, given[i]
-    return best
+@njit
+def count_right(given, outputs, labels, right):
+    """Add to ``right[label]`` the samples of these scores whose highest is that of their class.
+
+    The first one among equals; one score alone tells class 1 (above 0) from class 0.
+    """
+    stride = stride_of(outputs)
+    for j in range(labels.size):
+        at = j * stride
+        best, top = np.int64(0), given[at]
+        for i in range(1, outputs):
+            better = given[at + i] > top
+            best, top = (i if better else best), (given[at + i] if better else top)
+        if outputs == 1:
+            best = np.int64(top > _ZERO)
+        right[labels[j]] += best == labels[j]
 
 
 # ------------------------------------------------------------------------- a sample and a model
@@ -297,53 +328,52 @@ def shrink(stored, start, stop, factor):
 
 
 @inlined
-def pull_to_zero(stored, stop, amount):
+def step_l1(stored, stop, amount):
     """A step along the L1 penalty's subgradient."""
     for i in range(stop):
         stored[i] -= amount * np.sign(stored[i])
 
 
 @inlined
-def find_pulls(model, cohort, i, descent, step_size):
+def proximal_terms(model, cohort, i, descent, step_size):
     """What a step adds to the weights of UE number ``i`` besides gradient and penalty.
 
     A step against the proximal term mu (w - model) and the correction is ``w - step * mu * w``
     plus these, which are the same in all steps.
     """
-    pulls = np.float32(step_size * descent.proximal_weight) * model
+    terms = np.float32(step_size * descent.proximal_weight) * model
     if cohort.corrections.size > 0:
-        pulls -= np.float32(step_size) * cohort.corrections[i]
-    return pulls
+        terms -= np.float32(step_size) * cohort.corrections[i]
+    return terms
 
 
 @inlined
-def pull(stored, pulls, start, stop, kept, amount):
-    """``kept * weights + pulls``, and a step of ``amount`` along the L1 penalty's subgradient."""
+def apply_terms(stored, terms, start, stop, kept, amount):
+    """``kept * weights + terms``, and a step of ``amount`` along the L1 penalty's subgradient."""
     if amount == _ZERO:
         for i in range(start, stop, LANES):
-            store(stored, i, fused(kept, load(stored, i), load(pulls, i)))
+            store(stored, i, fused(kept, load(stored, i), load(terms, i)))
     else:
         for i in range(start, stop):
-            stored[i] = (kept * stored[i] + pulls[i]) - amount * np.sign(stored[i])
+            stored[i] = (kept * stored[i] + terms[i]) - amount * np.sign(stored[i])
 
 
 @inlined
-def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
+def _train_one(rows, drawn, scores, descent, step_size, signs, terms, stored):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
-    The bias is not penalised, but scaled like the weights, so it is raised when they shrink.
-    With ``pulls`` (`find_pulls`, padded; else empty) every step touches all weights, and nothing
-    is scaled.
+    The bias is not penalised, but scaled like the weights: what decays them is taken from it again.
+    With ``terms`` (`proximal_terms`, padded; else empty) every step touches all weights, and
+    nothing is scaled.
     """
     # No views of arrays in these loops: counting references to them costs as much as a step.
     features, values, starts, labels, unit = rows
     penalty, batch, stride = descent.penalty, descent.batch, stride_of(scores.outputs)
     bias = stored.size - stride
-    given = np.zeros(stride, np.float32)
-    slopes = np.zeros(batch * stride, np.float32)
-    scale = _ONE
-    kept = np.float32(1.0 - step_size * descent.penalty_weight) if penalty == L2 else _ONE
-    raised = _ONE / kept
+    given, slopes = np.zeros((2, batch * stride), np.float32)
+    by_margin, scale = _by_margin(scores.loss), _ONE
+    decay = np.float32(1.0 - step_size * descent.penalty_weight) if penalty == L2 else _ONE
+    undo = _ONE / decay
     step = np.float32(step_size / batch)
     # Eq. 9, the mean gradient of a batch in place of that of one sample.
     for s in range(0, drawn.size, batch):
@@ -353,26 +383,34 @@ def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
             row = drawn[s + j]
             start, stop = starts[row], starts[row + 1]
             for block in range(0, stride, LANES):
+                at, own = j * stride + block, labels[row] * stride + block
                 sums = score(stored, block, stride, features, values, start, stop)
-                store(given, block, scale * (unit * sums + load(stored, bias + block)))
-            find_slopes(scores, given, labels[row], signs, slopes, j * stride)
-        if pulls.size > 0:
+                found = scale * (unit * sums + load(stored, bias + block))
+                if by_margin:
+                    slope = _margin_slopes(scores.loss, found, load(signs, own))
+                    store(slopes, at, slope)
+                else:
+                    store(given, at, found)
+            if not by_margin:
+                find_slopes(scores, given, j * stride, labels[row], signs, slopes)
+        if terms.size > 0:
             proximal = step_size * descent.proximal_weight
             shrinking = step_size * descent.penalty_weight
             rest = np.float32(1.0 - proximal - (shrinking if penalty == L2 else 0.0))
-            pull(stored, pulls, 0, bias, rest, np.float32(shrinking if penalty == L1 else 0.0))
-            pull(stored, pulls, bias, stored.size, np.float32(1.0 - proximal), _ZERO)
+            amount = np.float32(shrinking if penalty == L1 else 0.0)
+            apply_terms(stored, terms, 0, bias, rest, amount)
+            apply_terms(stored, terms, bias, stored.size, np.float32(1.0 - proximal), _ZERO)
         elif penalty == L2:
             # xi r(w) with r = |w|^2 / 2: its step is w (1 - eta xi), one number for all weights.
-            if abs(scale * kept) < LEAST_SCALE:
-                shrink(stored, 0, bias, scale * kept)
+            if abs(scale * decay) < LEAST_SCALE:
+                shrink(stored, 0, bias, scale * decay)
                 shrink(stored, bias, stored.size, scale)
                 scale = _ONE
             else:
-                shrink(stored, bias, stored.size, raised)
-                scale *= kept
+                shrink(stored, bias, stored.size, undo)
+                scale *= decay
         elif penalty == L1:
-            pull_to_zero(stored, bias, np.float32(step_size * descent.penalty_weight))
+            step_l1(stored, bias, np.float32(step_size * descent.penalty_weight))
         for j in range(batch):
             row = drawn[s + j]
             start, stop = starts[row], starts[row + 1]
@@ -386,6 +424,19 @@ def _train_one(rows, drawn, scores, descent, step_size, signs, pulls, stored):
     return scale
 
 
+@njit
+def _score_rows(rows, first, last, stored, stride, given):
+    """Put the scores of the rows from ``first`` to ``last`` in ``given[sample][output]``."""
+    features, values, starts, _, unit = rows
+    bias = stored.size - stride
+    for row in range(first, last):
+        start, stop = starts[row], starts[row + 1]
+        for block in range(0, stride, LANES):
+            sums = score(stored, block, stride, features, values, start, stop)
+            found = unit * sums + load(stored, bias + block)
+            store(given, (row - first) * stride + block, found)
+
+
 # ----------------------------------------------------------------------------- what Python calls
 @kernel(nogil=True)
 def train(rows, offsets, scores, descent, now, cohort, model, trained):
@@ -394,18 +445,23 @@ def train(rows, offsets, scores, descent, now, cohort, model, trained):
     The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
     """
     outputs, ues = scores.outputs, cohort.ues
-    pulled = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
+    with_terms = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
     size = model.size // outputs * stride_of(outputs)
-    stored, pulls = aligned(size), aligned(size if pulled else 0)
+    stored, terms = aligned(size), aligned(size if with_terms else 0)
     signs = signs_of(outputs, max(2, outputs))
+    padded = aligned(size)
+    _pad(model, outputs, padded)
     for i in range(ues.size):
         drawn = draw_rows(now.key, now.t, ues[i], offsets, descent.steps * descent.batch)
+        for row in drawn:  # to ask for its entries one must know where they are
+            prefetch(rows.starts, row)
         for row in drawn[:AHEAD]:
             ask_for_row(rows, row)
-        _pad(model, outputs, stored)
-        if pulled:
-            _pad(find_pulls(model, cohort, i, descent, now.step_size), outputs, pulls)
-        scale = _train_one(rows, drawn, scores, descent, now.step_size, signs, pulls, stored)
+        for at in range(0, size, LANES):
+            store(stored, at, load(padded, at))
+        if with_terms:
+            _pad(proximal_terms(model, cohort, i, descent, now.step_size), outputs, terms)
+        scale = _train_one(rows, drawn, scores, descent, now.step_size, signs, terms, stored)
         _trim(stored, outputs, scale, trained[i])
 
 
@@ -415,20 +471,16 @@ def measure(rows, scores, model, parts, losses, right):
 
     Adds to ``right[label]`` the samples of each class in these parts that are classified rightly.
     """
-    features, values, starts, labels, unit = rows
-    outputs, stride = scores.outputs, stride_of(scores.outputs)
+    labels, outputs, stride = rows.labels, scores.outputs, stride_of(scores.outputs)
     signs = signs_of(outputs, max(2, outputs))
     stored = aligned(model.size // outputs * stride)
     _pad(model, outputs, stored)
-    bias = stored.size - stride
-    given, terms = np.zeros(stride, np.float32), np.zeros(stride, np.float32)
+    given = np.empty(_TOGETHER * stride, np.float32)
     for part in range(losses.size):
         loss = 0.0
-        for row in range(parts[part, 0], parts[part, 1]):
-            start, stop = starts[row], starts[row + 1]
-            for block in range(0, stride, LANES):
-                sums = score(stored, block, stride, features, values, start, stop)
-                store(given, block, unit * sums + load(stored, bias + block))
-            loss += find_loss(scores, given, labels[row], signs, terms)
-            right[labels[row]] += predict(given, outputs) == labels[row]
+        for first in range(parts[part, 0], parts[part, 1], _TOGETHER):
+            last = min(first + _TOGETHER, parts[part, 1])
+            _score_rows(rows, first, last, stored, stride, given)
+            loss = add_losses(scores, given, labels[first:last], signs, loss)
+            count_right(given, outputs, labels[first:last], right)
         losses[part] = loss

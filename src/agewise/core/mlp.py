@@ -42,15 +42,15 @@ from agewise.core.linear import (
     MULTINOMIAL,
     Scores,
     add,
+    add_losses,
     aligned,
-    find_loss,
-    find_pulls,
+    apply_terms,
+    count_right,
     find_slopes,
-    predict,
-    pull,
-    pull_to_zero,
+    proximal_terms,
     score,
     shrink,
+    step_l1,
     stride_of,
 )
 from agewise.core.samples import ask_for_row, draw_rows
@@ -411,27 +411,19 @@ def _change_biases(net, batch, count):
             store(net.biases, to, sums)
 
 
-@inlined
-def _read_scores(batch, layer, j, given):
-    """The scores of sample ``j``."""
-    at = batch.starts[layer] + j * given.size
-    for i in range(0, given.size, LANES):
-        store(given, i, load(batch.units, at + i))
-
-
 # ---------------------------------------------------------------------------------------- one UE
 @njit
-def _train_one(rows, drawn, descent, step_size, pulls, net, batch):
+def _train_one(rows, drawn, descent, step_size, terms, net, batch):
     """SGD on the rows ``drawn[step * batch + sample]`` of one UE, in place; returns the scale.
 
-    ``pulls`` is a net of what every step adds besides; with it nothing is scaled.
+    ``terms`` is a net of what every step adds besides; with it nothing is scaled.
     """
     penalty, count, last = descent.penalty, descent.batch, net.widths.size - 2
     scores = Scores(net.widths[last + 1], MULTINOMIAL)
-    given = np.zeros(stride_of(scores.outputs), np.float32)
-    pulled = pulls.weights.size > 0
+    stride = stride_of(scores.outputs)
+    with_terms = terms.weights.size > 0
     proximal, shrinking = step_size * descent.proximal_weight, step_size * descent.penalty_weight
-    kept = np.float32(1.0 - shrinking) if penalty == L2 and not pulled else _ONE
+    kept = np.float32(1.0 - shrinking) if penalty == L2 and not with_terms else _ONE
     rest = np.float32(1.0 - proximal - (shrinking if penalty == L2 else 0.0))
     amount = np.float32(shrinking if penalty == L1 else 0.0)
     step = np.float32(-step_size / count)
@@ -444,19 +436,18 @@ def _train_one(rows, drawn, descent, step_size, pulls, net, batch):
         # Eq. 9 by backpropagation: scores, slopes of the last layer, then of those before it.
         _forwards(net, batch, count, scale)
         for j in range(count):
-            _read_scores(batch, last, j, given)
-            at = batch.starts[last] + j * given.size
-            find_slopes(scores, given, rows.labels[drawn[first + j]], given, batch.slopes, at)
-            for i in range(at, at + given.size, LANES):
+            at, label = batch.starts[last] + j * stride, rows.labels[drawn[first + j]]
+            find_slopes(scores, batch.units, at, label, batch.units, batch.slopes)
+            for i in range(at, at + stride, LANES):
                 store(batch.slopes, i, step * load(batch.slopes, i))
         for layer in range(last, 0, -1):
             _backwards(net, batch, count, layer)
-        if pulled:
-            pull(net.weights, pulls.weights, 0, net.weights.size, rest, amount)
+        if with_terms:
+            apply_terms(net.weights, terms.weights, 0, net.weights.size, rest, amount)
             kept_bias = np.float32(1.0 - proximal)
-            pull(net.biases, pulls.biases, 0, net.biases.size, kept_bias, _ZERO)
+            apply_terms(net.biases, terms.biases, 0, net.biases.size, kept_bias, _ZERO)
         elif penalty == L1:
-            pull_to_zero(net.weights, net.weights.size, amount)
+            step_l1(net.weights, net.weights.size, amount)
         elif penalty == L2:
             scale *= kept
             if abs(scale) < LEAST_SCALE:
@@ -478,18 +469,18 @@ def train(rows, offsets, widths, descent, now, cohort, model, trained):
     The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
     """
     net = empty_net(widths)
-    pulled = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
-    pulls = empty_net(widths if pulled else widths[:1])
+    with_terms = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
+    terms = empty_net(widths if with_terms else widths[:1])
     longest = 0
     for ue in cohort.ues:
         longest = max(longest, _longest_row(rows, offsets[ue], offsets[ue + 1]))
     batch = _empty_batch(widths, descent.batch, longest)
     for i in range(cohort.ues.size):
         drawn = draw_rows(now.key, now.t, cohort.ues[i], offsets, descent.steps * descent.batch)
-        if pulled:
-            put(find_pulls(model, cohort, i, descent, now.step_size), pulls)
+        if with_terms:
+            put(proximal_terms(model, cohort, i, descent, now.step_size), terms)
         put(model, net)
-        scale = _train_one(rows, drawn, descent, now.step_size, pulls, net, batch)
+        scale = _train_one(rows, drawn, descent, now.step_size, terms, net, batch)
         take(net, scale, trained[i])
 
 
@@ -503,12 +494,11 @@ def measure(rows, widths, model, parts, losses, right):
     put(model, net)
     last = widths.size - 2
     scores = Scores(widths[last + 1], MULTINOMIAL)
-    given = np.zeros(stride_of(scores.outputs), np.float32)
-    terms = np.zeros(given.size, np.float32)
     longest = 0
     for part in range(losses.size):
         longest = max(longest, _longest_row(rows, parts[part, 0], parts[part, 1]))
     batch = _empty_batch(widths, _TOGETHER, longest)
+    given = batch.units[batch.starts[last] :]
     for part in range(losses.size):
         loss = 0.0
         for first in range(parts[part, 0], parts[part, 1], _TOGETHER):
@@ -516,9 +506,7 @@ def measure(rows, widths, model, parts, losses, right):
             for j in range(count):
                 _gather(rows, first + j, j, batch)
             _forwards(net, batch, count, _ONE)
-            for j in range(count):
-                label = rows.labels[first + j]
-                _read_scores(batch, last, j, given)
-                loss += find_loss(scores, given, label, given, terms)
-                right[label] += predict(given, scores.outputs) == label
+            labels = rows.labels[first : first + count]
+            loss = add_losses(scores, given, labels, given, loss)
+            count_right(given, scores.outputs, labels, right)
         losses[part] = loss
