@@ -531,9 +531,8 @@ def test_what_shells_offer_is_what_there_is():
     assert completion.policy_summaries() == {
         name: agewise.policies.summary(name) for name in agewise.policies.names()
     }
-    assert completion.preset_summaries() == {
-        name: agewise.scenario.summary(name) for name in agewise.scenario.presets()
-    }
+    assert list(completion.preset_summaries()) == agewise.scenario.presets()
+    assert all(line.endswith(".") for line in completion.preset_summaries().values())
     for words, known in (
         (completion.ENGINES, ("auto", *agewise.engines.NAMES)),
         (completion.LOGGERS, agewise.experiment.loggers.NAMES),

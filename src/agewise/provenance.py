@@ -25,7 +25,7 @@ from agewise.scenario import Scenario
 from agewise.scheduling import Policy
 
 #: In the place of a digest: code that was typed in without leaving its text anywhere.
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 _PACKAGE = __name__.partition(".")[0]
 #: In the place of a digest: runs of one folder were computed by several versions of the file.
 SEVERAL = "several"
@@ -134,7 +134,7 @@ def _code_digest(maker: Callable[..., object]) -> str:
 def _digest(texts: Iterable[str | None]) -> str:
     known = list(texts)
     if None in known:
-        return UNKNOWN
+        return _UNKNOWN
     return hashlib.sha256("\0".join(filter(None, known)).encode()).hexdigest()
 
 

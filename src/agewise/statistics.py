@@ -103,7 +103,7 @@ Verdict = Literal["better", "worse", "not shown", "too few seeds"]
 _CORRELATED_SEEDS = 20
 _DRAWS, _AT_ONCE = 100_000, 5_000  # of the largest of many normal numbers
 #: Which test an interval and a p-value come from.
-Method = Literal["paired t test", "max-t", "Bonferroni"]
+_Method = Literal["paired t test", "max-t", "Bonferroni"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class Contrast:
     high: float
     p: float
     pairs: int
-    method: Method = "paired t test"
+    method: _Method = "paired t test"
     gaps: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -282,7 +282,7 @@ def correct(contrasts: Sequence[Contrast]) -> list[Contrast]:
     if len(made) < 2:
         return list(contrasts)
     alone, seeds = np.array([each.p for each in made]), made[0].gaps.keys()
-    method: Method = "Bonferroni"
+    method: _Method = "Bonferroni"
     joint, level = np.minimum(len(made) * alone, 1.0), LEVELS[0] / len(made)
     if len(seeds) >= _CORRELATED_SEEDS and all(each.gaps.keys() == seeds for each in made):
         gaps = np.array([[each.gaps[seed] for each in made] for seed in seeds])

@@ -16,7 +16,7 @@ import pytest
 import agewise
 from agewise.experiment import Result, _description
 from agewise.policies import age_based
-from agewise.provenance import UNKNOWN, code_text, sources_of
+from agewise.provenance import _UNKNOWN, code_text, sources_of
 from tests.experiment.watch import ROOT, Counting, files, runs, times
 from tests.scenarios import tiny
 
@@ -256,7 +256,7 @@ def test_a_policy_of_a_script_is_known_by_its_text_in_every_worker(tmp_path):
     assert all(first[name] != second[name] for name in first)
     run("lowest-index", "-")  # typed in: nothing keeps its text
     sources = Result.open(out).history("mine").info.sources
-    assert sources == {"policy:mine": UNKNOWN}
+    assert sources == {"policy:mine": _UNKNOWN}
 
 
 def test_other_code_of_the_package_is_told_and_forced_anew(tmp_path, capsys, monkeypatch):

@@ -12,7 +12,7 @@ from agewise.experiment import DryRun
 from agewise.policies import make_policy
 from agewise.scheduling import Policy
 from agewise.studies import racing as study
-from agewise.studies.racing import _FRESH, _Course, _plan, surely_behind
+from agewise.studies.racing import _FRESH, _Course, _plan, _surely_behind
 from agewise.tables import Racer, RaceTable
 from tests.scenarios import tiny
 
@@ -25,8 +25,8 @@ def test_those_surely_behind_are_dropped_and_no_others():
     rng = np.random.default_rng(0)
     noise = rng.normal(0.0, 0.01, (4, 20))
     scores = np.array([[0.80], [0.80], [0.795], [0.70]]) + rng.normal(0.0, 0.05, 20) + noise
-    assert surely_behind(scores, 4).tolist() == [False, False, False, True]
-    assert not surely_behind(scores[:, :4], 4).any(), "too few seeds"
+    assert _surely_behind(scores, 4).tolist() == [False, False, False, True]
+    assert not _surely_behind(scores[:, :4], 4).any(), "too few seeds"
 
 
 @pytest.mark.parametrize("seeds", [8, 20])
@@ -35,7 +35,7 @@ def test_the_best_is_seldom_dropped(seeds, monkeypatch):
     monkeypatch.setattr("agewise.statistics._DRAWS", 5000)
     rng, dropped = np.random.default_rng(1), 0
     for _ in range(200):
-        dropped += surely_behind(rng.normal(0.0, 1.0, (10, seeds)), 4)[0]
+        dropped += _surely_behind(rng.normal(0.0, 1.0, (10, seeds)), 4)[0]
     assert dropped <= 0.05 / 4 * 200
 
 

@@ -2,7 +2,7 @@
 
 from agewise.scenario.errors import ScenarioError
 from agewise.scenario.measurement import Measurement, NoOptimum, SampledOptimum
-from agewise.scenario.scenario import Scenario, presets, require_scenario, short_hash, summary
+from agewise.scenario.scenario import Scenario, presets, require_scenario, short_hash
 
 __all__ = [
     "Measurement",
@@ -13,5 +13,4 @@ __all__ = [
     "presets",
     "require_scenario",
     "short_hash",
-    "summary",
 ]

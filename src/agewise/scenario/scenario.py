@@ -292,12 +292,6 @@ def presets() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in _PRESETS.iterdir())
 
 
-def summary(name: str) -> str:
-    """The first line of the preset's file, which says what it is."""
-    text = _PRESETS.joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return text.split("\n")[0].lstrip("# ")
-
-
 def _located(section: _SomePart, folder: Path | None, name: str = "") -> _SomePart:
     """The section in which no path, however deep inside, is relative to the scenario's file.
 

@@ -212,7 +212,7 @@ class _Course:
             running = [form for form in running if form not in self.failed]
             self.require_two(running)
             scores = np.array([[self.scores[form][s] for s in range(seeds)] for form in running])
-            behind = surely_behind(scores, len(_HEATS))
+            behind = _surely_behind(scores, len(_HEATS))
             ranks = np.argsort(-scores.mean(axis=1), kind="stable").tolist()
             out = [running[rank] for rank in ranks if behind[rank]]
             running = [running[rank] for rank in ranks if not behind[rank]]
@@ -264,7 +264,7 @@ class _Course:
         return float(np.mean(list(self.scores[form].values())))
 
 
-def surely_behind(scores: NDArray[np.float64], looks: int) -> NDArray[np.bool_]:
+def _surely_behind(scores: NDArray[np.float64], looks: int) -> NDArray[np.bool_]:
     """``[form]``: whether ``scores[form, seed]`` are shown to be lower than those of the best mean.
 
     Paired tests, corrected for all forms, and again for the ``looks`` of a race. The best of all

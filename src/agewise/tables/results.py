@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 #: What a sweep changes, and a row of flat columns: values by their dotted names.
 Variation = Mapping[str, Any]
 Flat = dict[str, Any]
-T = TypeVar("T")
+_T = TypeVar("_T")
+#: Flat columns of an accuracy and of a gain, and what they are called where they stand.
+_ACCURACY = (("accuracy", "mean"), ("low", "low"), ("high", "high"))
+_GAIN = (("gain", "mean"), ("gain_low", "low"), ("gain_high", "high"))
+#: What is told of the costs to a target, by the names of `agewise.statistics.TimeToTarget`.
+_TAKEN = ("reached", "median", "low", "high", "restricted_mean", "horizon")
 #: More policies than these are sorted by what they reached.
 _FEW = 5
 _SERVICE = {
@@ -289,15 +294,9 @@ class ResultTable(PolicyTable):
         for at in self.at:
             each = row.at.get(at)
             gain = None if each is None else each.gain
-            flat |= {
-                f"accuracy@{at:.12g}": None if each is None else each.mean,
-                f"low@{at:.12g}": None if each is None else each.low,
-                f"high@{at:.12g}": None if each is None else each.high,
-                f"gain@{at:.12g}": None if gain is None else gain.mean,
-                f"gain_low@{at:.12g}": None if gain is None else gain.low,
-                f"gain_high@{at:.12g}": None if gain is None else gain.high,
-                f"p@{at:.12g}": None if gain is None or math.isnan(gain.p) else gain.p,
-            }
+            flat |= {f"{name}@{at:.12g}": each and getattr(each, x) for name, x in _ACCURACY}
+            flat |= {f"{name}@{at:.12g}": gain and getattr(gain, x) for name, x in _GAIN}
+            flat[f"p@{at:.12g}"] = None if gain is None or math.isnan(gain.p) else gain.p
         return flat | {"failed": row.failed}
 
 
@@ -346,12 +345,7 @@ class TargetTable(PolicyTable):
                 **column_entries(row.variation, self.varied),
                 "policy": str(row.policy),
                 "seeds": row.taken.runs,
-                "reached": row.taken.reached,
-                "median": row.taken.median,
-                "low": row.taken.low,
-                "high": row.taken.high,
-                "restricted_mean": row.taken.restricted_mean,
-                "horizon": row.taken.horizon,
+                **{name: getattr(row.taken, name) for name in _TAKEN},
             }
             for row in self.rows
         ]
@@ -479,5 +473,5 @@ def _rest(variation: Variation, column: str | None) -> Variation:
     return {name: value for name, value in variation.items() if name != column}
 
 
-def _distinct(values: list[T]) -> list[T]:
+def _distinct(values: list[_T]) -> list[_T]:
     return [value for i, value in enumerate(values) if value not in values[:i]]
