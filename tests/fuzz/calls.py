@@ -68,6 +68,9 @@ class Commands(Target):
         "trace show trace.npz --rate-threshold 4 --rounds 2 --json",
         "traffic my.toml --policy max-pack --rounds 9 --arrivals 0.5 --seed 1 --quiet --json",
         "schedule gains.csv --ages ages.csv --power 2 --rate-threshold 1 --policy random --seed 2",
+        "race --dry-run my.toml --budget 60 -p random -p max-pack --aggregation average --out new",
+        "explain mine --policy age-based --baseline max-pack --quiet --json", "cite",
+        "show mine --latex --label max-pack=MP",
     )  # fmt: skip
 
     def warm_up(self):

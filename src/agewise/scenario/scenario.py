@@ -340,10 +340,9 @@ def _is_in_own(name: str, values: Mapping[str, object], changes: Mapping[str, ob
     for step in path:
         above = f"{above}.{step}".lstrip(".")
         inner = inner.get(step) if isinstance(inner, Mapping) else None
-        given = changes.get(f"{above}.kind", changes.get(above, inner))
-        kind = given.get("kind") if isinstance(given, Mapping) else given
-        if key != "kind" and isinstance(kind, str) and is_code(kind):
-            return True
+        match changes.get(f"{above}.kind", changes.get(above, inner)):
+            case {"kind": str(kind)} | str(kind) if key != "kind" and is_code(kind):
+                return True
     return False
 
 
@@ -351,12 +350,13 @@ def _parent(values: Values, name: str) -> tuple[Values, str]:
     """The table in which a dotted name's last step stands, and that step."""
     *path, key = name.split(".")
     for step in path:
-        inner = values.setdefault(step, {})
-        if isinstance(inner, Part):
-            raise ScenarioError(f"{name}: {step} is an object of your own: give another one")
-        if not isinstance(inner, dict):
-            raise ScenarioError(f"there is no {name}: {step} is {inner!r}")
-        values = inner
+        match values.setdefault(step, {}):
+            case dict() as values:
+                pass
+            case Part():
+                raise ScenarioError(f"{name}: {step} is an object of your own: give another one")
+            case other:
+                raise ScenarioError(f"there is no {name}: {step} is {other!r}")
     return values, key
 
 

@@ -97,8 +97,9 @@ def _inline(options: Options) -> str:
 
 
 def _literal(current: object) -> str:
-    if isinstance(current, tuple | list):
-        return "[" + ", ".join(_literal(item) for item in current) + "]"
-    if isinstance(current, float):
-        return repr(current)
+    match current:
+        case tuple() | list():
+            return f"[{', '.join(map(_literal, current))}]"
+        case float():
+            return repr(current)
     return json.dumps(current, ensure_ascii=False)
