@@ -45,6 +45,21 @@ DIVERGING = {
 }  # fmt: skip
 
 
+def in_seconds(slot_s=0.5, downlink_s=0.0, median_s=0.3, sigma=1.0, power_w=2.0):
+    """Changes by which a round takes seconds and joules: of slots, the downlink and computing."""
+    return {
+        "timing": {
+            "kind": "seconds",
+            "slot_s": slot_s,
+            "downlink": {"kind": "constant", "seconds": downlink_s},
+            "transmit_power_w": 0.1,
+        },
+        "devices.computing": {
+            "kind": "log-normal", "median_s": median_s, "sigma": sigma, "power_w": power_w
+        },
+    }  # fmt: skip
+
+
 def tiny(**changes):
     """The tiny scenario with changes by dotted name, such as ``**{"run.rounds": 3}``."""
     return TINY.with_(**changes)

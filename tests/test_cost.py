@@ -12,7 +12,7 @@ from agewise import Allocation, Streams, Uplink
 from agewise.scenario import ScenarioError
 from agewise.simulation import rounds, simulate
 from tests import costs
-from tests.scenarios import tiny
+from tests.scenarios import in_seconds, tiny
 
 
 def computing_of(scenario, streams):
@@ -143,18 +143,10 @@ CYCLES = {
     "kind": "cycles", "cycles_per_sample": 2e4, "frequency_hz": 1e9, "frequency_sigma": 0.0,
     "kappa": 1e-28,
 }  # fmt: skip
-SECONDS = {
-    "timing": {
-        "kind": "seconds",
-        "slot_s": 0.5,
-        "downlink": {"kind": "constant", "seconds": 0.0},
-        "transmit_power_w": 0.1,
-    },
-    "devices.computing": {"kind": "log-normal", "median_s": 0.3, "sigma": 1.0, "power_w": 2.0},
-}
+SECONDS = in_seconds()
 
 
-def in_seconds(**devices):
+def timed(**devices):
     """The tiny scenario in seconds, whose UEs have this too."""
     return tiny(**SECONDS, **{f"devices.{name}": value for name, value in devices.items()})
 
@@ -326,7 +318,7 @@ def test_cycles_with_a_spread():
 # -------------------------------------------------------------------------------------- batteries
 def test_empty_batteries_leave():
     """Nobody spends more than it had, and who has nothing left is not scheduled again."""
-    scenario = in_seconds(battery_j=1.5, battery_sigma=0.3).with_(**{"run.rounds": 40})
+    scenario = timed(battery_j=1.5, battery_sigma=0.3).with_(**{"run.rounds": 40})
     had = scenario.device_table(Streams(2)).battery_j
     spent, gone, lost = np.zeros(12), set(), 0
     for record in rounds(scenario, "age-based", 2):
@@ -348,15 +340,15 @@ def test_empty_batteries_leave():
 @pytest.mark.parametrize("policy", ["random", "max-pack", "age-based:packing=exact"])
 def test_when_all_are_empty_nobody_is_scheduled(policy):
     for rate in (0.0, 4.0):
-        scenario = in_seconds(battery_j=0.1).with_(**{"threshold.rate": rate})
+        scenario = timed(battery_j=0.1).with_(**{"threshold.rate": rate})
         history = simulate(scenario.with_(**{"run.rounds": 25}), policy, 1)
         assert [ues.size for ues in history.scheduled][-1] == 0
         assert np.isfinite(history.numbers("channel_uses")).all()
 
 
 def test_a_battery_that_lasts_changes_nothing():
-    large = in_seconds(battery_j=1e9, battery_sigma=1.0)
-    with_, without = (simulate(each, "age-based", 1) for each in (large, in_seconds()))
+    large = timed(battery_j=1e9, battery_sigma=1.0)
+    with_, without = (simulate(each, "age-based", 1) for each in (large, timed()))
     assert with_.frame.equals(without.frame)
 
 

@@ -17,21 +17,13 @@ from agewise.pace import Periodic, Times
 from agewise.random import Streams
 from agewise.resources import kept_memories, require_resources
 from agewise.scenario import ScenarioError
-from tests.scenarios import tiny
+from tests.scenarios import in_seconds, tiny
 
 SLOTS = {
     "timing": "slots",
     "devices.computing": {"kind": "slots", "median_slots": 1.0, "sigma": 0.5},
 }
-SECONDS = {
-    "timing": {
-        "kind": "seconds",
-        "slot_s": 0.5,
-        "downlink": {"kind": "constant", "seconds": 0.1},
-        "transmit_power_w": 0.1,
-    },
-    "devices.computing": {"kind": "log-normal", "median_s": 0.6, "sigma": 0.7, "power_w": 2.0},
-}
+SECONDS = in_seconds(downlink_s=0.1, median_s=0.6, sigma=0.7)
 
 
 def periodic(slots, waiting="hold", **more):

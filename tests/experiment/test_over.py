@@ -15,17 +15,9 @@ from agewise.engines import Inline
 from agewise.experiment._summary import cost_points
 from agewise.statistics import AXES, accuracy_at
 from agewise.tables import Column, Table
-from tests.scenarios import tiny
+from tests.scenarios import in_seconds, tiny
 
-SECONDS = {
-    "timing": {
-        "kind": "seconds",
-        "slot_s": 0.1,
-        "downlink": {"kind": "constant", "seconds": 0.01},
-        "transmit_power_w": 0.1,
-    },
-    "devices.computing": {"kind": "log-normal", "median_s": 0.1, "sigma": 0.5, "power_w": 1.0},
-}
+SECONDS = in_seconds(slot_s=0.1, downlink_s=0.01, median_s=0.1, sigma=0.5, power_w=1.0)
 POLICIES = ["max-pack", "age-based"]
 
 

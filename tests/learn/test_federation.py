@@ -9,22 +9,14 @@ from agewise import Streams, simulate
 from agewise.learn import update_reports
 from agewise.policies import AgeBased, Policy, make_policy
 from agewise.simulation import samples_of
-from tests.scenarios import tiny
+from tests.scenarios import in_seconds, tiny
 
 KEPT = {
     "learn.compression": "sign",
     "learn.aggregation": {"kind": "memory", "discount": "none"},
     "learn.local": "control-variates",
 }
-SECONDS = {
-    "timing": {
-        "kind": "seconds",
-        "slot_s": 0.5,
-        "downlink": {"kind": "constant", "seconds": 0.0},
-        "transmit_power_w": 0.1,
-    },
-    "devices.computing": {"kind": "log-normal", "median_s": 0.3, "sigma": 1.0, "power_w": 2.0},
-}
+SECONDS = in_seconds()
 
 
 @pytest.fixture
