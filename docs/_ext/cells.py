@@ -86,7 +86,7 @@ def _block(code: str) -> str:
 
 
 def notebook(page: str) -> str:
-    """The page as a Jupyter notebook: its text, without links to other pages, and its cells."""
+    """The page as a Jupyter notebook: its cells, and its text without links and pictures."""
     body, cells, at = page.split("---\n", 2)[2], [], 0
     for found in CELL.finditer(body):
         cells += [_text_cell(body[at : found.start()]), _code_cell(found[1])]
@@ -104,8 +104,9 @@ def notebook(page: str) -> str:
 
 
 def _text_cell(text: str) -> dict[str, Any]:
-    text = re.sub(r"\[([^\]]+)\]\([^):]+\)", r"\1", text).strip()
-    return {"cell_type": "markdown", "metadata": {}, "source": text}
+    text = re.sub(r"!\[[^\]]*\]\([^):]+\)", "", text)
+    text = re.sub(r"\[([^\]]+)\]\([^):]+\)", r"\1", text)
+    return {"cell_type": "markdown", "metadata": {}, "source": text.strip()}
 
 
 def _code_cell(code: str) -> dict[str, Any]:
