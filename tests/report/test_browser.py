@@ -202,12 +202,15 @@ def test_printed_it_is_light_and_has_every_picture(visit, files):
     page = visit(files["swept"], scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     hidden = page.locator(".pic").evaluate_all(
-        "all => all.filter(e => !e.closest('.still') && !e.getBoundingClientRect().width)"
+        "all => all.filter(e => !e.closest('.still, details') && !e.getBoundingClientRect().width)"
         ".map(e => e.dataset.name)"
     )
     assert hidden == []
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.locator("button:visible").count() == 0
+    assert page.locator("button:visible:not(thead button)").count() == 0
+    heads = page.locator("section[aria-labelledby=numbers] thead th").all()
+    assert all(head.get_by_role("button").is_visible() for head in heads), "heads are printed"
+    assert not page.locator("#toml").is_visible(), "the whole scenario is not"
 
 
 def test_a_click_on_a_head_sorts_the_table(visit, compared, files):
@@ -345,7 +348,7 @@ def test_moving_phones_are_drawn_where_they_were(visit, moving, tmp_path):
         )
         np.testing.assert_allclose(ends, expected, atol=0.1)
         away = np.hypot(*history.positions_m[t, 2])
-        assert f"UE 2, {away:.0f} m away" in panel.locator('[data-ue="2"] title').inner_html()
+        assert f"phone 2, {away:.0f} m away" in panel.locator('[data-ue="2"] title').inner_html()
     page.emulate_media(reduced_motion="no-preference")
     page.locator("#speed").select_option("1")
     stop_time(page)
@@ -391,13 +394,30 @@ def test_settings_with_and_without_places_can_be_chosen_in_turn(visit, traced, t
         expect(chart).to_have_count(1)
 
 
-def test_copy_buttons_copy(visit, compared, files):
-    page = visit(files["compared"])
+def test_the_command_is_copied_and_nothing_else_has_such_a_button(visit, copied):
+    rewrite(copied / "experiment.json", command="agewise compare tiny.toml")
+    page = visit(write_page(copied))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     stop_time(page)
-    page.get_by_label("Copy: scenario").click()
+    assert page.locator("button.copy").count() == 1
+    page.get_by_label("Copy: Command").click()
     page.get_by_text("Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == compared.scenario.to_toml()
+    assert page.evaluate("navigator.clipboard.readText()") == "agewise compare tiny.toml"
+
+
+def test_the_first_screen_plays_all_rounds(visit, files):
+    page = visit(files["compared"])
+    hero = page.locator(".first .grid.hero .card")
+    assert hero.count() == 3
+    tops = hero.evaluate_all("all => all.map(each => each.getBoundingClientRect())")
+    assert tops[2]["bottom"] < 900, "all of it is seen without scrolling"
+    assert len({round(each["top"]) for each in tops}) == 1
+    page.locator("#speed").select_option("16")
+    stop_time(page)
+    page.get_by_role("button", name="Watch 8 rounds").click()
+    assert shown_round(page) == "round 1 of 8"
+    page.clock.run_for(1000)
+    assert shown_round(page) == "round 8 of 8"
 
 
 def test_no_name_runs(visit, copied, tmp_path):

@@ -93,7 +93,7 @@ def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool)
 
 def print_page_of(result: "agewise.Result", shown: ShowOptions, *, to_stderr: bool) -> None:
     """Write the page of a result, with the picture of its channel, and say where it is."""
-    agewise.draw_channel_of(result)
+    agewise.keep_channel_of(result)
     say(f"Page: {agewise.write_page(result, **asdict(shown))}", err=to_stderr)
 
 

@@ -17,6 +17,7 @@ from agewise.devices.availability import AlwaysAvailable, Availability, Chains
 from agewise.devices.computing import Computing, Workload
 from agewise.devices.table import COLUMNS, Device, DeviceTable, require_once, tabulate
 from agewise.part import Kinds, Part, RelativeTo, Unloaded, kinds
+from agewise.random import Streams
 from agewise.readers import read_table
 
 _Numbers = NDArray[np.float64]
@@ -40,6 +41,10 @@ class Devices(Part):
     def counts(self, ues: int) -> list[int]:
         """Count the UEs of each that is described, of so many."""
         return [ues for _ in self.described()]
+
+    def members(self, ues: int, streams: Streams) -> NDArray[np.int64]:
+        """Say which of those described each UE of a run is."""
+        return np.zeros(ues, np.int64)
 
     def table(self, work: Workload) -> DeviceTable:
         """Work out what each UE of a run is."""
@@ -146,11 +151,14 @@ class ClassDevices(Devices):
         counts[np.argsort(counts - wanted, kind="stable")[: ues - counts.sum()]] += 1
         return list(map(int, counts))
 
-    def table(self, work: Workload) -> DeviceTable:
+    def members(self, ues: int, streams: Streams) -> NDArray[np.int64]:
         """Shuffle the UEs of all classes."""
-        counts = self.counts(work.ues)
-        members = np.repeat(np.arange(len(counts)), counts)
-        return tabulate(dict(self.classes), work.streams.devices().permutation(members), work)
+        counts = self.counts(ues)
+        return streams.devices().permutation(np.repeat(np.arange(len(counts)), counts))
+
+    def table(self, work: Workload) -> DeviceTable:
+        """Make each UE one of its class."""
+        return tabulate(dict(self.classes), self.members(work.ues, work.streams), work)
 
 
 class DeviceFile(Devices):

@@ -1,15 +1,18 @@
 """Pictures of ages: of every UE over the rounds, at the end, and over the cell."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
+from agewise.records import History
 from agewise.report import _style as style
 from agewise.report._setting import Setting
 from agewise.report.pictures import Shown
+from agewise.tables._words import counted
 
 
 def draw_heat(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
@@ -35,7 +38,7 @@ def draw_heat(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
         )  # fmt: skip
         axis.grid(visible=False)
         style.count_rounds(axis)
-        axis.set_ylabel("UE" if distance_m is None else "UEs by distance (m)")
+        axis.set_ylabel(style.ues() if distance_m is None else f"{style.ues()} by distance (m)")
         if distance_m is not None:
             far_m = float(distance_m.max())
             ticks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(0.0, far_m)
@@ -48,12 +51,12 @@ def draw_heat(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
         canvas.colorbar(scale, ax=list(axes), label="age (rounds)", extend="max", pad=0.02)
     name = names[0]
     old = int(np.sum(setting.history(name).ages[-1] >= oldest))
-    phones = f"{old} of {setting.ues} phones" if old else "no phone"
+    phones = counted(old, "phone") if old else "no phone"
     placed = setting.distances_m(name) is not None
     return Shown(
-        f"{setting.display_name(name)} leaves {phones} unheard for {oldest:g} rounds",
-        f"Age of every phone after each round of seed {setting.seed}: a row is a phone, "
-        f"{'near the access point at the bottom' if placed else 'in their order'}.",
+        f"{setting.display_name(name)}: {phones} unheard for {oldest:g} rounds",
+        f"The age of every phone in seed {setting.seed}: a row is a phone"
+        f"{', the farthest on top' if placed else ''}.",
         2.6 if style.on_page() else 2.4,
     )
 
@@ -115,4 +118,84 @@ def draw_cell(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
         f"{names[0]} in round {setting.rounds}",
         "Phones around the access point (the triangle); those that upload are ringed.",
         4.4 if style.on_page() else 3.2,
+    )
+
+
+def draw_devices(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
+    """Draw how long each class of devices waits, what it spends, and how many uploads are lost."""
+    measures: dict[str, Callable[[History], NDArray[np.float64]]] = {
+        "mean age (rounds)": lambda history: history.ages.mean(axis=0),
+        "joules a round": lambda history: history.energy_j / len(history),
+        "uploads lost (%)": _lost,
+    }
+    values = {
+        label: {name: setting.by_class(name, measure) for name in names}
+        for label, measure in measures.items()
+    }
+    classes = list(next(iter(values["mean age (rounds)"].values())))
+    if len(classes) < 2:
+        return None
+    known = {
+        label: each
+        for label, each in values.items()
+        if any(x > 0 for found in each.values() for x in found.values())
+    }
+    axes = canvas.subplots(len(known), 1, squeeze=False)[:, 0]
+    for axis, (label, each) in zip(axes, known.items(), strict=True):
+        for name, found in each.items():
+            index = setting.indices[name]
+            axis.plot(
+                list(found.values()), range(len(classes)), linestyle="", color=style.colour(index),
+                marker=style.marker(index), markersize=5.5, label=name,
+            )  # fmt: skip
+        axis.set_yticks(range(len(classes)), classes)
+        axis.set(xlabel=label, ylim=(len(classes) - 0.5, -0.5))
+        axis.set_xlim(left=0.0)
+    style.legend_above(axes[0])
+    waits = {}
+    for name in (each for each in setting.pair if each in names):
+        found = values["mean age (rounds)"][name]
+        worst = max(found, key=found.__getitem__)
+        waits[name] = f"{worst} ({found[worst]:.1f} rounds)"
+    return Shown(
+        f"Who waits longest: {setting.listed(waits)}",
+        "What each class of devices has of it, means over its phones, all rounds and seeds.",
+        0.7 + (0.55 + 0.22 * len(classes)) * len(known),
+    )
+
+
+def _lost(history: History) -> NDArray[np.float64]:
+    """``[ue]``: percent of the uploads that did not arrive; 0 of who never sent."""
+    sent = np.bincount(np.concatenate(history.scheduled), minlength=history.info.ue_count)
+    came = np.bincount(np.concatenate(history.received), minlength=history.info.ue_count)
+    return np.asarray(100.0 * (sent - came) / np.maximum(sent, 1))
+
+
+def draw_staleness(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
+    """Draw how many versions old the updates are that arrive."""
+    found = {
+        name: np.concatenate(
+            [each for run in setting.runs[name].values() for each in run.staleness]
+        )
+        for name in names
+    }
+    most = max((int(each.max(initial=0)) for each in found.values()), default=0)
+    if most == 0:
+        return None
+    axis = canvas.subplots()
+    for name, each in found.items():
+        index, share = setting.indices[name], np.bincount(each, minlength=most + 1) / each.size
+        axis.plot(
+            np.arange(most + 1), 100 * share, color=style.colour(index), label=name,
+            linestyle=style.dash(index), marker=style.marker(index), markersize=4,
+        )  # fmt: skip
+    axis.set(xlabel="staleness of an update (versions)", ylabel="% of the updates that arrive")
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_ylim(bottom=0.0)
+    style.legend_above(axis)
+    means = {name: f"{x.mean():.1f}" for name, x in found.items() if name in setting.pair}
+    return Shown(
+        f"Updates start from a model so many versions old: {setting.listed(means)}",
+        "The staleness of the updates that arrived, over all rounds and seeds: phones learn in the "
+        "background while the model goes on.",
     )

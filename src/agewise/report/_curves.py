@@ -13,10 +13,12 @@ from agewise.report._claims import EARLY
 from agewise.report._setting import RINGS, Numbers, Setting
 from agewise.report.pictures import Shown
 from agewise.statistics import FEWEST_SEEDS
-from agewise.tables._words import at_text, counted, percent_text, points_text, sentence_case
+from agewise.tables._words import at_text, counted, percent_text, sentence_case
 
 #: Points ``(x, y)`` by policy.
 _Lines = Mapping[str, tuple[Numbers, Numbers]]
+#: The part of a run behind which the limits of accuracies are set.
+_SETTLED = 0.1
 #: From here on numbers of an axis are written with k, M and G.
 _MANY = 1e4
 
@@ -34,10 +36,12 @@ def draw_gain(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
         dotted = f" The dotted line is the paper's round {EARLY}."
     mean = _line_with_band(axis, setting.points, gains, 0, "mean", thin=style.ink("others"))
     _name_points(axis, setting)
-    # The limits hold the interval and nineteen of twenty points of the runs, but not the ends of
-    # intervals that are far beyond these.
-    usual = np.nanquantile(gains, (0.025, 0.975))
-    parts = [*(np.asarray(part) for part in (mean.low, mean.high, mean.mean)), usual]
+    # Behind the first rounds the limits hold the interval and nineteen of twenty points of the
+    # runs, but not the ends of intervals that are far beyond these.
+    late = slice(int(_SETTLED * gains.shape[1]), None)
+    late = slice(None) if np.isnan(gains[:, late]).all() else late
+    usual = np.nanquantile(gains[:, late], (0.025, 0.975))
+    parts = [*(np.asarray(each)[late] for each in (mean.low, mean.high, mean.mean)), usual]
     known = np.concatenate([part[~np.isnan(part)] for part in parts])
     settled = known[np.abs(known) <= 3 * np.abs(usual).max() + 1]
     pad = 0.5 + 0.05 * float(np.ptp(settled))
@@ -45,51 +49,42 @@ def draw_gain(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
     axis.set_ylabel("gain (percentage points)")
     style.title_in_paper(axis, f"{setting.rival} minus {setting.baseline}")
     return Shown(
-        _gain_finding(setting),
+        f"How the gain of {setting.display_name(setting.rival)} changes along a run",
         f"Test accuracy of {setting.rival} minus that of {setting.baseline} on the same seed"
         f"{_along(setting)}: the mean over {counted(len(gains), 'seed')}"
         f"{_with_interval(len(gains))}, and a thin line for each seed.{dotted}",
     )
 
 
-def _gain_finding(setting: Setting) -> str:
-    found = setting.against_baseline.get(setting.rival)
-    rival, baseline = map(setting.display_name, setting.pair)
-    if found is None:
-        return f"{rival} against {baseline}"
-    by = f"{points_text(found.mean)} points {at_text(setting.end, setting.axis)}"
-    if found.shown:
-        return (
-            f"{rival} is {'ahead of' if found.verdict == 'better' else 'behind'} {baseline}: {by}"
-        )
-    few = found.verdict == "too few seeds"
-    doubt = "with too few seeds for a verdict" if few else "no difference shown"
-    return f"{rival} minus {baseline}: {by}, {doubt}"
-
-
 def draw_accuracy(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
-    """Draw the accuracies with their intervals; on the page only the pair in colour."""
+    """Draw the accuracies with their intervals; on the page only the pair's have these."""
     if all(np.isnan(setting.means[name].mean).all() for name in setting.pair):
         return None  # nothing was evaluated, as in a federation whose clients keep their samples
-    axis, bright = canvas.subplots(), setting.pair if style.on_page() else names
+    axis, lowest, ends = canvas.subplots(), list[float](), dict[str, float]()
+    banded = setting.pair if style.on_page() else names
     for name in names:
-        runs, index = setting.accuracies[name], setting.indices[name]
-        if name in bright:
-            _line_with_band(axis, setting.points, runs, index, name)
+        index, known = setting.indices[name], ~np.isnan(setting.means[name].mean)
+        x, mean = setting.points[known], np.asarray(setting.means[name].mean)[known]
+        if name in banded:
+            _line_with_band(axis, setting.points, setting.accuracies[name], index, name)
         else:
-            mean = np.asarray(setting.means[name].mean)
-            known = ~np.isnan(mean)
             axis.plot(
-                setting.points[known], mean[known], color=style.ink("others"), linewidth=0.9,
-                linestyle=style.dash(index), label=name, zorder=1.5,
+                x, mean, color=style.colour(index), linewidth=0.9, linestyle=style.dash(index),
+                label=name, zorder=1.5,
             )  # fmt: skip
+        if x.size:
+            ends[name] = float(mean[-1])
+            lowest.append(float(mean[x >= x[-1] * _SETTLED].min()))
     axis.set_ylabel("test accuracy")
     _name_points(axis, setting)
     low, high = axis.get_ylim()
+    if style.on_page() and lowest:  # the first rounds climb from nowhere: what follows is compared
+        low = max(low, min(lowest) - 0.5 * (max(ends.values()) - min(lowest)) - 0.01)
     axis.set_ylim(max(0.0, low), min(1.0, high))
-    for text in axis.legend(loc="lower right").get_texts():
-        if text.get_text() not in bright:
-            text.set_color(style.ink("soft"))
+    if style.on_page():
+        style.name_ends(axis, ends, setting.indices)
+    else:
+        axis.legend(loc="lower right")
     reached = {n: setting.learning_curves[n].at(setting.end).mean() for n in setting.pair}
     said = setting.listed(
         {n: "unknown" if np.isnan(x) else f"{percent_text(x)}%" for n, x in reached.items()}
@@ -98,7 +93,7 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: style.Canvas) 
     return Shown(
         f"{sentence_case(at_text(setting.end, setting.axis))}: {said}",
         f"Test accuracy{_along(setting)}, the mean over the seeds{_with_interval(fewest)}"
-        f"{'; the other policies in grey' if len(setting.runs) > len(setting.pair) else ''}.",
+        f"{' for the compared pair' if len(setting.runs) > len(setting.pair) else ''}.",
         3.2 if style.on_page() else None,
     )
 
@@ -123,7 +118,7 @@ def draw_ages(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> S
 def draw_unheard(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown:
     """Draw how many UEs had sent no update by the end of each round."""
     values = {name: setting.ues - setting.mean_of(name, "reached") for name in names}
-    _draw_rounds(canvas.subplots(), setting, values, "UEs never heard from")
+    _draw_rounds(canvas.subplots(), setting, values, f"{style.ues()} never heard from")
     said = setting.listed({name: f"{x[-1]:.0f}" for name, x in values.items()})
     return Shown(
         f"Phones never heard from in {setting.rounds} rounds: {said}",
@@ -162,43 +157,6 @@ def draw_distance(setting: Setting, names: Sequence[str], canvas: style.Canvas) 
         "Share of the rounds in which an update of a phone at this distance arrived, mean over "
         "ten rings of equal width and all seeds.",
     )
-
-
-def draw_reached(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
-    """Draw the accuracy over the number of distinct UEs that were heard from."""
-    accuracy = setting.along(statistics.AXES["rounds"]).means
-    lines = {n: (setting.mean_of(n, "reached"), np.asarray(accuracy[n].mean)) for n in names}
-    if all(np.isnan(y).all() for _, y in lines.values()):
-        return None
-    _draw_lines(canvas.subplots(), setting, lines, "distinct UEs heard from", "test accuracy")
-    heard = setting.listed({name: f"{x[-1]:.0f}" for name, (x, _) in lines.items()})
-    return Shown(
-        f"Distinct phones heard from at the end: {heard}",
-        "Test accuracy over the number of distinct phones whose update had arrived by then, means "
-        "over the seeds.",
-    )
-
-
-def draw_labels(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
-    """Draw a bar for each UE: its samples, by class."""
-    del names
-    if setting.labels is None:
-        return None
-    axis, (counts, class_names) = canvas.subplots(), setting.labels
-    floor = np.zeros(len(counts))
-    for label, name in enumerate(class_names):
-        count = counts[:, label]
-        axis.bar(
-            np.arange(len(count)), count, bottom=floor, width=1.0, label=name,
-            color=f"C{label % 10}", alpha=1.0 if label < 10 else 0.6, linewidth=0,
-        )  # fmt: skip
-        floor += count
-    axis.set(xlim=(-0.5, len(floor) - 0.5), xlabel="UE", ylabel="samples")
-    axis.legend(
-        title="class", ncols=2 if len(class_names) > 5 else 1, loc="center left",
-        frameon=False, bbox_to_anchor=(1.0, 0.5), fontsize="small", title_fontsize="small",
-    )  # fmt: skip
-    return Shown("Classes that the phones hold", "Samples of each phone by class.", 2.2)
 
 
 # Parts of pictures

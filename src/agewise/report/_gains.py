@@ -19,59 +19,79 @@ from agewise.tables._words import (
     at_text,
     last_part,
     not_shown,
+    points_text,
     signed_text,
     starred,
     too_few,
 )
 
-#: How much of the width of a picture the name of a policy may take.
-_NAME_WIDE = 0.3
 #: The most that a square covers its background, so that its number can be read; and of one that
 #: is not sure, the part of that.
 _COVER, _UNSURE = 0.7, 0.3
+#: From so many policies on a picture with an interval of each could not be read.
+_MANY = 6
 
 
 def draw_forest(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
-    """Draw the gain of each policy at the end with its interval and stars, the largest on top."""
+    """Draw gains at the end with their intervals, the largest on top; of one policy at all points.
+
+    A hollow marker stands where no difference is shown.
+    """
     gains = {name: gain for name, gain in setting.against_baseline.items() if name in names}
-    if len(gains) < (2 if style.on_page() else 1):
-        return None  # on the page the picture of the gain says it
-    axis = canvas.subplots()
+    if not gains:
+        return None
+    axis, baseline = canvas.subplots(), setting.display_name(setting.pair[-1])
+    where, few = at_text(setting.end, setting.axis), _too_few(gains.values())
+    spread = (
+        f"a tick for each seed ({few})" if few else "the 95% interval; hollow where none is shown"
+    )
     ranked = sorted(gains.items(), key=lambda item: item[1].mean)
+    indices, labels = [setting.indices[name] for name, _ in ranked], [name for name, _ in ranked]
+    if len(gains) == 1:
+        (name,) = gains
+        points = sorted(setting.rows[name].gains.items(), reverse=True)
+        indices, labels = indices * len(points), [at_text(at, setting.axis) for at, _ in points]
+        ranked = [(name, gain) for _, gain in points]
+        finding = f"The gain of {setting.display_name(name)} over {baseline}"
+    else:
+        verdicts = [gain.verdict for gain in gains.values()]
+        better, worse = verdicts.count("better"), verdicts.count("worse") or "none"
+        is_are = "is" if better == 1 else "are"
+        finding = (
+            f"{better or 'None'} of {len(gains)} policies {is_are} shown to learn better than "
+            f"{baseline}, {worse} worse"
+        )
+        finding = f"All policies against {baseline}" if few else finding
     axis.axvline(0.0, color=style.ink("ink"), linewidth=0.8)
-    for place, (name, gain) in enumerate(ranked):
-        index = setting.indices[name]
+    for place, ((name, gain), index) in enumerate(zip(ranked, indices, strict=True)):
         _draw_spread(axis, gain, place, style.colour(index), 1.6)
         axis.plot(
             100 * gain.mean, place, marker=style.marker(index), color=style.colour(index),
-            markersize=5, label=name, linestyle="",
+            markersize=5.5, label=name, linestyle="",
+            markerfacecolor=style.colour(index) if gain.shown else style.ink("card"),
         )  # fmt: skip
         axis.annotate(
-            starred(gain), (1.01, place), xycoords=("axes fraction", "data"), va="center",
-            color=style.ink("ink"), annotation_clip=False,
+            points_text(gain.mean) if style.on_page() else starred(gain), (1.01, place),
+            xycoords=("axes fraction", "data"), va="center", annotation_clip=False,
+            color=style.ink("ink" if gain.shown else "soft"),
         )  # fmt: skip
-    _name_rows(axis, [name.replace(" (", "\n(") for name, _ in ranked])
-    where, baseline = at_text(setting.end, setting.axis), setting.display_name(setting.pair[-1])
+    _name_rows(axis, labels)
     axis.set(ylim=(-0.6, len(ranked) - 0.4), xlabel="gain in test accuracy (points)")
-    style.title_in_paper(axis, where)
-    found, few = [gain.verdict for gain in gains.values()], _too_few(gains.values())
-    finding = (
-        f"Against {baseline}, {found.count('better')} of {len(found)} policies are shown to be "
-        f"better and {found.count('worse')} worse"
-    )
-    spread = f"each seed's ({few})" if few else f"its 95% interval; {STARS_NOTE}"
+    style.title_in_paper(axis, where if len(gains) > 1 else finding)
+    height_in = max(2.6, 0.7 + 0.27 * len(ranked))
     return Shown(
-        f"All policies against {baseline}: {few}" if few else finding,
-        f"Gain over {setting.baseline} {where}, the paired mean with {spread}.",
-        0.9 + 0.42 * len(gains) if style.on_page() else 0.6 + 0.3 * len(gains),
+        finding,
+        f"In points of test accuracy{f' {where}' if len(gains) > 1 else ''} on the same seeds, "
+        f"with {spread}.",
+        height_in if style.on_page() else 0.6 + 0.3 * len(ranked),
     )
 
 
 def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the mean gain of each policy on every axis, a row an axis, joined for each policy.
 
-    Lines that cross say that the order turns. Where there are too many policies for colours, only
-    the pair and the leaders have one and an interval; the others are grey.
+    Lines that cross say that the order turns. Of many policies only the pair and the leaders have
+    a colour and an interval; the others are grey.
     """
     views, baseline = axis_views(setting), setting.baseline or ""
     found = dict.fromkeys(name for view in views for name in view.gains if name in names)
@@ -80,7 +100,7 @@ def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> 
     axis = canvas.subplots()
     axis.axvline(0.0, color=style.ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
     first = [*setting.pair, *(_leader(view, baseline) for view in views)]
-    bright = [name for name in found if len(found) < len(style.LIGHT) or name in first]
+    bright = [name for name in found if len(found) < _MANY or name in first]
     rows = np.arange(len(views), dtype=np.float64)
     for name in found:
         index = setting.indices[name]
@@ -97,9 +117,9 @@ def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> 
             linestyle=":", linewidth=1.0, label=name,
         )  # fmt: skip
     _name_rows(axis, [view.head for view in views])
-    axis.set(ylim=(len(views) - 0.5, -0.5), xlabel="mean gain in accuracy over a run (points)")
+    axis.set(ylim=(len(views) - 0.5, -0.5), xlabel="mean gain over a run (points)")
     style.legend_above(axis)
-    legend_in = 0.17 * min(len(setting.runs), len(style.LIGHT))
+    legend_in = 0.17 * len(bright)
     few = _too_few(gain for view in views for gain in view.gains.values())
     spread = "that of each seed" if few else "its 95% interval"
     return Shown(
@@ -166,48 +186,64 @@ def draw_trade_off(setting: Setting, names: Sequence[str], canvas: style.Canvas)
     if len(points) < 3 and style.on_page():
         return None
     axis = canvas.subplots()
-    middle = np.mean([x for x, _ in points.values()])
-    shifts = _apart(points)
     for name, (x, y) in points.items():
-        index, left = setting.indices[name], x > middle
+        index = setting.indices[name]
         axis.plot(
             x, y, marker=style.marker(index), color=style.colour(index), linestyle="", label=name
         )
-        axis.annotate(
-            name, (x, y), xytext=(-6 if left else 6, shifts[name]), textcoords="offset points",
-            ha="right" if left else "left", va="center", fontsize="small", color=style.ink("ink"),
-        )  # fmt: skip
-    axis.margins(0.15, 0.2)
+    _name_points(axis, points)
+    axis.margins(0.25, 0.2)
     axis.set(xlabel="updates per round", ylabel="mean age (rounds)")
     said = {name: f"{x:.1f} and {y:.1f}" for name, (x, y) in points.items() if name in setting.pair}
     return Shown(
-        f"Updates per round and their mean age: {setting.listed(said)}",
+        f"Uploads per round and mean age: {setting.listed(said)}",
         "Updates that arrive in a round against the mean age over all rounds and phones; lower "
         "right would be best.",
-        3.2 if style.on_page() else None,
+        3.6 if style.on_page() else None,
     )
 
 
-def _apart(points: dict[str, tuple[float, float]]) -> dict[str, float]:
-    """By how many points the name of each is moved up so that names do not lie on each other."""
-    wide, high = np.maximum(np.ptp(list(points.values()), axis=0) * 1.4, 1e-9)
-    taken: list[tuple[float, float]] = []  # where names are, in shares of the width and points
-    shifts = {}
-    for name, (x, y) in sorted(points.items(), key=lambda item: item[1][1]):
-        own = 180.0 * y / high
-        near = [top for at, top in taken if abs(at - x / wide) < _NAME_WIDE and top > own - 11.0]
-        top = max([own, *(other + 11.0 for other in near)])
-        taken.append((x / wide, top))
-        shifts[name] = top - own
-    return shifts
+#: Where the name of a point may stand, in points around it, the first that is free.
+_BESIDE = [(turn * (6 + step), rise * step) for step in range(0, 100, 3)
+           for rise in (1, -1) for turn in (1, -1)]  # fmt: skip
+
+
+def _name_points(axis: Axes, points: dict[str, tuple[float, float]]) -> None:
+    """Write the names of points beside them, where they lie neither on a point nor on a name."""
+    width, height = (0.75 * size for size in style.size_pt(axis))
+    spans = np.maximum(np.ptp(list(points.values()), axis=0) * 1.4, 1e-9)
+    places = {n: (width * x / spans[0], height * y / spans[1]) for n, (x, y) in points.items()}
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places.values()]
+    left, right = min(x for x, _ in places.values()), max(x for x, _ in places.values())
+    for name, (x, y) in sorted(places.items(), key=lambda item: item[1][1]):
+        wide = 4.6 * len(name)
+        for dx, dy in _BESIDE:
+            start = x + dx if dx > 0 else x + dx - wide
+            box = (start, y + dy - 5, start + wide, y + dy + 5)
+            free = left - 0.3 * width < box[0] and box[2] < right + 0.3 * width
+            if free and all(
+                box[2] < a or c < box[0] or box[3] < b or d < box[1] for a, b, c, d in taken
+            ):
+                break
+        taken.append(box)
+        axis.annotate(
+            name, points[name], xytext=(dx, dy), textcoords="offset points", va="center",
+            ha="left" if dx > 0 else "right", fontsize="small", color=style.ink("ink"),
+            arrowprops={"arrowstyle": "-", "color": style.ink("others"), "linewidth": 0.5,
+                        "relpos": (0.0 if dx > 0 else 1.0, 0.5)}
+            if abs(dy) > 6 else None,
+        )  # fmt: skip
 
 
 def draw_classes(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the gain of each class and seed over where its samples are, with a fitted line."""
     del names
     found = setting.class_gains
-    if found is None or (found[0].size < 3 and style.on_page()):
+    if found is None:
         return None
+    finding, shown = _far_finding(*found)
+    if style.on_page() and not shown:
+        return None  # a cloud of dots that shows nothing
     axis = canvas.subplots()
     x, y = found[0].ravel(), 100 * found[1].ravel()
     axis.axhline(0.0, color=style.ink("ink"), linewidth=0.8)
@@ -219,25 +255,25 @@ def draw_classes(setting: Setting, names: Sequence[str], canvas: style.Canvas) -
         axis.plot(ends, level + slope * ends, color=style.ink("ink"), linewidth=1.4, linestyle="--")
     axis.set(xlabel="mean distance of the class's samples (m)", ylabel="gain of the class (points)")
     return Shown(
-        _far_finding(*found),
+        finding,
         f"Each dot is a class in one seed: what {setting.rival} gains over {setting.baseline} "
         "on it at the end, over how far from the access point the phones that hold its samples "
         "are, on average.",
     )
 
 
-def _far_finding(distance: Numbers, gain: Numbers) -> str:
+def _far_finding(distance: Numbers, gain: Numbers) -> tuple[str, bool]:
     """Whether classes held far away gain more: a correlation over the classes of each seed."""
     varied = (np.ptp(distance, axis=1) > 0) & (np.ptp(gain, axis=1) > 0)
     if distance.shape[1] < 3 or not varied.all():
-        return "Classes held far away against those held near"
+        return "Classes held far away against those held near", False
     linked = [correlation(*each).mean for each in zip(distance, gain, strict=True)]
     found = contrast(linked, np.zeros(len(linked)))
     more = "more" if found.mean > 0 else "less"
     finding = f"Classes held far away gain {more}"
     if not found.shown:
         finding = f"Whether classes held far away gain {more} is {not_shown(found.pairs)}"
-    return f"{finding} (mean correlation {signed_text(found.mean, 2)})"
+    return f"{finding} (mean correlation {signed_text(found.mean, 2)})", found.shown
 
 
 def draw_map(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
@@ -250,9 +286,9 @@ def draw_map(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Sh
     for axis, name in zip(style.axes_abreast(canvas, titles), shown, strict=True):
         gain_map(squares, squares.policies.index(name), axis)
     return Shown(
-        squares.summary(shown[0], "settings", squares.policies.index(shown[0])),
-        f"Gain in test accuracy over {squares.baseline} {squares.where}, in percentage points. "
-        "Blue is a win, red a loss; pale squares show no difference.",
+        f"Gain of {shown[0]} over {squares.baseline} {squares.where}",
+        "In percentage points of test accuracy. Blue is a win, red a loss; pale squares show no "
+        "difference.",
         1.0 + 0.55 * len(squares.rows) if style.on_page() else 0.9 + 0.42 * len(squares.rows),
     )
 

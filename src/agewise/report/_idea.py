@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from agewise.age import Form, f_alpha
 from agewise.policies import AgeBased
 from agewise.report._setting import Numbers, Setting, round_distances_m
-from agewise.report._style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page
+from agewise.report._style import MOST_PIXELS, Canvas, colour, ink, legend_above, on_page, ues
 from agewise.report.pictures import Shown
 from agewise.scenario import Scenario
+from agewise.tables._words import counted
 
 #: How many subchannels more make the difference between two UEs plain.
 _ENOUGH = 3
@@ -49,8 +50,9 @@ class Ranking:
 def draw_water(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
     """Draw how power fills the subchannels of two UEs, up to one level for each of them.
 
-    Gains are those at a power of 1, powers shares of the budget. A grey column is as high as the
-    inverse of the gain. Over each stands its rate in bits per real channel use.
+    Gains are those at a power of 1, powers shares of the budget. A grey column ends at the inverse
+    of the gain. On the logarithmic axis power is as high above it as its rate, for
+    log2(level / floor) = log2(1 + G P) is twice that in bits per real channel use.
     """
     del names
     found = find_filled(setting)
@@ -58,44 +60,49 @@ def draw_water(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown 
         return None
     t, low, high = found
     axis, start, middles = canvas.subplots(), 0.0, []
+    bottom = 0.4 * min(float((1.0 / ue.gain).min()) for ue in (low, high))
     for place, ue in enumerate((low, high)):
         order = np.argsort(-ue.gain, kind="stable")
         floor, filled = 1.0 / ue.gain[order], ue.power[order]
         x = start + np.arange(floor.size)
-        names_of = ("1 / gain", "power", "level") if place == 0 else (None, None, None)
-        axis.bar(x, floor, width=0.86, color=ink("others"), linewidth=0, label=names_of[0])
-        axis.bar(
-            x, filled, width=0.86, bottom=floor, color=colour(0), linewidth=0, alpha=0.75,
-            label=names_of[1],
-        )  # fmt: skip
-        for at, top, bits in zip(x, floor + filled, 0.5 * np.log2(1 + filled / floor), strict=True):
+        named = ("1 / gain", "power", "level") if place == 0 else ("_", "_", "_")
+        for base, height, tone, label in (
+            (bottom, floor - bottom, ink("others"), named[0]),
+            (floor, filled, colour(0), named[1]),
+        ):
+            axis.bar(x, height, 0.86, base, color=tone, linewidth=0, alpha=0.8, label=label)
+        for at, low_end, top in zip(x, floor, floor + filled, strict=True):
             axis.annotate(
-                f"{bits:.1f} bit", (at, top), xytext=(0, 3), textcoords="offset points",
-                ha="center", fontsize="small", color=ink("ink"),
+                f"{0.5 * np.log2(top / low_end):.1f} bit", (at, np.sqrt(low_end * top)),
+                ha="center", va="center", fontsize="small", color=ink("card"),
             )  # fmt: skip
         level = float((floor + filled)[filled > 0].max(initial=0.0))
-        axis.plot(
-            [x[0] - 0.5, x[-1] + 0.5], [level, level], color=ink("ink"), linewidth=1.2,
-            linestyle="--", label=names_of[2],
+        axis.hlines(
+            level, x[0] - 0.5, x[-1] + 0.5, color=ink("ink"), linewidth=1.2, linestyle="--",
+            label=named[2],
         )  # fmt: skip
         middles.append(float(x.mean()))
         start = float(x[-1]) + 2.2
+    axis.set_yscale("log")
+    axis.set_ylim(bottom, 1.6)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.yaxis.set_minor_locator(NullLocator())
     away = ["" if ue.distance_m is None else f"\n{ue.distance_m:.0f} m away" for ue in (low, high)]
-    axis.set_xticks(middles, [f"UE {low.ue}{away[0]}", f"UE {high.ue}{away[1]}"])
+    axis.set_xticks(
+        middles, [f"{_place(ue)}{far}" for ue, far in zip((low, high), away, strict=True)]
+    )
     axis.tick_params("x", length=0, labelcolor=ink("ink"))
     axis.set_xlim(-1.2, start - 1.0)
     axis.grid(visible=False, axis="x")
     axis.set_ylabel("share of the power budget")
-    axis.margins(y=0.1)
     legend_above(axis, 3)
-    count, fewer = high.gain.size, "one" if low.gain.size == 1 else f"{low.gain.size}"
-    more = "one subchannel" if count == 1 else f"{count} subchannels"
+    fewer, more = (counted(ue.gain.size, "subchannel") for ue in (low, high))
     return Shown(
-        f"{_place(high)} needs {more}, {_place(low).lower()} {fewer}",
-        f"Water-filling in round {t + 1} of seed {setting.seed}: power fills the subchannels "
-        "of a phone up to one level, above the inverse of their gains (grey, high where the "
-        f"channel is bad). A phone must reach {_needed(setting.scenario)}.",
-        4.4 if on_page() else 2.2,
+        f"{_place(high)} needs {more}, {_place(low).lower()} needs {fewer}",
+        f"Water-filling in round {t + 1}: power fills the subchannels of a phone up to one level, "
+        "from the inverse of their gains on (grey, high where the channel is bad). The axis is "
+        f"logarithmic, so that blue is as high as its rate. Needed: {_needed(setting.scenario)}.",
+        3.4 if on_page() else 2.2,
     )
 
 
@@ -135,7 +142,7 @@ def find_filled(setting: Setting) -> tuple[int, Filled, Filled] | None:
 
 
 def _place(ue: Filled) -> str:
-    return f"A phone at {ue.distance_m:.0f} m" if ue.distance_m else f"Phone {ue.ue}"
+    return f"{'Phone' if on_page() else 'UE'} {ue.ue}"
 
 
 def draw_chosen(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown | None:
@@ -158,7 +165,7 @@ def draw_chosen(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown
             axis.set_title(name, fontsize="medium", loc="left")
         elif ranking.gain is not None:
             _draw_gains(axis, ranking.gain, ranking.owner, setting.indices[name])
-        axis.set_xlabel("UEs by f(age) per subchannel")
+        axis.set_xlabel(f"{ues()} by f(age) per subchannel")
         axis.label_outer()
     taken = [
         f"{setting.display_name(name)} {'takes ' if place == 0 else ''}"
@@ -166,18 +173,14 @@ def draw_chosen(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown
         f"{'the top ' if place == 0 else ''}{ranking.chosen.size}"
         for place, (name, ranking) in enumerate(rankings.items())
     ]
-    below = (
-        " Under the bars: gains on each subchannel, which stand out where they are good; dots mark "
-        "what was given out."
-    )
+    below = " Below: the gain of each subchannel; dots mark those that were given out."
     gains_known = len(parts) > len(rankings)
     return Shown(
         f"By age per subchannel, {', '.join(taken)}",
-        f"The phones in round {parts[0][1].t + 1} of seed {setting.seed} by "
-        f"{_weight_text(*_weighing(setting))} per subchannel that they need. As many as upload "
-        "stand before the cut; who waits there lost subchannels to others."
+        f"The phones in round {parts[0][1].t + 1} by {_weight_text(*_weighing(setting))} per "
+        "subchannel that they need. As many as upload stand before the cut."
         f"{below if gains_known else ''}",
-        0.6 + (2.1 if gains_known else 1.7) * len(rankings),
+        0.6 + (1.75 if gains_known else 1.4) * len(rankings),
     )
 
 

@@ -2,9 +2,11 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +15,20 @@ from agewise import statistics
 from agewise.experiment import LearningCurve, Result, RunMetrics
 from agewise.experiment._summary import mean_points
 from agewise.policies import Policy
+from agewise.random import Streams
+from agewise.readers import load_arrays
 from agewise.records import History, PolicyKey
 from agewise.report._verdict import display_name
 from agewise.scenario import Scenario
 from agewise.tables import GainMap, ResultTable, Row, Variation
 
+#: What was measured of the channel, in a results folder.
+CHANNEL = "channel.npz"
+#: What it may hold; what it does not is not known.
+_MEASURED = (
+    "mean_snr_db", "needed", "never_served", "rate_threshold", "positions_m", "line_of_sight",
+    "reach_m", "area_snr_db", "line_of_sight_area",
+)  # fmt: skip
 #: Rings around the access point over which the service is averaged.
 RINGS = 10
 Numbers = NDArray[np.float64]
@@ -252,17 +263,26 @@ class Setting:
         swept = len(self.result.variations) > 1 and self.result.baseline is not None
         return self._table.map() if swept else None
 
-    @functools.cached_property
-    def labels(self) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
-        """``[ue, class]`` of the samples with the lowest seed, and the names of the classes.
+    def by_class(self, name: str, value: Callable[[History], Numbers]) -> dict[str, float]:
+        """The mean over UEs and seeds of ``value(history)[ue]``, for each class of devices."""
+        devices, found = self.scenario.devices, defaultdict[str, list[float]](list)
+        names = [label.rpartition(".")[2] for label, _ in devices.described()]
+        for seed, history in self.runs[name].items():
+            members, values = devices.members(self.ues, Streams(seed)), value(history)
+            for place, label in enumerate(names):
+                found[label].append(float(values[members == place].mean()))
+        return {label: float(np.mean(means)) for label, means in found.items()}
 
-        Policies of one seed meet the same samples, so that any of them will do.
-        """
-        found = [run.info for runs in self.runs.values() for run in runs.values()]
-        for info in sorted(found, key=lambda info: info.seed):
-            if info.label_counts is not None:
-                return info.label_counts, info.class_names
-        return None
+    @functools.cached_property
+    def radio(self) -> SimpleNamespace | None:
+        """What was measured of the channel of the first seed, if the folder holds it."""
+        try:
+            held = load_arrays(self.result.path / CHANNEL)
+        except FileNotFoundError:
+            return None
+        values = {name: held.get(name) for name in _MEASURED}
+        single = {name: x.item() for name, x in values.items() if x is not None and not x.ndim}
+        return SimpleNamespace(**values | single)
 
     @functools.cached_property
     def class_gains(self) -> tuple[Numbers, Numbers] | None:

@@ -32,8 +32,14 @@ MOST_PIXELS = 250
 
 #: The colours of policies, after Okabe and Ito, with a contrast of at least 3:1 to the page; in
 #: the dark the lighter ones of the same hue.
-LIGHT = ("#0072b2", "#d55e00", "#00875f", "#c4558f", "#2f93c8", "#b07800", "#1b1f24")
-DARK = ("#4fa8e0", "#ff8a4c", "#2fbf94", "#e08cbd", "#8fd0f5", "#f0b840", "#e9ecf0")
+LIGHT = (
+    "#0072b2", "#d55e00", "#00875f", "#c4558f", "#2f93c8", "#b07800", "#1b1f24", "#6a4cf0",
+    "#7a2a00", "#15157a", "#7b7d00", "#9c2fb0",
+)  # fmt: skip
+DARK = (
+    "#4fa8e0", "#ff8a4c", "#2fbf94", "#e08cbd", "#8fd0f5", "#f0b840", "#e9ecf0", "#9a8cff",
+    "#b9713a", "#4f7df0", "#e6e06a", "#c970dd",
+)  # fmt: skip
 #: What else has a colour: its name, in the light, in the dark.
 INKS: Mapping[str, tuple[str, str]] = {
     "ink": ("#1c2025", "#e8ebef"),
@@ -47,7 +53,7 @@ INKS: Mapping[str, tuple[str, str]] = {
     "lose": ("#b2182b", "#f0766d"),
 }
 _DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-_MARKERS = "osd^vP*"
+_MARKERS = "osd^vP*X<>hp"
 
 _BOTH: dict[Any, Any] = {
     "axes.grid": True,
@@ -172,6 +178,39 @@ def marker(index: int) -> str:
     return _MARKERS[index % len(_MARKERS)]
 
 
+def size_pt(axis: Axes) -> tuple[float, float]:
+    """Width and height in points of the figure that an axis is in."""
+    box = axis.get_figure(root=True)
+    width_in, height_in = (COLUMN_IN, COLUMN_IN) if box is None else box.get_size_inches()
+    return 72.0 * float(width_in), 72.0 * float(height_in)
+
+
+def name_ends(axis: Axes, ends: Mapping[str, float], indices: Mapping[str, int]) -> None:
+    """Name lines at the right, in their colours, each at the height of its end or next to it."""
+    low, high = axis.get_ylim()
+    height_pt = 0.7 * size_pt(axis)[1]  # about what labels below leave
+    free = min(11.5 / height_pt, 1.0 / max(len(ends), 1))
+    at = dict(sorted(((name, (y - low) / (high - low)) for name, y in ends.items()), key=_second))
+    ys = list(at.values())
+    for i in range(1, len(ys)):
+        ys[i] = max(ys[i], ys[i - 1] + free)
+    over = max(0.0, ys[-1] - 1.0) if ys else 0.0
+    for i in range(len(ys) - 1, -1, -1):  # down again from the top, as far as is needed
+        ys[i] = min(ys[i], 1.0 - free * (len(ys) - 1 - i)) if over else ys[i]
+    for name, y in zip(at, ys, strict=True):
+        axis.annotate(
+            name, (1.0, at[name]), xytext=(1.06, y), xycoords="axes fraction",
+            textcoords="axes fraction", va="center", fontsize="small",
+            color=colour(indices[name]), annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour(indices[name]), "linewidth": 0.6,
+                        "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 0.5)},
+        )  # fmt: skip
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return pair[1]
+
+
 def legend_above(axis: Axes, columns: int | None = None) -> None:
     """Put the legend above the axis, in one column on the page and in two in a paper."""
     columns = columns or (1 if on_page() else 2)
@@ -184,6 +223,11 @@ def axes_abreast(canvas: Canvas, titles: Sequence[str]) -> Sequence[Axes]:
     for axis, title in zip(axes, titles, strict=True):
         title_in_paper(axis, title)
     return axes
+
+
+def ues() -> str:
+    """What an axis calls UEs: the page speaks of phones."""
+    return "phones (UEs)" if on_page() else "UEs"
 
 
 def title_in_paper(axis: Axes, title: str) -> None:

@@ -1,4 +1,4 @@
-"""The question that a result answers, the answer in one sentence, and what is missing."""
+"""What a result says in a headline and in a sentence, and what is missing."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -30,30 +30,45 @@ _NAMED = 8
 
 
 class Answer(NamedTuple):
-    """What was asked, and what came out."""
+    """What came out: a headline, what more there is to say of a sweep, and all in one sentence."""
 
-    question: str
+    headline: str
+    detail: str
     answer: str
 
 
 def verdict(result: Result, table: ResultTable) -> Answer:
     """What the table of a result says, or the map of a sweep."""
     axis = table.axis
-    equal = "" if axis.column is None else f" {axis.equal}"
     if len(result.variations) > 1 and result.baseline is not None:
-        squares = table.map()
-        question = f"Where does a policy learn better than {squares.baseline}{equal}?"
-        return Answer(question, _over_squares(squares))
-    cell = result.scenario.cell
-    where = f"when {cell.ues} phones share {cell.subchannels} subchannels"
+        return _over_squares(table.map())
     by_policy, pair = {row.policy: row for row in table.rows}, result.compared
     row = by_policy.get(pair[0], table.rows[0])
     other = by_policy.get(pair[-1], row)
     name, baseline = (display_name(each.policy, result) for each in (row, other))
     if other is row:
-        return Answer(f"How well does {name} learn {where}?", _alone(row, name, cell.ues, axis))
-    question = f"Does {name} learn better than {baseline}{equal} {where}?"
-    return Answer(question, _pair(row, other, (name, baseline), axis))
+        answer = _alone(row, name, result.scenario.cell.ues, axis)
+        return Answer(answer.partition(",")[0].partition(";")[0], "", answer)
+    return Answer(
+        _headline(row, name, baseline, axis), "", _pair(row, other, (name, baseline), axis)
+    )
+
+
+def _headline(row: Row, name: str, baseline: str, axis: Axis) -> str:
+    """What the gate of verdicts says of the last point, with the gain there."""
+    equal = "" if axis.column is None else f" {axis.equal}"
+    if not row.gains:
+        return f"{name} and {baseline} cannot be compared{equal}"
+    last = max(row.gains)
+    gain = row.gains[last]
+    heads = {
+        "better": f"{name} learns better than {baseline}{equal}",
+        "worse": f"{name} learns worse than {baseline}{equal}",
+        "not shown": f"No difference between {name} and {baseline}{equal} is shown with "
+        f"{counted(gain.pairs, 'seed')}",
+        "too few seeds": sentence_case(too_few(gain.pairs)),
+    }
+    return f"{heads[gain.verdict]}: {points_text(gain.mean)} points {at_text(last, axis)}"
 
 
 def display_name(policy: PolicyKey, result: Result) -> str:
@@ -128,21 +143,21 @@ def _alone(row: Row, name: str, ues: int, axis: Axis) -> str:
     return f"{text}, having heard from {heard}."
 
 
-def _over_squares(squares: GainMap) -> str:
-    text = "; ".join(
+def _over_squares(squares: GainMap) -> Answer:
+    first, *others = (
         squares.summary(policy, "settings", layer) for layer, policy in enumerate(squares.policies)
     )
     shown = {place: each.mean for place, each in squares.squares.items() if each.shown}
-    if not shown:
-        return f"{text}."
-    layer, row, column = max(shown, key=lambda place: abs(shown[place]))
-    along = f"{last_part(squares.column_name)}={squares.columns[column]}"
-    at = filter(None, (squares.rows[row], along if squares.column_name else ""))
-    return (
-        f"{text} (5% level, all squares together); the largest difference is "
-        f"{points_text(shown[layer, row, column])} points of {squares.policies[layer]} at "
-        f"{', '.join(at)}."
-    )
+    if shown:
+        layer, row, column = max(shown, key=lambda place: abs(shown[place]))
+        along = f"{last_part(squares.column_name)}={squares.columns[column]}"
+        at = filter(None, (squares.rows[row], along if squares.column_name else ""))
+        others.append(
+            f"the largest difference is {points_text(shown[layer, row, column])} points of "
+            f"{squares.policies[layer]} at {', '.join(at)} (5% level, all squares together)"
+        )
+    detail = f"{sentence_case('; '.join(others))}." if others else ""
+    return Answer(first, detail, f"{'; '.join([first, *others])}.")
 
 
 def _seeds(row: Row) -> str:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as html_escape
 from importlib.resources import files
@@ -19,7 +19,7 @@ from agewise import statistics
 from agewise.checks import first_line
 from agewise.experiment import Folder, Result
 from agewise.files import atomic_write
-from agewise.policies import AgeBased, MaxPack, Policy
+from agewise.policies import Policy
 from agewise.provenance import code_text
 from agewise.records import PolicyKey
 from agewise.report import _claims, _costs
@@ -29,27 +29,25 @@ from agewise.report._style import DARK, INKS, LIGHT, dash_index, new_figure, pag
 from agewise.report._svg import inline_svg
 from agewise.report._verdict import missing, verdict
 from agewise.report.pictures import PICTURES, Picture
-from agewise.tables import Explanation, Table, device_table
+from agewise.scenario import Scenario, presets
+from agewise.tables import Column, Explanation, Table, device_table
 from agewise.tables import _words as words
 from agewise.version import __version__
 
-#: The picture of the channel in a results folder.
-CHANNEL = "channel.png"
 #: The most variations of a sweep that are drawn; its tables and its map hold all.
 _MOST_VARIATIONS = 12
 #: How many pictures say why in each setting of a sweep: near and far, and the ages.
 _WHY_OF_MANY = 2
-#: The size of a picture; those beside the answer are wider.
-_WIDTH_IN, _HERO_IN, _HEIGHT_IN = 4.0, 5.2, 2.9
+#: The size of a picture.
+_WIDTH_IN, _HEIGHT_IN = 4.0, 2.9
 _SCRIPTS = ("page.js", "pictures.js", "replay-view.js", "replay.js")
-#: Class and mark of verdicts; one that leaves a claim open has another.
-_BADGES = {
-    _claims.HOLDS: ("yes", "✓"),
-    _claims.IN_PART: ("part", "±"),
-    _claims.REFUTED: ("no", "✗"),
-}
+#: The class and icon of verdicts; one that leaves a claim open has another.
+_BADGES = {_claims.HOLDS: "yes", _claims.IN_PART: "part", _claims.REFUTED: "no"}
 #: SVG dashes of a swatch, as `agewise.report._style` has them for lines.
 _SWATCHES = ("", "7 4", "7 3 2 3", "2 3", "12 3", "7 2 2 2", "3 3")
+#: The parts of the page that the first screen leads to.
+_LINKS = (("learning", "Accuracy"), ("why", "Why"), ("numbers", "All numbers"),
+          ("origin", "Reproduce"))  # fmt: skip
 
 
 def write_page(
@@ -98,6 +96,8 @@ def make_page(
     for setting in settings:
         _ = setting.points  # ValueError over costs that the runs do not know
     replays = [replay(setting, all_seeds=alone) for setting in settings]
+    parts = [_parts(setting, index, target, alone) for index, setting in enumerate(settings)]
+    preset, changes = _changes(result.scenario)
     described = Folder(result.path).description()
     version = f"{described.version} (code {code_text(described.code)})"
     versions = {"agewise": version, "Python": described.python, **described.packages}
@@ -113,7 +113,13 @@ def make_page(
     environment.filters["unbroken"] = _unbroken
     return environment.get_template("page.html").render(
         name=result.path.resolve().name,
+        size=_size(result),
         found=verdict(result, table),
+        cause=_cause(first) if alone else "",
+        rounds=result.scenario.run.rounds,
+        links=[
+            each for each in _LINKS if each[0] != "costs" or any(p["cost_table"] for p in parts)
+        ],
         missing=missing(result),
         map=first.map,
         maps=_cards(first, "where", "map", first.map.policies) if first.map else [],
@@ -125,14 +131,12 @@ def make_page(
         stars=words.STARS_NOTE,
         choices=[words.variation_text(v) for v in shown[:_MOST_VARIATIONS]],
         unshown=len(shown) - _MOST_VARIATIONS,
-        settings=[_parts(setting, index, target, alone) for index, setting in enumerate(settings)],
+        settings=parts,
         idea=_cards(first, "idea", "idea"),
         cells=_cards(first, "watch", "s0"),
-        heard=_heard(first),
         watched=replays[0],
-        both={AgeBased.name, MaxPack.name} <= {policy.name for policy in result.policies},
         claims=[
-            (each, *_BADGES.get(each.verdict, ("open", "?")))
+            (each, _BADGES.get(each.verdict, "open"))
             for each in _claims.claims_of(result, axis, at)
         ],
         claims_note=_claims.claims_note(axis),
@@ -140,17 +144,20 @@ def make_page(
         explained=Explanation.read(result.path),
         explanation=_cards(first, "explained", "s0") if alone else [],
         table=_table,
-        channel=_Verbatim(_channel(result.path)),
+        radio=_cards(first, "radio", "radio"),
         devices=_table(devices) if (devices := device_table(result.scenario)) else "",
         tables=_table(table.accuracy()) + _table(table.service()),
         csv=_Verbatim(base64.b64encode(table.to_csv().encode()).decode()),
         origin={
-            "Command": words.command_text(described.command or "(from Python)"),
-            "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-            "Seeds": ", ".join(map(str, result.seeds)),
+            **({"Command": words.command_text(described.command)} if described.command else {}),
             "Policies": "; ".join(map(str, result.policies)),
+            "Seeds": ", ".join(map(str, result.seeds)),
+            "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         },
+        preset=preset,
+        changes=_table(changes) if changes.rows else "",
         toml=result.scenario.to_toml(),
+        toml64=_Verbatim(base64.b64encode(result.scenario.to_toml().encode()).decode()),
         data=_Verbatim(htmlsafe_json_dumps(data, separators=(",", ":"), allow_nan=False)),
         inks=INKS,
         palettes=(LIGHT, DARK),
@@ -193,7 +200,7 @@ def _parts(setting: Setting, index: int, target: float | None, alone: bool) -> d
     return {
         "label": words.variation_text(setting.variation),
         "oldest": setting.oldest,
-        "hero": _cards(setting, "hero", prefix),
+        "hero": _cards(setting, "hero", prefix) + _cards(setting, "gains", prefix),
         "others": _cards(setting, "hero", prefix, others),
         "learning": _cards(setting, "learning", prefix),
         "costs": cost_cards,
@@ -228,8 +235,7 @@ def _drawn(picture: Picture, setting: Setting, names: Sequence[str], name: str) 
     finding, measured, problem, svg = picture.title, picture.sentence, "", Markup()
     try:
         with page_style():
-            wide = _HERO_IN if picture.section == "hero" else _WIDTH_IN
-            figure = new_figure(wide, _HEIGHT_IN)
+            figure = new_figure(_WIDTH_IN, _HEIGHT_IN)
             shown = picture.draw(setting, names, figure)
             if shown is None:
                 return []
@@ -243,17 +249,60 @@ def _drawn(picture: Picture, setting: Setting, names: Sequence[str], name: str) 
     return [_Card(name.partition("-")[2], kind, finding, measured, svg, problem)]
 
 
-def _heard(setting: Setting) -> str:
-    """From how many phones an update arrived under the compared policies."""
-    heard = words.and_list(
-        f"{setting.metrics[name].distinct_ues.mean():.0f} under {setting.display_name(name)}"
-        for name in setting.pair
-    )
-    where = words.variation_text(setting.variation)
-    return (
-        f"Of {setting.ues} phones, the mean number from which an update arrived in "
-        f"{words.counted(setting.rounds, 'round')} is {heard}{f' ({where})' if where else ''}."
-    )
+def _size(result: Result) -> str:
+    """How large the experiment is, in a line."""
+    cell, seeds = result.scenario.cell, len(result.seeds)
+    counts = ((cell.ues, "phone"), (cell.subchannels, "subchannel"), (seeds, "seed"))
+    rounds = words.counted(result.scenario.run.rounds, "round")
+    return ", ".join([words.counted(*each) for each in counts] + [rounds])
+
+
+def _cause(setting: Setting) -> str:
+    """How many upload in a round and how many are never heard, under the compared policies."""
+    pair = sorted(setting.pair, key=lambda name: -setting.metrics[name].ues_per_round.mean())
+    uploads = [f"{setting.metrics[name].ues_per_round.mean():.0f}" for name in pair]
+    never = [setting.ues - round(setting.metrics[name].distinct_ues.mean()) for name in pair]
+    phones = words.counted(setting.ues, "phone")
+    heard = [
+        f"never hears {count} of {phones}" if count else f"hears all {phones}" for count in never
+    ]
+    first, *others = map(setting.display_name, pair)
+    against = f" against {uploads[1]}" if others else ""
+    turn = "but" if never[0] > never[-1] else "and"
+    text = f"{first} takes {uploads[0]} uploads a round{against}, {turn} {heard[0]}"
+    return "; ".join([text, *(f"{name} {heard[1]}" for name in others)]) + "."
+
+
+def _changes(scenario: Scenario) -> tuple[str, Table]:
+    """The preset that is nearest to the scenario, and what is not as there."""
+    own = _flat(scenario.resolved())
+    found = {}
+    for name in presets():
+        theirs = _flat(Scenario.preset(name).resolved())
+        both = dict.fromkeys([*own, *theirs])
+        found[name] = [
+            (field, theirs.get(field), own.get(field))
+            for field in both
+            if own.get(field) != theirs.get(field)
+        ]
+    preset = min(found, key=lambda name: len(found[name]))
+    rows = [
+        [field, *(words.value_text(value) for value in values)] for field, *values in found[preset]
+    ]
+    columns = [Column(head, kind="words") for head in ("field", "there", "here")]
+    return preset, Table(f"The scenario is the preset {preset} but for", columns, rows)
+
+
+def _flat(values: Mapping[str, object], within: str = "") -> dict[str, object]:
+    """The values of a scenario by their dotted names."""
+    flat: dict[str, object] = {}
+    for name, value in values.items():
+        flat |= (
+            _flat(value, f"{within}{name}.")
+            if isinstance(value, Mapping)
+            else {within + name: value}
+        )
+    return flat
 
 
 def _table(table: Table) -> Markup:
@@ -267,15 +316,6 @@ def _table(table: Table) -> Markup:
         )
 
     return Markup(table.to_html(swatch))  # noqa: S704 (escaped there)
-
-
-def _channel(folder: Path) -> str:
-    """The picture of the channel that the folder holds, in base64; nothing if it holds none."""
-    try:
-        picture = (folder / CHANNEL).read_bytes()
-    except OSError:
-        return ""
-    return base64.b64encode(picture).decode() if picture.startswith(b"\x89PNG\r\n") else ""
 
 
 def _path_shortener(result: Result) -> Callable[[object], object]:

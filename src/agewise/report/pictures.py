@@ -38,9 +38,19 @@ class Picture:
     name: str
     title: str
     sentence: str
-    module: Literal["_ages", "_curves", "_gains", "_idea"]
+    module: Literal["_ages", "_curves", "_gains", "_idea", "_radio"]
     section: Literal[
-        "", "hero", "idea", "watch", "learning", "costs", "why", "explained", "where"
+        "",
+        "hero",
+        "gains",
+        "radio",
+        "idea",
+        "watch",
+        "learning",
+        "costs",
+        "why",
+        "explained",
+        "where",
     ] = ""
     needs: str = ""
     pair: Literal["never", "page", "always"] = "never"
@@ -61,6 +71,9 @@ class Picture:
         return shown
 
 
+#: What pictures of the channel need, and why they are not drawn over costs.
+_CHANNEL = "a channel that was measured (agewise compare keeps that of the first seed)"
+_NOT_RUN = "it shows the channel"
 #: In the order of the page.
 _ALL = (
     Picture(
@@ -72,7 +85,7 @@ _ALL = (
     Picture(
         "forest", "Gain of every policy",
         "Paired gain of every policy over the baseline at the end, with its 95% interval.",
-        "_gains", "learning", needs="a baseline and policies that share seeds with it",
+        "_gains", "gains", needs="a baseline and policies that share seeds with it",
     ),
     Picture(
         "accuracy", "Test accuracy",
@@ -106,7 +119,7 @@ _ALL = (
     ),
     Picture(
         "unheard", "UEs never heard from", "Number of UEs without any update so far.",
-        "_curves", "idea", pair="page", rounds=True, no_costs="it counts UEs round by round",
+        "_curves", pair="page", rounds=True, no_costs="it counts UEs round by round",
     ),
     Picture(
         "cell", "The cell in the last round",
@@ -114,6 +127,17 @@ _ALL = (
         "_ages", "watch",
         needs="runs that say where the UEs are",
         pair="always", for_each=True, no_costs="it shows one round",
+    ),
+    Picture(
+        "devices", "Classes of devices",
+        "Mean age of each class of devices, the joules it spends, and the uploads it loses.",
+        "_ages", "why", needs="devices of several classes", pair="page",
+        no_costs="it shows means over whole runs",
+    ),
+    Picture(
+        "staleness", "Staleness of updates", "How many versions old the updates are that arrive.",
+        "_ages", "why", needs="updates that do not all start from the newest model", pair="page",
+        no_costs="it shows whole runs",
     ),
     Picture(
         "distance", "Rounds heard by distance",
@@ -143,12 +167,6 @@ _ALL = (
         "_gains", "why", no_costs="it shows means over whole runs",
     ),
     Picture(
-        "reached", "Accuracy over UEs reached",
-        "Test accuracy over the number of distinct UEs whose update arrived.",
-        "_curves", "why", needs="runs whose accuracy was measured", pair="page",
-        no_costs="its axis counts the UEs that were reached",
-    ),
-    Picture(
         "waterfall", "What the gain is made of",
         "Mean test accuracy from the baseline to its rival, one thing changed at a time in who is "
         "heard.",
@@ -160,8 +178,16 @@ _ALL = (
         "_curves", no_costs="ages count rounds",
     ),
     Picture(
-        "labels", "Classes held", "Which UE holds how many samples of which class.",
-        "_curves", needs="runs that say which classes the UEs hold", no_costs="it shows the data",
+        "places", "The cell", "Mean SNR in the cell, and where the UEs are.",
+        "_radio", "radio", needs=_CHANNEL, no_costs=_NOT_RUN,
+    ),
+    Picture(
+        "snr", "Mean SNR", "Distribution of the mean SNR over the UEs.",
+        "_radio", "radio", needs=_CHANNEL, no_costs=_NOT_RUN,
+    ),
+    Picture(
+        "need", "Need of subchannels", "How many subchannels UEs need, alone in the cell.",
+        "_radio", "radio", needs=_CHANNEL, no_costs=_NOT_RUN,
     ),
     Picture(
         "map", "Gains over a sweep", "Gain over the baseline at the end, in each setting.",

@@ -1,4 +1,4 @@
-from .channel_picture import draw_channel, draw_channel_of
+from .channel_picture import draw_channel, keep_channel_of
 from .channel_view import ChannelView, record_trace, view_channel, view_trace
 from .explanation import explain
 from .optimality import GAP_POLICIES, Gap, GapTable, Losses, gap, gap_scenario, with_optimum
@@ -22,10 +22,10 @@ __all__ = [
     "Race",
     "Reproduction",
     "draw_channel",
-    "draw_channel_of",
     "explain",
     "gap",
     "gap_scenario",
+    "keep_channel_of",
     "map_scenario",
     "race",
     "record_trace",

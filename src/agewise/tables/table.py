@@ -111,6 +111,9 @@ class Table:
     def __str__(self) -> str:
         return self.to_text()
 
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
     def to_text(self, width: int = 80) -> str:
         """Plain text of this width, as on a terminal."""
         from rich.console import Console
@@ -214,7 +217,10 @@ class Table:
     def to_html(self, mark: Callable[[int], str] | None = None) -> str:
         """For the page; ``mark`` gives what stands before the policy at a place, as HTML."""
         heads = (escape(column.head).replace("\n", "<br>") for column in self.columns)
-        top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+        top = "".join(
+            f'<th scope="col"{_aligned(column)}>{head}</th>'
+            for column, head in zip(self.columns, heads, strict=True)
+        )
         body = "".join(f"<tr>{''.join(self._html(row, mark))}</tr>" for row in self.rows)
         note = f'<p class="family"><small>{escape(self.note)}</small></p>' if self.note else ""
         return (
@@ -226,7 +232,7 @@ class Table:
     def _html(self, row: Sequence[Cell], mark: Callable[[int], str] | None) -> Iterator[str]:
         for column, cell in zip(self.columns, row, strict=True):
             inside = "<br>".join(
-                f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text)
+                f'<span class="{kind}">{_unbroken(escape(text))}</span>' if kind else escape(text)
                 for text, kind in column.lines(cell)
             )
             match cell:
@@ -234,7 +240,7 @@ class Table:
                     before = mark(cell.place) if mark is not None else ""
                     yield f'<th scope="row">{before}{inside}</th>'
                 case _:
-                    yield f"<td>{inside}</td>"
+                    yield f"<td{_aligned(column)}>{inside}</td>"
 
     def _texts(self) -> Iterator[list[list[Line]]]:
         for row in self.rows:
@@ -247,6 +253,15 @@ class Table:
             if column.kind == "setting" and cell is not None
         )
         return ", ".join(found)
+
+
+def _unbroken(text: str) -> str:
+    """A gain, whose p-value may stand below it but in one piece."""
+    return re.sub(r"p (=|&lt;) \S+$", r'<span class="name">\g<0></span>', text)
+
+
+def _aligned(column: Column) -> str:
+    return ' class="words"' if column.kind == "words" else ""
 
 
 def _markdown(text: str) -> str:

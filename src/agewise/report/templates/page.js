@@ -66,8 +66,7 @@ async function copyText(element) {
 for (const button of document.querySelectorAll("button.copy")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
-    const source = button.dataset.copy;
-    await copyText(source ? document.getElementById(source) : button.previousElementSibling);
+    await copyText(button.previousElementSibling);
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });

@@ -160,12 +160,12 @@ class PolicyView {
     const on = new Set(owners.filter((ue) => ue >= 0));
     this.panel.dataset.round = t + 1;
     this.place(t);
-    this.dots.forEach((each, ue) => this.#showDot(each, `UE ${ue}${cell.layout.where(ue, t)}`, ages[ue], on.has(ue)));
+    this.dots.forEach((each, ue) => this.#showDot(each, `phone ${ue}${cell.layout.where(ue, t)}`, ages[ue], on.has(ue)));
     this.slots.forEach((each, n) => this.#showSlot(each, n, owners[n], powers[n], ages));
     const oldest = ages.reduce((most, age) => Math.max(most, age), 0);
     const accuracy = lastKnown(run.accuracy, t);
-    const facts = [accuracy === null ? "–" : `${accuracy.toFixed(1)} %`, `${on.size} UEs`,
-      `${run.reached[t]} of ${cell.ues}`, `${oldest} rounds`];
+    const facts = [accuracy === null ? "–" : `${accuracy.toFixed(1)} %`, `${on.size} ${on.size === 1 ? "phone" : "phones"}`,
+      `${run.reached[t]} of ${cell.ues}`, `${oldest} ${oldest === 1 ? "round" : "rounds"}`];
     Object.values(this.facts).forEach((fact, i) => { fact.textContent = facts[i]; });
     this.map.setAttribute("aria-label", `${run.name}, round ${t + 1}: ${facts[1]} upload, ` +
       `${facts[2]} heard so far, the oldest update is ${facts[3]} old`);
@@ -191,7 +191,7 @@ class PolicyView {
     bar.setAttribute("height", height);
     text.textContent = owner < 0 ? "" : owner;
     title.textContent = owner < 0 ? `subchannel ${n}: free`
-      : `subchannel ${n}: UE ${owner} with ${power} % of its power`;
+      : `subchannel ${n}: phone ${owner} with ${power} % of its power`;
   }
 
   #showAccuracy(t, rivals, [low, high]) {

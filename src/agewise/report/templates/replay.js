@@ -31,17 +31,25 @@
   }
 
   const controls = html("div", { class: "controls" }, root);
-  const button = (label, sign, act) => {
-    const made = html("button", { type: "button", "aria-label": label, title: label }, controls, sign);
+  const ICONS = { first: "M3 3v10M13 3.5v9L6 8z", back: "M11 3.5v9L4 8z", play: "M4 2.5v11l9-5.5z",
+                  pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M5 3.5v9L12 8z", last: "M13 3v10M3 3.5v9L10 8z" };
+  const sign = (button, icon, text = "") => {
+    button.replaceChildren();
+    svg("path", { d: ICONS[icon] }, svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, button));
+    button.append(text);
+  };
+  const button = (label, icon, act) => {
+    const made = html("button", { type: "button", "aria-label": label, title: label }, controls);
+    sign(made, icon);
     made.addEventListener("click", act);
     return made;
   };
-  button("First round", "|◀", () => go(0));
-  button("One round back", "−1", () => go(state.t - 1));
-  const play = button("Play", "▶ Play", () => toggle());
+  button("First round", "first", () => go(0));
+  button("One round back", "back", () => go(state.t - 1));
+  const play = button("Play", "play", () => toggle());
   play.id = "play";
-  button("One round on", "+1", () => go(state.t + 1));
-  button("Last round", "▶|", () => go(Infinity));
+  button("One round on", "on", () => go(state.t + 1));
+  button("Last round", "last", () => go(Infinity));
   const slider = html("input", { type: "range", min: 1, step: 1, "aria-label": "Round" }, controls);
   slider.addEventListener("input", () => go(Number(slider.value) - 1));
   const output = html("output", { id: "round", "aria-live": "polite" }, controls);
@@ -64,9 +72,8 @@
         svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, item));
     item.append(range);
   });
-  html("p", { class: "note" }, root, "With the focus in here, space plays and pauses, ← and → step, " +
-    "Home and End go to the first and last round. Colours show the ages with which the round begins. " +
-    "Point at a phone or a bar to see who has what.");
+  html("p", { class: "note" }, root, "Space plays and pauses, the arrow keys step, Home and End go to the " +
+    "first and last round. Colours show the ages as the round begins. Point at a phone or a bar to see who has what.");
 
   async function load() {
     pause();
@@ -97,7 +104,7 @@
     Object.assign(cell, { layout: chosen.layout, seed: number });
     for (const run of chosen.runs) {
       run.name = PAGE.policies[run.policy];
-      run.colour = `var(--p${run.policy % 7})`;
+      run.colour = `var(--p${run.policy % 12})`;
     }
     state.runs = chosen.runs;
     note.textContent = chosen.layout.said;
@@ -194,7 +201,7 @@
   function toggle() { if (state.timer) pause(); else start(); }
 
   function label() {
-    play.textContent = state.timer ? "⏸ Pause" : "▶ Play";
+    sign(play, state.timer ? "pause" : "play", state.timer ? " Pause" : " Play");
     play.setAttribute("aria-label", state.timer ? "Pause" : "Play");
     play.title = state.timer ? "Pause" : "Play";
   }
@@ -211,6 +218,15 @@
     keys[event.key]();
   });
   root.tabIndex = 0;
+
+  const all = document.getElementById("play-all");
+  all?.addEventListener("click", () => {
+    document.getElementById("watch").scrollIntoView({ behavior: quiet.matches ? "auto" : "smooth" });
+    root.focus({ preventScroll: true });
+    go(0);
+    if (!state.timer) start();
+  });
+  if (all) all.hidden = false;
 
   choice.addEventListener("change", () => { arrange(); show(); });
   document.addEventListener("goto", ({ detail: round }) => { if (state.cell) go(round - 1); });
