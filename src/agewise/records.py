@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic_core import from_json
 
+from agewise import display
 from agewise.age import f_alpha, next_ages
 from agewise.checks import first_line
 from agewise.dependencies import pl, refuse_after_fork, require
@@ -297,6 +298,20 @@ class History:
         measured = self.frame["accuracy"].drop_nulls()
         end = f", accuracy {measured[-1]:.1%}" if len(measured) else ""
         return f"<History {run}: {len(self):,} rounds, {self.info.ue_count:,} UEs{end}>"
+
+    def _repr_html_(self) -> str:
+        uploads = sum(map(len, self.received)) / max(len(self), 1)
+        heard = int(np.count_nonzero(self.participation))
+        said = {
+            "policy": self.info.policy,
+            "seed": self.info.seed,
+            "rounds": f"{len(self):,}",
+            "updates a round": f"{uploads:.1f}",
+            "UEs heard": f"{heard:,} of {self.info.ue_count:,}",
+            "mean age": f"{self.ages.mean():.1f} rounds" if len(self) else "",
+        }
+        curve = {"test accuracy": self.accuracy}
+        return display.facts("History", said, display.lines(curve, "test accuracy over rounds"))
 
     @property
     def accuracy(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from agewise import display
 from agewise.checks import real_number
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.experiment._description import Description, FolderError
@@ -84,6 +85,18 @@ class Result:
     def __repr__(self) -> str:
         policies = ", ".join(map(str, self.policies))
         return f"<Result {self.path}: {policies}; {len(self.entries):,} of {self.expected:,} runs>"
+
+    def _repr_html_(self) -> str:
+        """The table, and the mean accuracy of every policy over the rounds."""
+        if not self.entries:
+            return display.facts("Result", {"path": self.path, "runs": f"0 of {self.expected:,}"})
+        curves = {}
+        for policy in self.policies:
+            if (runs := self.accuracy(policy, self.variations[0])).size:
+                curves[str(policy)] = runs.mean(axis=0)
+        picture = display.lines(curves, "mean test accuracy over rounds")
+        said = {"path": self.path, "runs": f"{len(self.entries):,} of {self.expected:,}"}
+        return display.facts("Result", said, picture) + self.table().accuracy().to_html()
 
     @classmethod
     def open(cls, path: Path | str, baseline: Policy | PolicyKey | str | None = None) -> "Result":

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self, TypeVar
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from agewise import display
 from agewise.checks import nearest, short
 from agewise.cost import Broadcast, CostModel, Timing
 from agewise.data import Data
@@ -200,6 +201,17 @@ class Scenario(Part):
         """Every value that is set, as plain data."""
         return self.model_dump(mode="json", exclude_none=True)
 
+    def _repr_html_(self) -> str:
+        """What the sections say, and where the UEs of seed 0 are."""
+        sections = {name: _said(values) for name, values in self.resolved().items()}
+        try:
+            places = self.loaded().make_channel(Streams(0)).block(0).positions_m
+        except (ValueError, OSError):  # a file that it names is not there
+            places = None
+        label = "UEs around the access point, seed 0"
+        picture = "" if places is None else display.dots(places, label)
+        return display.facts("Scenario", sections, picture)
+
     def to_toml(self) -> str:
         """A complete file with every field and kind explained, which `load` reads back."""
         return toml.write(self)
@@ -285,6 +297,15 @@ def short_hash(scenario: Scenario) -> str:
     """Six letters and digits that differ between scenarios, for the names of folders."""
     text = json.dumps(scenario.resolved(), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def _said(values: object) -> str:
+    """The values of a section in a line, without what is not given."""
+    if not isinstance(values, Mapping):
+        return str(values)
+    known = {name: _said(value) for name, value in values.items() if value is not None}
+    kind, rest = known.pop("kind", ""), ", ".join(f"{name} {text}" for name, text in known.items())
+    return f"{kind} ({rest})" if kind and rest else kind or rest
 
 
 def presets() -> list[str]:

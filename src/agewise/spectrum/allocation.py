@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agewise import display
 from agewise.core.proof import (
     BAD_POWER,
     BELOW_THRESHOLD,
@@ -50,6 +51,15 @@ class Allocation:
     def __post_init__(self) -> None:
         for array in (self.owner, self.power, self.gain):
             read_only(array)
+
+    def _repr_html_(self) -> str:
+        used = int(np.count_nonzero(self.owner >= 0))
+        said = {
+            "UEs scheduled": f"{int(self.scheduled.sum())} of {self.ue_count}",
+            "subchannels used": f"{used} of {self.owner.size}",
+        }
+        owners = display.strip(self.owner.tolist(), "owner of each subchannel")
+        return display.facts("Allocation", said, owners)
 
     @property
     def ue_count(self) -> int:

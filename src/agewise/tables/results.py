@@ -134,6 +134,9 @@ class ResultTable(PolicyTable):
     def __repr__(self) -> str:
         return self.to_text()
 
+    def _repr_html_(self) -> str:
+        return self.accuracy().to_html() + self.service().to_html()
+
     def by_policy(self, variation: Variation) -> dict[str, Row]:
         """The rows of one variation, by the name of their policy."""
         return {str(row.policy): row for row in self.rows if row.variation == variation}
@@ -319,6 +322,9 @@ class TargetTable(PolicyTable):
 
     def __repr__(self) -> str:
         return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
     def table(self) -> Table:
         """The medians with their limits, the means, and how many runs reached the target."""
