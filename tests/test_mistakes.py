@@ -944,9 +944,8 @@ def strictly(text):
     return json.loads(text, parse_constant=no)
 
 
-def test_json_is_valid_and_alone_on_standard_output(called, tmp_path, monkeypatch):
-    """Also with progress, pages, and numbers that are not there."""
-    monkeypatch.setattr(agewise.experiment._progress, "_INTERVAL_S", 0.01)
+def test_json_is_valid_and_alone_on_standard_output(called, tmp_path):
+    """Also with pages, and numbers that are not there."""
     np.savetxt(tmp_path / "g.csv", np.ones((3, 2)), delimiter=",")
     np.savetxt(tmp_path / "a.csv", np.ones(3))
     commands = {

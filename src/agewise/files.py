@@ -27,6 +27,8 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
 }
+#: JSON that is nested deeper is refused: nothing that is written here comes near.
+_DEEPEST = 40
 
 
 class NotRegularFile(OSError):
@@ -134,6 +136,24 @@ def read_regular_file(path: Path, limit: int) -> bytes:
     if len(content) > limit:
         raise NotRegularFile(path, f"a file of more bytes than the {limit:,} that it may have")
     return content
+
+
+def parse_json(text: str) -> object:
+    """JSON as plain data; ``ValueError`` if it is none, or nested beyond all need.
+
+    Names that are no UTF-8 are kept as Python has them, for which other parsers are too strict.
+    """
+    try:
+        value: object = json.loads(text)
+        level = [value]
+        for _ in range(_DEEPEST):
+            holding = [list(x.values()) if isinstance(x, dict) else x for x in level]
+            level = [inner for outer in holding if isinstance(outer, list) for inner in outer]
+    except RecursionError:
+        level = [None]
+    if level:
+        raise ValueError(f"nested more than {_DEEPEST} levels deep")
+    return value
 
 
 def fingerprint(path: Path | str) -> str | None:

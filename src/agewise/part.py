@@ -181,16 +181,15 @@ def _read(
         return value
     if isinstance(value, str):
         value = {"kind": value}
-    if not isinstance(value, Mapping):
-        return known(value)
-    kind = value.get("kind")
-    if not isinstance(kind, str) or not is_code(kind):
-        return known(value)
-    found = _IN_FILE.match(kind)
+    match value:
+        case {"kind": str(kind), **fields} if is_code(kind):
+            found = _IN_FILE.match(kind)
+        case _:
+            return known(value)
     if found is None or not (info.context or {}).get("load_code"):
         return _unloaded(family).model_validate(value)
     chosen = load_class(found["file"], found["name"], family)
-    if unknown := [key for key in value if key not in chosen.model_fields]:
+    if unknown := [key for key in fields if key not in chosen.model_fields]:
         takes = ", ".join(key for key in chosen.model_fields if key != "kind") or "no fields"
         raise ValueError(f"there is no {unknown[0]!r}: {kind} takes {takes}")
     return chosen.model_validate(value, context=info.context)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic_core import from_json
 
 from agewise import display
 from agewise.age import f_alpha, next_ages
@@ -22,6 +21,7 @@ from agewise.files import (
     NO_CHECKSUM,
     NotRegularFile,
     add_checksum,
+    parse_json,
     read_regular_file,
     verify_checksum,
     write_whole,
@@ -547,7 +547,7 @@ def _info_of(content: bytes, path: Path | str) -> RunInfo:
         raise ValueError(f"{path}: damaged: its content does not match its checksum")
     with _trouble_named(f"{path}: not a readable Parquet file"):
         text = pl.read_parquet_metadata(io.BytesIO(content)).get(_KEY)
-        found = None if text is None else from_json(text)
+        found = None if text is None else parse_json(text)
     if text is None:
         raise ValueError(f"{path}: a Parquet file, but not of an Agewise run")
     match found:

@@ -14,6 +14,7 @@ import agewise
 from agewise.checks import visible
 from agewise.cli import main
 from agewise.experiment import FolderError, Result
+from agewise.files import parse_json
 from agewise.records import History
 from tests.experiment.watch import Counting, everything, rewrite, runs
 from tests.scenarios import tiny
@@ -219,16 +220,18 @@ def nested(depth):
     return value
 
 
-@pytest.mark.parametrize(("depth", "said"), [(30, "there is no x"), (400, "recursion limit")])
-def test_deep_nesting_is_one_sentence(depth, said, out):
+@pytest.mark.parametrize("depth", [30, 400])
+def test_deep_nesting_is_one_sentence(depth, out):
     rewrite(out / "experiment.json", scenario=nested(depth))
-    with pytest.raises(FolderError, match=f"experiment.json: damaged: .*{said}.*: put back"):
+    with pytest.raises(FolderError, match="damaged: nested more than 40 levels deep: put back"):
         Result.open(out)
     name = max(runs(out))
     shutil.rmtree(out)
     compare(out)
     resealed(out / "runs" / name, info={"scenario": nested(depth)})
     assert len(Result.open(out).damaged) == 1
+    with pytest.raises(ValueError, match="nested more than 40 levels deep"):
+        parse_json("[" * 10**6)
 
 
 def test_nothing_outside_the_folder_is_read(tmp_path, monkeypatch, capsys):

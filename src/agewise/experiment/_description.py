@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
-from pydantic_core import from_json
 
 from agewise.experiment.plan import Plan, find_policy, variation_key
-from agewise.files import NO_CHECKSUM, json_with_checksum, verify_checksum
+from agewise.files import NO_CHECKSUM, json_with_checksum, parse_json, verify_checksum
 from agewise.provenance import code_digests, policy_source, scorer_files, source_names
 from agewise.records import PolicyKey, RunInfo
 from agewise.scenario import Scenario
@@ -100,7 +99,7 @@ class Description(BaseModel):
     def from_bytes(cls, content: bytes, file: Path) -> "Description":
         """What `to_bytes` gave; `FolderError` names the file and what is wrong with it."""
         try:
-            values = from_json(content)
+            values = parse_json(content.decode("utf-8"))
         except ValueError as error:
             raise FolderError(f"{file}: damaged: {error}: {_REMEDY}") from error
         _require_format(values, file)
@@ -192,14 +191,15 @@ def digest(content: bytes) -> str:
 
 
 def _require_format(values: object, file: Path) -> None:
-    number = values.get("format") if isinstance(values, dict) else None
-    if not isinstance(number, int):
-        raise FolderError(f"{file}: damaged: it does not describe an experiment: {_REMEDY}")
-    if number != _FORMAT:
-        whose, remedy = "an older", "run it again in another folder"
-        if number > _FORMAT:
-            whose, remedy = "a newer", f"this one reads up to {_FORMAT}"
-        raise FolderError(f"{file}: written by {whose} version (format {number}); {remedy}")
+    match values:
+        case {"format": int(number)} if number == _FORMAT:
+            return
+        case {"format": int(number)}:
+            whose, remedy = "an older", "run it again in another folder"
+            if number > _FORMAT:
+                whose, remedy = "a newer", f"this one reads up to {_FORMAT}"
+            raise FolderError(f"{file}: written by {whose} version (format {number}); {remedy}")
+    raise FolderError(f"{file}: damaged: it does not describe an experiment: {_REMEDY}")
 
 
 def _command() -> str | None:

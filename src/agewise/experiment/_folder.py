@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic_core import from_json
-
 from agewise.checks import visible
 from agewise.experiment._description import (
     Description,
@@ -25,6 +23,7 @@ from agewise.files import (
     clear_leftovers,
     json_with_checksum,
     open_regular_file,
+    parse_json,
     read_regular_file,
     verify_checksum,
     write_whole,
@@ -130,7 +129,7 @@ class Folder:
         file = self.failed_file(name)
         try:
             content = _read(file)
-            values = from_json(content)
+            values = parse_json(content.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise ValueError(f"{file}: damaged: {error}") from error
         if not verify_checksum(content) or not isinstance(values, dict):

@@ -18,10 +18,9 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, MetricRecord
 from flwr.serverapp.strategy import Result
 from numpy.typing import NDArray
-from pydantic_core import from_json
 
 from agewise.checks import first_line
-from agewise.files import atomic_write, open_regular_file
+from agewise.files import atomic_write, open_regular_file, parse_json
 from agewise.flower.clients import RoundPlanner
 from agewise.flower.links import Arrays, FederationError
 from agewise.flower.round import InnerStrategy
@@ -114,7 +113,7 @@ class StateFolder:
             arrays = load_arrays(path)
             if not np.array_equal(arrays.pop(_CHECKSUM), _checksum(arrays)):
                 raise ValueError("its checksum does not hold")
-            values: Any = from_json(arrays.pop(_TEXT).tobytes())
+            values: Any = parse_json(arrays.pop(_TEXT).tobytes().decode())
             found, (count, digest) = dict(values["identity"]), values["clients"]
             ids = load_arrays(self.folder / _CLIENTS)["ids"][:count]
             if _digest(ids) != digest:
