@@ -20,7 +20,7 @@ import numpy as np
 from agewise.experiment import Result
 from agewise.report import write_page
 from benchmarks.federation.deployment import Deployment, interrupts_as_exceptions
-from benchmarks.federation.pages import GUIDE, put
+from benchmarks.federation.pages import PAGE, put
 from benchmarks.federation.sums import (
     SELECTIONS,
     SHORT,
@@ -129,7 +129,7 @@ def main(words: Sequence[str] | None = None) -> None:
     size, selections = SHORT if given.short else Size(), given.selection or SELECTIONS
     if not any((given.links, given.short, given.loopback, given.airtime)):
         found = compare()
-        write_table(found, GUIDE.with_name("federation.csv"))
+        write_table(found, PAGE.with_name("federation.csv"))
         put("comparison", section(found))
         print(section(found))
         return

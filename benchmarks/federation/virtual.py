@@ -202,7 +202,7 @@ def write_table(found: Sequence[Trained], file: Path) -> None:
 
 
 def section(found: Sequence[Trained]) -> str:
-    """What the guide says of these trainings: a table, and what follows from it."""
+    """What the page says of these trainings: a table, and what follows from it."""
     ways = [(each, late) for late in LATE for each in SELECTIONS]
     seeds = sorted({each.seed for each in found})
     times = {(each.selection, each.late, each.seed): each.seconds for each in found}

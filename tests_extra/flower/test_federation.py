@@ -1,5 +1,6 @@
 """What `make federation` is made of: keys, ages, sums, and cleaning up after programs that died."""
 
+import csv
 import os
 import re
 import signal
@@ -106,6 +107,21 @@ def test_what_is_concluded_follows_from_the_numbers():
     ]
     slower = [x._replace(seconds=4 * x.seconds) if x.selection == "max-pack" else x for x in slower]
     assert "**Use all clients**: no choice" in section(slower)
+
+
+def test_the_page_shows_the_trainings_beside_it():
+    """Its table and conclusion are those of the file, and the guide says the same in short."""
+    with (ROOT / "docs" / "federation.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    kinds = Trained.__annotations__
+    found = [Trained(**{name: kinds[name](x) for name, x in row.items()}) for row in rows]
+    assert len(found) == 30 * len(LATE) * len(SELECTIONS)
+    text = section(found)
+    assert text in (ROOT / "docs" / "federation.md").read_text(encoding="utf-8")
+    sooner, later = re.search(r"synchronous rounds: (.*?)\. Later: (.*?)\.", text).groups()
+    assert "age-based (wait, weigh)" in sooner
+    assert "round-robin (wait, weigh)" in sooner
+    assert later == "fastest five (wait, weigh)"
 
 
 def refused(*command):
