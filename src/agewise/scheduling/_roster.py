@@ -1,5 +1,6 @@
-"""Which UEs there are: columns of numbers with a row for each, found again by their ids."""
+"""Roster of the UEs: columns of numbers with a row for each, found again by its id."""
 
+import functools
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ class Roster:
         self.set_present(ids)
 
     def __len__(self) -> int:
-        """How many UEs are present."""
+        """Count the present UEs."""
         return len(self.ids)
 
     def set_present(self, ids: Iterable[Hashable]) -> None:
@@ -35,14 +36,15 @@ class Roster:
         self.ids = tuple(ids)
         if len(set(self.ids)) != len(self.ids):
             raise ValueError("the ids of the UEs must differ")
-        for id_ in self.ids:
-            self._row.setdefault(id_, len(self._row))
+        rows = [self._row.setdefault(id_, len(self._row)) for id_ in self.ids]
+        known = len(self._row)
         for name, column in self.columns.items():
-            added = np.full(len(self._row) - column.size, self._fills[name], column.dtype)
-            self.columns[name] = read_only(np.concatenate((column, added)))
-        rows = np.array([self._row[id_] for id_ in self.ids], np.int64)
+            if column.size < known:
+                added = _filled(known - column.size, self._fills[name])
+                both = read_only(np.concatenate((column, added))) if column.size else added
+                self.columns[name] = both
         # None where the present UEs are all, in the order of the rows: nothing need be selected.
-        self._rows = None if np.array_equal(rows, np.arange(len(self._row))) else rows
+        self._rows = None if rows == list(range(known)) else np.array(rows, np.int64)
 
     def rows(self, ues: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows of these of the present UEs."""
@@ -60,3 +62,9 @@ class Roster:
         rows = self._rows if rows is None else rows
         column[... if rows is None else rows] = new
         self.columns[name] = read_only(column)
+
+
+@functools.lru_cache(maxsize=32, typed=True)
+def _filled(count: int, fill: float) -> Column:
+    """Entries that are all alike; the array is shared and read-only."""
+    return read_only(np.full(count, fill))
