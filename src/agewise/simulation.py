@@ -38,7 +38,7 @@ from agewise.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
-class SeedSamples:
+class _SeedSamples:
     """The samples of one seed on their UEs: policies are compared on the same."""
 
     learner: Learner
@@ -51,7 +51,7 @@ class SeedSamples:
         return Federation(self.learner, scenario.learn, self.streams)
 
 
-def samples_of(scenario: Scenario, streams: Streams) -> SeedSamples:
+def samples_of(scenario: Scenario, streams: Streams) -> _SeedSamples:
     """Divide the samples of a run, once for all policies as long as their files stay the same."""
     model, source, devices = scenario.learn.model, scenario.data, scenario.devices
     made_by = model.made_by(), *map(fingerprint, model.source_files().values())
@@ -68,10 +68,10 @@ def _divided(
     work: Workload,
     _digests: tuple[str | None, ...],
     _made_by: tuple[object, ...],
-) -> SeedSamples:
+) -> _SeedSamples:
     dataset = source.load()
     partition = source.divide(dataset, devices.table(work), work.streams)
-    return SeedSamples(
+    return _SeedSamples(
         settings.learner(dataset, partition),
         partition.label_counts(dataset.train.labels, dataset.class_count),
         dataset.names,
@@ -127,7 +127,7 @@ class Transport:
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether all that is scheduled in this round arrives."""
+        """Tell whether all that is scheduled in this round arrives."""
         is_certain = self.block.true is self.block.seen and self._costs.deadline_slots == math.inf
         return is_certain and self._batteries is None and self.background is None
 
@@ -140,7 +140,8 @@ class Transport:
         """
         block, in_hand = self.block, self._in_hand
         met = None if block.true is block.seen else block.true
-        late = 0.0 if in_hand is not None else _latest(self._downlink, allocation.scheduled)
+        waits = in_hand is None and self._downlink is not None
+        late = _latest(self._downlink, allocation.scheduled) if waits else 0.0
         delivery, cost, batteries = self._costs.deliver(
             allocation, met, self._batteries, in_hand, late
         )
@@ -263,19 +264,19 @@ def _rounds(
 
 
 def _latest(downlink_slots: NDArray[np.float64] | None, addressed: NDArray[np.bool_]) -> float:
-    """When the last of the UEs addressed has the model, in slots beyond the usual time."""
+    """Find when the last UE addressed has the model, in slots beyond the usual time."""
     if downlink_slots is None:
         return 0.0
     return float(downlink_slots[addressed].max(initial=0.0))
 
 
 def _positions(block: Block) -> NDArray[np.float32] | None:
-    """Where the UEs are, as exactly as a record keeps it."""
+    """Positions of the UEs, as exactly as a record keeps them."""
     return None if block.positions_m is None else block.positions_m.astype(np.float32)
 
 
 def eligible_of(uplink: Uplink, t: int) -> Eligible:
-    """What a record keeps of what a policy could choose from in round ``t``.
+    """Record what a policy could choose from in round ``t``.
 
     The needs of all UEs, and their gains if these are not too many.
     """
@@ -299,7 +300,7 @@ def _probe(
 def _optimum(
     scenario: Scenario, access_point: AccessPoint, uplink: Uplink, allocation: Allocation
 ) -> Optimum | None:
-    """What was scheduled beside the optimum of problem (3), where asked for.
+    """Compare what was scheduled with the optimum of problem (3), where asked for.
 
     The search for the optimum has a limit, and the policy may have found better: then this is
     the best known.

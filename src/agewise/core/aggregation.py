@@ -172,10 +172,9 @@ def moved_by(start, total, factor, result):
 
 
 @kernel
-def shorten(models, start, weights):
-    """Replace ``models[i]`` by ``start + weights[i] (models[i] - start)``."""
-    for i in range(weights.size):
-        weight = np.float32(weights[i])
-        if weight < 1.0:
-            for j in range(start.size):
-                models[i, j] = start[j] + weight * (models[i, j] - start[j])
+def shorten(models, start, weights, rows, shortened):
+    """Put ``start + weights[i] (models[i] - start)`` in row ``rows[i]`` of ``shortened``."""
+    for i in range(rows.size):
+        weight, model, row = np.float32(weights[i]), models[i], shortened[rows[i]]
+        for j in range(start.size):
+            row[j] = start[j] + weight * (model[j] - start[j]) if weight < 1.0 else model[j]

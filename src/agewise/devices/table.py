@@ -1,4 +1,4 @@
-"""What a UE is, and what each UE of a run is."""
+"""Devices: what a UE is, and a table of the UEs of a run."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -87,7 +87,7 @@ def require_once(said: Collection[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class DeviceTable:
-    """What the UEs of one run are, ``[ue]`` each.
+    """Table of the UEs of one run, ``[ue]`` each.
 
     ``class_of`` has the index of the class in ``class_names``. Local learning takes
     ``compute_time`` in the unit of the timing and ``compute_j``; what a battery holds is infinite
@@ -175,15 +175,14 @@ def tabulate(
         battery_j=battery_j,
         compute_time=time,
         compute_j=joules,
-        presence=[_presence(each.availability, work) for each in classes.values()],
+        presence=[
+            functools.partial(_present, part, part.prepare(work), work.ues)
+            for part in (each.availability for each in classes.values())
+        ],
     )
 
 
-def _presence(part: Availability, work: Workload) -> Callable[[int], _Mask]:
-    """Prepare who would be there in a round, were all UEs of one class."""
-    return functools.partial(_present, part, part.prepare(work), work.ues)
-
-
 def _present(part: Availability, state: State, ues: int, t: int) -> _Mask:
+    """Tell who would be there in round ``t``, were all UEs of one class."""
     mask = np.asarray(part.present(state, t), np.float64)
     return np.asarray(given(part, "present", mask, (ues,)) != 0.0)

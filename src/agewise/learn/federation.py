@@ -96,7 +96,7 @@ class Diverged(ValueError):
 
 
 class FederationState(NamedTuple):
-    """All that learning carries from round to round.
+    """State of learning between rounds.
 
     ``params`` is the newest model; ``memory`` is kept by the aggregation, ``unsent`` by error
     feedback of the compression, and ``variates`` by the local objective. ``past[t]`` are models of
@@ -204,7 +204,7 @@ class Federation:
         versions: NDArray[np.int64],
         weights: NDArray[np.float64],
     ) -> tuple[Updates, State]:
-        """What arrives of UEs that started from different models, and what is left unsent.
+        """Train UEs that started from different models: what arrives, and what is left unsent.
 
         Each update is shortened by its weight.
         """
@@ -218,8 +218,7 @@ class Federation:
             trained = self.train(state._replace(params=starts[i]), ues[own], version)
             sent = LocalModels(starts[i], trained, ues[own], t)
             arrived, unsent = code.send(unsent, sent, self.streams.compression)
-            kernels.shorten(arrived, starts[i], weights[own])
-            models[own] = arrived
+            kernels.shorten(arrived, starts[i], weights[own], own, models)
         step_of = self.learner.steps.relative_step_of
         steps = np.array([step_of(version) for version in versions.tolist()])
         made = Updates(state.params, models, ues, factors, starts, which, step_of(t), steps)
@@ -249,7 +248,7 @@ class Federation:
     def reports(
         self, wanted: Collection[Report], updates: Updates
     ) -> dict[Report, NDArray[np.float64]]:
-        """What UEs report with these updates, of what is ``wanted``: ``float64[len(ues)]`` each.
+        """Measure what UEs report with these updates: ``float64[len(ues)]`` by ``wanted`` name.
 
         The loss is the mean over the UE's samples of what the model costs there that it started
         from.
