@@ -1,4 +1,4 @@
-"""What rounds cost: seconds, joules, channel uses and bits, and whose update is there in time.
+"""Costs of rounds: seconds, joules, channel uses and bits, and whose update is there in time.
 
 A slot is the time of an upload at exactly the rate threshold, so an upload at twice that rate
 takes half a slot. docs/accounting.md has the formulas and an example by hand.
@@ -54,7 +54,7 @@ class ConstantDownlink(Downlink):
 
     @property
     def constant_s(self) -> float:
-        """All of it."""
+        """The seconds of the field."""
         return self.seconds
 
 
@@ -90,7 +90,7 @@ class Broadcast(NamedTuple):
 # -------------------------------------------------------------------------------- times of a round
 @dataclass(frozen=True, eq=False)
 class _Clock:
-    """What turns slots and power into seconds and joules.
+    """Clock that turns slots and power into seconds and joules.
 
     ``watts`` are those of one unit of the channel's power; ``deadline_s`` is infinite where nothing
     is late.
@@ -112,7 +112,7 @@ class Timing(Part):
 
     @property
     def everyone_eligible(self) -> bool:
-        """Whether policies may also schedule UEs that would be late."""
+        """Tell whether policies may also schedule UEs that would be late."""
         return False
 
     def slot_seconds(self, upload_s: float | None) -> float:
@@ -120,7 +120,7 @@ class Timing(Part):
         return math.nan
 
     def deadline_after(self, upload_s: float | None) -> float:
-        """When an update is too late, in slots after the downlink; infinity where nothing is."""
+        """Deadline of an update in slots after the downlink; infinity where nothing is late."""
         return math.inf
 
     def least_period(self, upload_s: float | None) -> float:
@@ -161,7 +161,7 @@ class _Hurried(Timing):
 
     @property
     def everyone_eligible(self) -> bool:
-        """Whether policies may also schedule UEs that would be late."""
+        """Tell whether policies may also schedule UEs that would be late."""
         return self.eligible == "everyone"
 
 
@@ -268,7 +268,7 @@ class SecondsTiming(_Hurried):
 # ---------------------------------------------------------------------------------- costs of rounds
 @dataclass(frozen=True, eq=False)
 class CostModel:
-    """What uploads of one run need, what its rounds cost, and whose update is there in time.
+    """Costs of one run: what uploads need, what rounds cost, whose update is there in time.
 
     An upload has ``payload_bits[ue]``, P_TX is ``power_budget[ue]``, R_s is ``threshold[ue]``, and
     an upload at this rate takes ``threshold_slots[ue]``. Local learning takes
@@ -422,7 +422,7 @@ class Batteries:
 
     @classmethod
     def full(cls, devices: DeviceTable) -> "Batteries | None":
-        """Those before the first round; ``None`` where nobody's energy ends."""
+        """Batteries before the first round; ``None`` where nobody's energy ends."""
         return cls(devices.battery_j) if np.isfinite(devices.battery_j).any() else None
 
     @property

@@ -53,7 +53,7 @@ class InHand(NamedTuple):
 
     @property
     def ready(self) -> _Flags:
-        """Who has an update by the end of the period, early enough to upload it."""
+        """Flags of the UEs that have an update early enough to upload it in the period."""
         return self.ready_slots < math.inf
 
     def staleness(self, t: int) -> _Ints:

@@ -57,11 +57,11 @@ class Streams:
         object.__setattr__(self, "seed", whole_number("seed", self.seed))
 
     def placement(self) -> np.random.Generator:
-        """Where the UEs stand."""
+        """Generator of where the UEs stand."""
         return self._stream(_PLACEMENT, 0)
 
     def indoor(self) -> np.random.Generator:
-        """Which UEs are inside buildings, and how far."""
+        """Generator of which UEs are inside buildings, and how far."""
         return self._stream(_INDOOR, 0)
 
     @functools.cached_property
@@ -95,35 +95,35 @@ class Streams:
         return self._key(_CSI)
 
     def rician(self) -> np.random.Generator:
-        """How strong the UEs' direct paths are."""
+        """Generator of how strong the UEs' direct paths are."""
         return self._stream(_RICIAN, 0)
 
     def policy(self, t: int) -> np.random.Generator:
-        """The scheduler's own choices in round ``t``: ties, random orders."""
+        """Generator of the scheduler's own choices in round ``t``: ties, random orders."""
         return self._stream(_POLICY, t)
 
     def replay(self, t: int) -> np.random.Generator:
-        """Who is heard in round ``t`` of a replay."""
+        """Generator of who is heard in round ``t`` of a replay."""
         return self._stream(_REPLAY, t)
 
     def partition(self) -> np.random.Generator:
-        """Which samples lie on which UE."""
+        """Generator of which samples lie on which UE."""
         return self._stream(_PARTITION, 0)
 
     def model(self) -> np.random.Generator:
-        """The initial model."""
+        """Generator of the initial model."""
         return self._stream(_MODEL, 0)
 
     def speed(self) -> np.random.Generator:
-        """How fast the UEs compute."""
+        """Generator of how fast the UEs compute."""
         return self._stream(_SPEED, 0)
 
     def battery(self) -> np.random.Generator:
-        """How much energy the UEs have."""
+        """Generator of how much energy the UEs have."""
         return self._stream(_BATTERY, 0)
 
     def devices(self) -> np.random.Generator:
-        """Which UE is of which class."""
+        """Generator of which UE is of which class."""
         return self._stream(_DEVICES, 0)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""What a run leaves behind: a record of every round, and the file that keeps them."""
+"""Records of a run: one of every round, and the file that keeps them."""
 
 import contextlib
 import functools
@@ -48,7 +48,7 @@ Value = bool | int | float | str | None | tuple["Value", ...]
 
 @dataclass(frozen=True)
 class PolicyKey:
-    """Which policy: its name and all its parameters, as data that can be compared and kept.
+    """Key of a policy: its name and all its parameters, as data that can be compared and kept.
 
     Parameters that are not plain data are kept by what they are as text. As text it is what makes
     the policy, in which the parameters are left out that are as ``usual``, at their defaults.
@@ -83,7 +83,7 @@ class PolicyKey:
 
     @classmethod
     def from_json(cls, values: object) -> "PolicyKey":
-        """What `to_json` gave; ``ValueError`` if it is something else."""
+        """Read what `to_json` gave; ``ValueError`` if it is something else."""
         match values:
             case {"name": str(name), "parameters": dict(parameters), "usual": list(usual)}:
                 return cls(name, parameters, tuple(map(str, usual)))
@@ -180,7 +180,7 @@ class Optimum(NamedTuple):
 
 
 class Eligible(NamedTuple):
-    """What a policy could choose from in round ``t``.
+    """Choices that a policy had in round ``t``.
 
     ``need[ue]`` is the fewest subchannels with which the UE reaches the rate threshold (Algorithm
     1) while all of them are free, 0 if none suffice. ``gain[ue, subchannel]`` are the gains as the
@@ -252,7 +252,7 @@ def _number(value: float) -> float | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunInfo:
-    """What a run follows from, and what stays the same in all its rounds.
+    """Origin of a run, and what stays the same in all its rounds.
 
     ``scenario`` holds every value of the resolved scenario. ``positions_m[ue, (x, y)]`` and
     ``label_counts[ue, class]`` are ``None`` where they are not known; ``class_names[class]`` says
@@ -280,7 +280,7 @@ class RunInfo:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """All rounds of one run, with what they follow from. ``frame`` has one row per round."""
+    """Rounds of one run, with what they follow from. ``frame`` has one row per round."""
 
     info: RunInfo
     frame: "pl.DataFrame"
@@ -377,7 +377,7 @@ class History:
 
     @property
     def outcome_counts(self) -> dict[str, int]:
-        """How many uploads of the run came to each of `OUTCOMES`."""
+        """Count the uploads of the run that came to each of `OUTCOMES`."""
         all_of_them = self.frame["outcome"].explode()
         return {outcome: int((all_of_them == outcome).sum()) for outcome in OUTCOMES}
 
@@ -407,7 +407,7 @@ class History:
 
     @property
     def eligible(self) -> Eligible | None:
-        """What the policy could choose from in the middle of the run; ``None`` if not recorded."""
+        """Choices of the policy in the middle of the run; ``None`` if not recorded."""
         kept = self.frame.filter(pl.col("need").is_not_null())
         if kept.is_empty():
             return None
@@ -476,7 +476,7 @@ class History:
 
 
 def read_info(path: Path) -> RunInfo:
-    """What the run in a file follows from; the whole file is checked as by `History.load`.
+    """Read the origin of the run in a file; the whole file is checked as by `History.load`.
 
     Links are not followed, for the file may be in a folder of somebody else's.
     """
@@ -537,7 +537,7 @@ def _trouble_named(what: str) -> Iterator[None]:
 
 
 def _info_of(content: bytes, path: Path | str) -> RunInfo:
-    """What the file says of its run, after a check of every byte.
+    """Read the origin of the run from its file, after a check of every byte.
 
     Only content that is as it was written gets as far as the reader of its rounds, which may fail
     in any way on other bytes.
@@ -609,7 +609,7 @@ def _require_fit(frame: "pl.DataFrame", info: RunInfo) -> None:
 
 
 def _is_long(lists: "pl.Series", lengths: "pl.Series | int") -> bool:
-    """Whether the lists of all rounds have these lengths, or none has a list."""
+    """Tell whether the lists of all rounds have these lengths, or none has a list."""
     found = lists.list.len()
     return not (found != lengths).any() and found.null_count() in (0, found.len())
 

@@ -95,7 +95,7 @@ class Traffic:
 
     @property
     def above_bound(self) -> float:
-        """How far the mean age lies above the bound, as a share of it; NaN if that is 0."""
+        """Distance of the mean age from the bound, as a share of it; NaN if that is 0."""
         return _mean(self.mean_age) / self.age_bound - 1.0 if self.age_bound else float("nan")
 
     def age_cost(self, alpha: float, form: Form = "paper") -> float:

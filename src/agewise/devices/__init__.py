@@ -1,4 +1,4 @@
-"""What the UEs of a cell are: power, computing, payload, data, battery, and when they are there.
+"""Devices of a cell: power, computing, payload, data, battery and availability of its UEs.
 
 A scenario says it once for all of them, for classes, or in a file for each; `DeviceTable` has it
 for the UEs of one run.

@@ -1,4 +1,4 @@
-"""How long local learning takes UEs, and what it costs."""
+"""Computing times of local learning, and their energy."""
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -19,7 +19,7 @@ _Duration = Annotated[float, Field(ge=0, le=LARGE)]
 
 
 class Workload(NamedTuple):
-    """What the UEs of a run have to do: so many rounds, and so many samples in each.
+    """Workload of the UEs of a run: so many rounds, and so many samples in each.
 
     Their computing times are in this ``unit``, empty where no time is counted.
     """

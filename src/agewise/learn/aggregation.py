@@ -1,4 +1,4 @@
-"""What the access point makes of the updates that it receives.
+"""Aggregation of the updates that the access point receives.
 
 Sums run over the UEs by rising index, whatever the order in which updates arrived.
 """
@@ -193,7 +193,7 @@ class UpdateMemory(Aggregation):
 
 
 class VarianceReduced(Aggregation):
-    """What arrived, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022).
+    """Mean update, corrected by the last updates of all (FedVARP, Jhunjhunwala et al. 2022).
 
     What arrived, less what was remembered of these UEs, plus what is remembered of all, with means
     weighted by ``|D_k|``. A UE that was never heard is remembered as 0. Updates are remembered over

@@ -68,7 +68,7 @@ class Proximal(LocalObjective):
 
     @property
     def proximal_weight(self) -> float:
-        """Mu."""
+        """The weight mu of the proximal term."""
         return self.mu
 
 

@@ -108,6 +108,6 @@ class Mlp(Model):
         return list(itertools.pairwise(self._widths(dataset).tolist()))
 
     def _entries(self, samples: OrderedSamples, widths: NDArray[np.int64]) -> float:
-        """What a sample costs on its way through the net, in entries of linear models."""
+        """Count what a sample costs on its way through the net, in entries of linear models."""
         dense: int = sum(a * b for a, b in itertools.pairwise(widths[1:].tolist()))
         return (samples.density * float(widths[1]) + dense) / _PER_ENTRY

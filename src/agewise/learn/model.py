@@ -1,4 +1,4 @@
-"""What a model is, and what it learns locally on the samples of every UE (Eq. 1)."""
+"""Models, and their local learning on the samples of every UE (Eq. 1)."""
 
 import functools
 from collections.abc import Callable
@@ -119,7 +119,7 @@ class LocalSteps:
 
 
 class LocalRound(NamedTuple):
-    """What UEs start from in a round: the model, and what chance and corrections are theirs.
+    """Start of the UEs' local learning in a round: the model, its chance, its corrections.
 
     What a UE does depends on the model, the round ``t``, the UE, the ``key`` and its own row of
     ``corrections[len(ues), length]`` alone.
@@ -133,7 +133,7 @@ class LocalRound(NamedTuple):
     corrections: Params | None = None
 
     def for_kernel(self) -> KernelRound:
-        """What is particular to the round, as the kernels take it."""
+        """Give what is particular to the round, as the kernels take it."""
         return KernelRound(self.key, self.t, self.step_size)
 
     def cohort(self, chunk: slice) -> Cohort:

@@ -20,7 +20,7 @@ LEAST_ENTRIES: Final = 400_000
 
 
 def available_cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """How many cores this process may use: those of its affinity, within its container's quota.
+    """Count the cores of this process: those of its affinity, within its container's quota.
 
     A container that gets the time of two cores sees all those of its machine; a process on each
     of them would only wait for its turn. Linux shows a container its quota in ``groups``.
@@ -59,7 +59,7 @@ os.register_at_fork(after_in_child=_make_pool)
 
 
 def set_threads(count: int) -> None:
-    """How many threads training and evaluation use at most; no result depends on it."""
+    """Limit the threads of training and evaluation; no result depends on it."""
     global _count
     if count < 1:
         raise ValueError(f"the number of threads must be at least 1, not {count}")

@@ -61,7 +61,7 @@ class LocalModels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """What arrived in a round, in which the newest model is ``params``.
+    """Updates that arrived in a round, in which the newest model is ``params``.
 
     ``models[i]`` is what UE ``ues[i]`` made of the model ``starts[version[i]]``; all started from
     ``params`` unless said otherwise. ``factors[i]`` are those of the policy, or ``None`` if it left

@@ -1,4 +1,4 @@
-"""Who transmits: the policies, what they see, and the registry by name."""
+"""Policies: who transmits, what they see, and the registry by name."""
 
 from agewise.policies.age_based import AgeBased, MaxPack
 from agewise.policies.alternating import Alternating

@@ -1,4 +1,4 @@
-"""What policies estimate of a UE from what they have seen so far."""
+"""Estimates that policies make of a UE from what they have seen so far."""
 
 import math
 
@@ -32,7 +32,7 @@ def running_mean(
 
 
 def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
-    """How likely each UE is in reach: able to reach the threshold if all subchannels were free.
+    """Estimate how likely each UE is in reach: reaches the threshold if all subchannels are free.
 
     This is the share of the rounds so far, this one among them, in which it was; the policy
     declares the state `MEAN`. One round in reach and one out of it are added (Laplace's rule of
@@ -45,7 +45,7 @@ def chances_of_reach(view: RoundView) -> NDArray[np.float64]:
 
 
 def chances_of_success(view: RoundView) -> NDArray[np.float64]:
-    """How likely an upload of each UE succeeds: that it is in reach, and arrives if it is sent.
+    """Estimate how likely an upload of each UE succeeds: it is in reach, and arrives if it is sent.
 
     Uploads may be late or lost. The share of a UE's attempts that succeeded begins at 1, so that it
     is 1 as long as nothing is lost. The policy declares the state `MEAN`.

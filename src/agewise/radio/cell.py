@@ -26,7 +26,7 @@ class Cell(Part):
 
 
 class RunContext(NamedTuple):
-    """What one run asks of its channel.
+    """Run of a channel: its cell, its rounds and its streams.
 
     Parts make their state of it (``prepare``); a part of the user's own that has no ``prepare``
     is handed the context itself. ``streams.own(name, t)`` is where such a part draws from.

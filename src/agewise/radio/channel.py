@@ -57,7 +57,7 @@ class Channel(Protocol):
 
     @property
     def moves(self) -> bool:
-        """Whether UEs are elsewhere in other rounds."""
+        """Tell whether UEs are elsewhere in other rounds."""
 
     def block(self, t: int) -> Block:
         """Return round ``t``, whatever was asked before."""
@@ -78,7 +78,7 @@ class ChannelModel(Part):
 
     @property
     def is_in_watts(self) -> bool:
-        """Whether powers are in watts, so that energy can be counted."""
+        """Tell whether powers are in watts, so that energy can be counted."""
         return False
 
     def check(self, cell: Cell) -> None:
@@ -126,7 +126,7 @@ class ModelledChannel(ChannelModel):
 
     @property
     def is_in_watts(self) -> bool:
-        """Whether the link is a budget in physical units."""
+        """Tell whether the link is a budget in physical units."""
         return self.link.kind == "budget"
 
     def check(self, cell: Cell) -> None:
@@ -231,7 +231,7 @@ class DrawnChannel:
 
     @property
     def moves(self) -> bool:
-        """Whether UEs are elsewhere in other rounds."""
+        """Tell whether UEs are elsewhere in other rounds."""
         return self.model.mobility.moves
 
     def large_scale(self, t: int) -> LargeScale:

@@ -31,7 +31,7 @@ SPEED = "how fast a UE or what surrounds it moves, in m/s"
 
 
 class CsiError(NamedTuple):
-    """What separates the amplitudes that the access point knows from the true ones.
+    """Error of the amplitudes that the access point knows.
 
     The scattered parts have this ``correlation``. Where fading is correlated over time, they were
     measured ``delay_s`` before.
@@ -173,7 +173,7 @@ class Fading(Part):
 
     @property
     def is_over_time(self) -> bool:
-        """Whether fading is correlated from round to round."""
+        """Tell whether fading is correlated from round to round."""
         return False
 
     def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:
@@ -258,7 +258,7 @@ class _Scattered(Fading):
 
     @property
     def is_over_time(self) -> bool:
-        """Whether fading is correlated from round to round."""
+        """Tell whether fading is correlated from round to round."""
         return self.time.is_correlated
 
     def check(self, cell: Cell, rounds: Rounds, *, knows_los: bool) -> None:

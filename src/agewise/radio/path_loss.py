@@ -211,7 +211,7 @@ class _Urban(_Tr38901):
         return breakpoint_m, far_db
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
-        """Certain to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
+        """Take 1 to 18 m; then 18 m / d, and of the rest a share that falls exponentially."""
         street = 18.0 / np.maximum(distance_m, 18.0)
         rest = np.asarray(exp_each(-distance_m / self.los_fall_m))
         return street + rest * (1.0 - street)
@@ -276,7 +276,7 @@ class IndoorHotspot(_Tr38901):
     ue_height_m: float = Field(ge=0.5, le=10, description=_UE)
 
     def los_probability(self, distance_m: _Floats) -> _Floats:
-        """Certain nearby, then falling exponentially, from the turn on by another law."""
+        """Take 1 nearby, then fall exponentially, from the turn on by another law."""
         certain, fall, turn, share, far = (
             (5.0, 70.8, 49.0, 0.54, 211.7) if self.office == "open" else (1.2, 4.7, 6.5, 0.32, 32.6)
         )

@@ -96,12 +96,12 @@ class AccessPoint:
 
     @property
     def participation(self) -> NDArray[np.int64]:
-        """How many updates of each of the present UEs have arrived."""
+        """Count the updates of each of the present UEs that have arrived."""
         return self._roster.present("participation")
 
     @property
     def feedback(self) -> Feedback:
-        """What the present UEs reported with their last updates."""
+        """Reports of the present UEs with their last updates."""
         return Feedback(*(self._roster.present(name) for name in _REPORTS))
 
     def set_present(self, ids: Iterable[Hashable]) -> None:
@@ -140,7 +140,7 @@ class AccessPoint:
             self._roster.put(name, values)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """All that is remembered, as arrays, for `restore`: columns ``[ue]``, scalars, the round.
+        """Copy the state as arrays for `restore`: columns ``[ue]``, scalars, the round.
 
         Rows are those of all UEs that were ever known, in the order in which they came.
         """
@@ -167,7 +167,7 @@ class AccessPoint:
         self._failing = bool(self._roster.columns["failures"].any())
 
     def mask_ineligible(self, uplink: Uplink) -> Uplink:
-        """What policies are shown of an uplink: those not eligible have gains of 0.
+        """Show policies an uplink on which those not eligible have gains of 0.
 
         A UE is in time if an upload at the rate threshold would be, begun when it has computed;
         after failures it sits out some rounds (`Retry`). The threshold that is shown is higher by
@@ -191,7 +191,7 @@ class AccessPoint:
         return out
 
     def plan(self, uplink: Uplink) -> Allocation:
-        """Who uploads in this round: the policy's choice, proven against what it was shown."""
+        """Schedule this round: the policy's choice, proven against what it was shown."""
         if uplink.ue_count != len(self._roster):
             raise ValueError(
                 f"the uplink has the gains of {uplink.ue_count} UEs, but {len(self._roster)} are "
@@ -257,7 +257,7 @@ class AccessPoint:
         self._failing = bool(failures.any())
 
     def view(self, uplink: Uplink) -> RoundView:
-        """What the policy sees; one from outside the package sees copies, which it cannot spoil."""
+        """Make the view of a policy: copies, which it cannot spoil, if it is not of the package."""
         present = self._roster.present
         # Copies, for a plan that fails changes nothing.
         per_ue = {name: present(_STATE + name).copy() for name in self.policy.state_per_ue}

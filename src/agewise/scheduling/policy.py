@@ -1,4 +1,4 @@
-"""What a scheduling policy is, and what it sees before a round."""
+"""Scheduling policies, and their view of a round."""
 
 import functools
 import inspect
@@ -32,7 +32,7 @@ _set = object.__setattr__
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """What is known of each UE from the last of its updates that arrived, ``float64[ue]`` each.
+    """Reports of each UE with the last of its updates that arrived, ``float64[ue]`` each.
 
     NaN where none has arrived yet, and where the policy does not ask for it (`Policy.reads`).
     ``losses[ue]`` is the mean loss on the UE's samples of the model that it was given, and
@@ -45,13 +45,13 @@ class Feedback:
     @classmethod
     @functools.lru_cache(maxsize=16)
     def none(cls, ue_count: int) -> "Feedback":
-        """Nothing has been reported yet; the arrays are shared and read-only."""
+        """Report nothing yet; the arrays are shared and read-only."""
         return cls(*(read_only(np.full(ue_count, np.nan)) for _ in fields(cls)))
 
 
 @dataclass(eq=False)
 class State:
-    """What a policy carries from round to round, as it declares it: the policy may change it."""
+    """State of a policy between rounds, as it declares it: the policy may change it."""
 
     per_ue: dict[str, NDArray[np.float64]]
     scalars: dict[str, float]
@@ -59,7 +59,7 @@ class State:
 
 @dataclass(eq=False, slots=True)
 class RoundView:
-    """What the access point knows before round ``t``; no policy sees the future or the data.
+    """Knowledge of the access point before round ``t``; no policy sees the future or the data.
 
     ``uplink`` holds the gains as they are seen, the power budget and the rate threshold;
     ``ages[ue]`` is the age of each UE's last received update, ``data_sizes[ue]`` ``|D_k|``. Times

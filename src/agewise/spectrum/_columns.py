@@ -69,7 +69,7 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """How many columns there are."""
+        """Count the columns."""
         return self.candidate.size
 
     @property
@@ -132,7 +132,7 @@ class Effort:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the limit is reached."""
+        """Tell whether the limit is reached."""
         return self.node_limit == 0
 
 
@@ -156,7 +156,7 @@ class Duals:
 
     @property
     def upper_bound(self) -> float:
-        """What no packing is worth more than, but for the rounding: the sum of all duals."""
+        """Bound on the worth of any packing, but for the rounding: the sum of all duals."""
         return math.fsum(self.rows)
 
 

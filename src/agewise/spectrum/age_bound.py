@@ -1,4 +1,4 @@
-"""How fresh updates can be at most: a bound on the mean age that no schedule is below.
+"""Bound on the mean age: no schedule is below it.
 
 Problem (3) asks what one round is worth; the mean age is what all rounds together lead to. Over T
 blocks a UE with n deliveries has a mean age of at least ``((T + 1) / n' - 1) (T + 1) / 2T`` with

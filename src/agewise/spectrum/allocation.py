@@ -30,7 +30,7 @@ class InfeasibleAllocation(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Who transmits on which subchannel with what power.
+    """Owners and powers of all subchannels: who transmits where, and with what power.
 
     ``owner[subchannel]`` is a UE or -1, ``power[subchannel]`` what that UE spends there, and
     ``gain[subchannel]`` the owner's gain there (0 where nobody transmits). An owner per

@@ -59,7 +59,7 @@ class Optimum:
 
     @property
     def gap(self) -> float:
-        """How far the value may be below the optimum, relative to the bound."""
+        """Largest distance of the value from the optimum, relative to the bound."""
         return (self.bound - self.value) / self.bound if self.bound > 0 else 0.0
 
 
@@ -172,7 +172,7 @@ class _Search:
 
     @property
     def least_difference(self) -> float:
-        """How much more than the incumbent a packing is worth if it is better.
+        """Least difference in worth between the incumbent and a better packing.
 
         Less what values and bounds may have been rounded, so it may be negative.
         """
@@ -182,22 +182,22 @@ class _Search:
 
     @property
     def resolves(self) -> bool:
-        """Whether float64 can tell the incumbent from all that is better."""
+        """Tell whether float64 tells the incumbent from all that is better."""
         return self.least_difference >= self.resolution
 
     @property
     def least_gain(self) -> float:
-        """How much more than the incumbent a packing must be worth to be looked for."""
+        """Least gain over the incumbent for which a packing is looked for."""
         return max(self.least_difference, self.resolution)
 
     @property
     def settled(self) -> bool:
-        """Whether there is nothing more to look for."""
+        """Tell whether there is nothing more to look for."""
         return self.upper_bound - self.value - self.least_gain <= 0
 
     @property
     def proven(self) -> bool:
-        """Whether no packing is better than the incumbent."""
+        """Tell whether no packing is better than the incumbent."""
         return self.certified or self.certain_bound - self.value - self.least_difference <= 0
 
     def run(self) -> None:
@@ -299,7 +299,7 @@ class _Search:
                 return
 
     def _gap_to_search(self, upper_bound: float, part: float) -> float:
-        """How near to the bound a packing must come if it is to close this part of the gap."""
+        """Give the distance from the bound at which a packing closes this part of the gap."""
         gap = upper_bound - self.value - 0.999 * self.least_gain  # a whole gap closes for sure
         if self.step > 0:  # nothing lies between the bound and the next multiple below it
             highest = self.step * math.floor(upper_bound / self.step + 1e-6)

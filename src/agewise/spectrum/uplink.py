@@ -1,4 +1,4 @@
-"""What one block of the uplink offers: the side of problem (3) that no policy can change."""
+"""Uplink of one block: the side of problem (3) that no policy can change."""
 
 import functools
 from dataclasses import dataclass, field

@@ -231,7 +231,7 @@ def _one_thread() -> Iterator[None]:
 
 # ------------------------------------------------------------------------------ many UEs at once
 def can_batch(prototype: torch.nn.Module, descent: LocalOptimiser) -> bool:
-    """Whether UEs can be trained together."""
+    """Tell whether UEs can be trained together."""
     return descent.optimiser is None and not list(prototype.buffers())
 
 

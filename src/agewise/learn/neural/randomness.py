@@ -86,7 +86,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def _states() -> tuple[object, ...]:
-    """What changes when one of the generators is drawn from."""
+    """Read the states that change when one of the generators is drawn from."""
     name, words, *rest = np.random.get_state()  # noqa: NPY002
     own = torch.get_rng_state().numpy().tobytes()
     return own, np.asarray(words).tobytes(), name, *rest, random.getstate()

@@ -122,7 +122,7 @@ def open_gains(path: Path | str) -> Trace:
 
 
 def _names_gains(path: Path) -> bool:
-    """Whether the first line of a CSV names the columns of a table of gains."""
+    """Tell whether the first line of a CSV names the columns of a table of gains."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         names = file.readline(1000).replace('"', "").split(",")
     return {*TABLE_AXES, "gain"} <= {name.strip() for name in names}

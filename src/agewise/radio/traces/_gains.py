@@ -17,11 +17,11 @@ from agewise.radio.cell import Cell, RunContext
 from agewise.radio.channel import Block, Channel
 from agewise.readers import array_names, map_array, read_table, reading, require_columns
 
-HDF5_ENDINGS = (".h5", ".hdf5")
+_HDF5_ENDINGS = (".h5", ".hdf5")
 #: Archives of arrays with names.
 ARCHIVES = (".npz", ".mat")
 TABLES = (".parquet", ".csv")
-ENDINGS = (*ARCHIVES, ".npy", *HDF5_ENDINGS, *TABLES)
+ENDINGS = (*ARCHIVES, ".npy", *_HDF5_ENDINGS, *TABLES)
 _ARRAYS: tuple[str, ...] = ("gains", "seen", "positions_m", "power_budget")
 TABLE_AXES = ("round", "ue", "subchannel")
 #: Numbers that are looked at together where a whole file is checked.
@@ -67,7 +67,7 @@ class Trace:
 
     @property
     def moves(self) -> bool:
-        """Whether UEs are known to be elsewhere in other rounds."""
+        """Tell whether UEs are known to be elsewhere in other rounds."""
         return self.positions_m is not None and len(self.positions_m.shape) == 3
 
     def block(self, t: int) -> Block:
@@ -76,9 +76,9 @@ class Trace:
         if not 0 <= t < rounds:
             raise ValueError(f"the trace has {rounds} rounds: there is no round {t}")
         if positions is not None:
-            positions = as_block(positions[t] if self.moves else positions[:])
-        true = as_block(self.gains[t])
-        return Block(true if self.seen is None else as_block(self.seen[t]), true, positions)
+            positions = _as_block(positions[t] if self.moves else positions[:])
+        true = _as_block(self.gains[t])
+        return Block(true if self.seen is None else _as_block(self.seen[t]), true, positions)
 
 
 class TraceFormat(Part):
@@ -120,14 +120,14 @@ class GainsFormat(TraceFormat):
             return _checked(path, arrays, ", ".join(names) or "nothing")
         if path.suffix == ".npy":
             return _checked(path, {"gains": map_array(path, "")}, "")
-        if path.suffix in HDF5_ENDINGS:
+        if path.suffix in _HDF5_ENDINGS:
             return _from_hdf5(path)
         if path.suffix in TABLES:
             return _checked(path, {"gains": _from_table(path)}, "")
         raise ValueError(f"{path}: a trace of gains is a file that ends in {', '.join(ENDINGS)}")
 
 
-def as_block(values: Any) -> NDArray[np.float64]:
+def _as_block(values: Any) -> NDArray[np.float64]:
     """Copy one round on the disk into memory, as kernels take it."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number is found by checks
         return np.array(values, dtype=np.float64, order="C")
@@ -137,7 +137,7 @@ def require_gains(path: Path, name: str, gains: Blocks) -> None:
     """Raise ``ValueError`` naming the first gain that is none, in one pass, a part at a time."""
     step = max(1, _CHUNK // max(1, math.prod(gains.shape[1:])))
     for first in range(0, gains.shape[0], step):
-        part = as_block(gains[first : first + step])
+        part = _as_block(gains[first : first + step])
         bad = ~(np.isfinite(part) & (part >= 0))
         if bad.any():
             t, ue, subchannel = np.unravel_index(int(bad.argmax()), part.shape)
@@ -198,7 +198,7 @@ def _checked(path: Path, arrays: Mapping[str, Any], held: str) -> Trace:
             )
         if name == "seen":
             require_gains(path, name, array)
-        elif not all(np.isfinite(as_block(array[t])).all() for t in range(array.shape[0])):
+        elif not all(np.isfinite(_as_block(array[t])).all() for t in range(array.shape[0])):
             raise ValueError(f"{path}: {name} must be finite numbers of metres")
     budget = np.asarray(arrays["power_budget"][()] if "power_budget" in arrays else 1.0)
     if budget.size != 1 or budget.dtype.kind not in "iuf" or not 1e-100 <= budget.item() <= 1e100:
@@ -243,8 +243,8 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
 
     ``about`` says what it is from. Any block can be drawn again, so that none has to be kept.
     """
-    if path.suffix not in (".npz", *HDF5_ENDINGS):
-        raise ValueError(f"{path}: a trace is recorded as .npz, {' or '.join(HDF5_ENDINGS)}")
+    if path.suffix not in (".npz", *_HDF5_ENDINGS):
+        raise ValueError(f"{path}: a trace is recorded as .npz, {' or '.join(_HDF5_ENDINGS)}")
     shape = (rounds, channel.ue_count, channel.subchannel_count)
     arrays = {"gains": _Array(shape, lambda block: block.true)}
     blocks = (channel.block(t) for t in range(rounds))
