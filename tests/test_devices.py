@@ -442,7 +442,7 @@ def test_a_file_of_devices_is_a_source_of_the_run(filed):
             "line 2: samples_per_s = 0: must be a number from 1e-09 to 1e+15; the nearest is 1e-09",
         ),
         ("samples_per_s,compute_w\n1,nan\n", "line 2: compute_w = nan: must be a number from 0 to"),
-        ("samples_per_s,compute_w\n1\n", "line 2: compute_w = None: must be a number from 0 to"),
+        ("samples_per_s,compute_w\n1\n", "line 2: compute_w = nothing: must be a number from 0 to"),
         ("samples_per_s,compute_w,battery_j\n1,1,-2\n", "line 2: battery_j = -2: must be a number"),
         ("samples_per_S,compute_w\n1,1\n", "no column samples_per_S; did you mean samples_per_s?"),
         ("samples\n1\n", "no column samples_per_s: give it and compute_w, or set devices.comp"),

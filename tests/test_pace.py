@@ -245,7 +245,7 @@ def test_memory_of_models_in_flight_is_said_and_refused(monkeypatch):
     [
         ({"timing": "none", "devices.computing": None}, "pace.kind = periodic needs times"),
         ({"timing.deadline_slots": 4.0}, "the period is one: leave the deadline out"),
-        ({"pace.period_slots": 0.5}, "periods of 0.5 slots: the model and one upload .* take 1"),
+        ({"pace.period_slots": 0.5}, r"a period of 0\.5, and the model .*: the nearest is 1"),
         ({"pace.period_slots": None}, "give either period_s or period_slots"),
         ({"pace.period_slots": None, "pace.period_s": 1.0}, "needs timing.kind = seconds"),
         ({"learn.local": "control-variates"}, 'pace = "rounds", or learn.local = "none"'),
@@ -259,3 +259,33 @@ def test_memory_of_models_in_flight_is_said_and_refused(monkeypatch):
 def test_what_does_not_fit_a_periodic_pace(changes, message):
     with pytest.raises(ScenarioError, match=message):
         tiny(**periodic(2.0)).with_(**changes)
+
+
+def test_a_period_in_seconds_is_compared_in_seconds():
+    pace = {"kind": "periodic", "period_s": 0.55, "waiting": "hold"}
+    with pytest.raises(ScenarioError, match=r"a period of 0\.55, and .*: the nearest is 0\.6"):
+        tiny(**SECONDS, pace=pace)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"devices.payload_share": 2.5},
+            r"devices \(all\): .* UE 0 2\.5 slots, so it is never .* raise the period to 2\.5",
+        ),
+        (
+            {"devices.computing.median_slots": 100.0, "devices.computing.sigma": 0.0},
+            r"no UE has an update within run\.rounds = 8: .* in 50\.5 periods: raise run\.rounds",
+        ),
+    ],
+)
+def test_who_can_never_be_ready_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(tiny(**periodic(2.0)).with_(**changes), "age-based")
+
+
+def test_an_upload_that_takes_the_whole_period_arrives():
+    history = simulate(tiny(**periodic(2.0), **{"devices.payload_share": 2.0}), "age-based")
+    assert history.outcome_counts["received"] > 0
+    assert history.outcome_counts["late"] == 0

@@ -242,7 +242,7 @@ class DeviceFile(Devices):
             raise ValueError(f"{path}: there is no column samples_per_s: {hint} devices.computing")
         if not said:
             raise ValueError(f"{path}: there is no column of {', '.join(COLUMNS)} in it")
-        require_once(said)
+        require_once(said, f"{path}: ")
         if table.is_empty():
             raise ValueError(f"{path}: there is no device in it")
         return {name: _column(path, table[name]) for name in said}
@@ -261,11 +261,11 @@ def _column(path: Path, column: "pl.Series") -> _Numbers:
     if wrong.any():
         row = int(wrong.arg_max() or 0)
         number = values[row]
-        hint = ""
+        text, hint = texts[row] or "nothing", ""
         if number is not None and math.isfinite(number):
             hint = f"; the nearest is {min(max(number, least), most):g}"
         raise ValueError(
-            f"{path}, {_place(path, row)}: {column.name} = {texts[row]}: must be a number from "
+            f"{path}, {_place(path, row)}: {column.name} = {text}: must be a number from "
             f"{least:g} to {most:g}{hint}"
         )
     return values.to_numpy()

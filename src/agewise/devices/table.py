@@ -78,11 +78,11 @@ class Device(Part):
         return self
 
 
-def require_once(said: Collection[str]) -> None:
+def require_once(said: Collection[str], where: str = "") -> None:
     """Raise ``ValueError`` where names of fields or columns say the same."""
     for one, other in (("power_db", "transmit_power_w"), ("payload_share", "payload_bits")):
         if one in said and other in said:
-            raise ValueError(f"{one} and {other} say the same: leave one of them out")
+            raise ValueError(f"{where}{one} and {other} say the same: leave one of them out")
 
 
 @dataclass(frozen=True, eq=False)

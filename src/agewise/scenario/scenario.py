@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from agewise import display
 from agewise.checks import nearest, short
+from agewise.core.proof import IN_TIME
 from agewise.cost import Broadcast, CostModel, Timing
 from agewise.data import Data
 from agewise.devices import AlikeDevices, Devices, DeviceTable, Workload
@@ -177,6 +179,8 @@ class Scenario(Part):
         begins = clock.downlink_s / slot_s if clock and period else 0.0
         left = TimeLeft(deadline - begins - compute, slot_s)
         threshold, slots = self.threshold.uploads(devices, bits, self._bandwidth_hz, left)
+        if period is not None:
+            self._require_ready(devices, compute, slots, period)
         return CostModel(
             read_only(devices.payloads(bits)),
             read_only(devices.power_budgets(power_budget, unit_w)),
@@ -188,6 +192,27 @@ class Scenario(Part):
             period,
             self._broadcast(power_budget, length),
         )
+
+    def _require_ready(
+        self,
+        devices: DeviceTable,
+        compute: NDArray[np.float64],
+        upload: NDArray[np.float64],
+        period: float,
+    ) -> None:
+        """Raise ``ValueError`` where a UE, or all of them, can never have an update in time."""
+        if (upload > period * IN_TIME).any():
+            ue = int(upload.argmax())
+            raise ValueError(
+                f"devices ({devices.class_names[devices.class_of[ue]]}): an upload at the rate "
+                f"threshold takes UE {ue} {upload[ue]:g} slots, so it is never ready in periods of "
+                f"{period:g}: lower its payload, or raise the period to {upload[ue]:g} slots"
+            )
+        if compute.size and (least := float((compute + upload).min()) / period) > self.run.rounds:
+            raise ValueError(
+                f"no UE has an update within run.rounds = {self.run.rounds}: the fastest computes "
+                f"and uploads in {least:,.6g} periods: raise run.rounds or the period of the pace"
+            )
 
     def _broadcast(self, power_budget: float, length: int) -> Broadcast | None:
         """What a downlink that depends on the channel sends, and how."""
@@ -267,9 +292,10 @@ class Scenario(Part):
                 "the deadline out"
             )
         if period < (least := timing.least_period(upload_s)):
+            said = self.pace.slots_of(1.0) or period  # in the unit in which it is said
             raise ValueError(
-                f"pace has periods of {period:g} slots: the model and one upload at the rate "
-                f"threshold take {least:g}"
+                f"pace has a period of {said:g}, and the model and one upload at the rate "
+                f"threshold take longer: the nearest is {least * said / period:g}"
             )
         if learn.local.needs_rounds:
             raise ValueError(
