@@ -22,7 +22,7 @@ from agewise.records import History
 from agewise.scenario import Scenario
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
-from agewise.tables._words import and_list, contrast_text, points_text
+from agewise.tables._words import and_list, judged_text, points_text
 from benchmarks.documents.pages import write_document
 
 POLICIES: Final = (
@@ -48,12 +48,13 @@ SETTINGS: Final[dict[str, tuple[str, Any]]] = {
     "restart, FedBuff": ("restart", _FED_BUFF),
     "restart, whole step": ("restart", _WHOLE),
 }
+SHORT: Final = "periods of 1 s"
 #: What is varied of computing times, steps and periods; the first has all settings, others these.
 VARIANTS: Final[dict[str, dict[str, float]]] = {
     "sigma 0.5, constant step": {"sigma": 0.5, "decay": 0.0, "period_s": PERIOD_S},
     "sigma 1": {"sigma": 1.0, "decay": 0.0, "period_s": PERIOD_S},
     "a decaying step": {"sigma": 0.5, "decay": 0.05, "period_s": PERIOD_S},
-    "periods of 1 s": {"sigma": 0.5, "decay": 0.0, "period_s": 1.0},
+    SHORT: {"sigma": 0.5, "decay": 0.0, "period_s": 1.0},
 }
 FEW: Final = ("rounds", "hold", "hold, FedBuff", "restart", "restart, FedBuff")
 
@@ -226,41 +227,66 @@ def paces_markdown(studies: Iterable[PaceStudy]) -> str:
 
 
 def _sentences(study: PaceStudy) -> str:
-    """Tell whether holding turns the ranking over, restarting turns it back, and at what cost."""
+    """Tell what pace makes of the ranking, which policy loses least, and what restarting costs."""
     first, *others = dict.fromkeys(variant for variant, _, _ in study.score)
-    policies = study.policies
-    gains = {name: study.gain(first, name) for name in study.settings}
-    told = and_list(
-        f"{name} {contrast_text(gains[name])}" for name in ("rounds", "hold", "restart, FedBuff")
+    paces = ("rounds", "hold", "restart, FedBuff")
+    gains = [study.gain(first, name) for name in paces]
+    in_rounds, held, restarted = (
+        f"{points_text(gain.mean)} points ({judged_text(gain)})" for gain in gains
     )
-    changed = and_list(
-        f"{variant}: rounds {points_text(study.gain(variant, 'rounds').mean)}, hold "
-        f"{points_text(study.gain(variant, 'hold').mean)}, restart with FedBuff "
-        f"{points_text(study.gain(variant, 'restart, FedBuff').mean)}"
+    turned = [gain.mean > 0 for gain in gains] == [True, False, True]
+    changed = "".join(
+        f"; with {variant} "
+        + and_list(points_text(study.gain(variant, name).mean) for name in paces)
         for variant in others
     )
     best = {
-        name: max(policies, key=lambda policy: float(study.score[first, name, policy].mean()))
+        name: max(study.policies, key=lambda policy: float(study.score[first, name, policy].mean()))
         for name in FEW
     }
-    means = {
+    lowest = {
         policy: min(float(study.score[first, name, policy].mean()) for name in FEW)
-        for policy in policies
+        for policy in study.policies
     }
-    steady = max(policies, key=means.__getitem__)
-    spent = {name: study.joules[first, name, ABS] for name in ("rounds", "hold", "restart")}
-    return (
-        f"Age-based minus max-pack: {told}{f'; with {changed}' if others else ''}. "
-        f"The best mean has {and_list(f'{policy} in {name}' for name, policy in best.items())}, "
-        f"and the highest of the lowest over these five has {steady} "
-        f"({100 * means[steady]:.1f}). "
-        f"In {RUN_S:.0f} s all UEs together spend {spent['rounds']:,.0f} J in rounds, "
-        f"{spent['hold']:,.0f} J holding and {spent['restart']:,.0f} J restarting under age-based; "
-        f"its updates are {study.staleness[first, 'hold', ABS]:.1f} versions old where UEs hold "
-        f"and {study.staleness[first, 'restart', ABS]:.1f} where they restart, and max-pack never "
-        f"hears {study.unheard[first, 'rounds', MAX_PACK]:.0f} of them in rounds and "
+    steady = max(study.policies, key=lowest.__getitem__)
+    spent = {name: study.joules[first, name, ABS] for name in FEW}
+    ranking = (
+        f"{'Holding turns the ranking over, restarting turns it back' if turned else 'Ranking'}: "
+        f"age-based minus max-pack is {in_rounds} in rounds, {held} where UEs hold their updates "
+        f"and {restarted} where they restart and stale updates count as in FedBuff{changed}."
+    )
+    choice = (
+        f"The best policy depends on the pace: it is "
+        f"{and_list(f'{policy} ({name})' for name, policy in best.items())}. Whoever wants one for "
+        f"these five loses least with {steady}, whose lowest accuracy is "
+        f"{100 * lowest[steady]:.1f}%."
+    )
+    energy = (
+        f"Restarting costs energy: in {RUN_S:.0f} s under age-based all UEs together spend "
+        f"{spent['restart']:,.0f} J, where they spend {spent['hold']:,.0f} J holding and "
+        f"{spent['rounds']:,.0f} J in rounds; what arrives is then "
+        f"{study.staleness[first, 'restart', ABS]:.1f} versions old in place of "
+        f"{study.staleness[first, 'hold', ABS]:.1f}. Max-pack leaves "
+        f"{study.unheard[first, 'rounds', MAX_PACK]:.0f} UEs unheard in rounds and "
         f"{study.unheard[first, 'hold', MAX_PACK]:.0f} where they hold."
     )
+    return "\n".join(f"- {each}" for each in (ranking, choice, energy, *_by_period(study, first)))
+
+
+def _by_period(study: PaceStudy, first: str) -> list[str]:
+    """Tell how much the length of a period decides, where it was varied."""
+    told = [
+        f"{points_text(gain.mean)} ({judged_text(gain)}) in periods of "
+        f"{VARIANTS[variant]['period_s']:g} s, where what arrives is "
+        f"{study.staleness[variant, 'restart', ABS]:.1f} versions old"
+        for variant in (first, SHORT)
+        if (variant, "restart", ABS) in study.score
+        for gain in [study.gain(variant, "restart")]
+    ]
+    if len(told) < 2:
+        return []
+    start = "The shorter the period, the more the weights matter: where UEs restart and all updates"
+    return [f"{start} count alike, age-based minus max-pack is {', and '.join(told)}."]
 
 
 def draw_paces(studies: Iterable[PaceStudy], path: Path) -> Path:

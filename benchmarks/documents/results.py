@@ -193,7 +193,8 @@ def facts(made: Studies) -> str:
         kind: [points_text(x.mean) for x in made.figure.gains[LEADS[0], kind][:-1]]
         for kind in ("published", "fresh")
     }
-    paces = re.search(r"rounds ([^,]+), .*?hold ([^,]+), .*?FedBuff ([^,]+),", _kept("paces"))
+    told = r"is (\S+) points [^+-]*in rounds, (\S+) points [^+-]*hold[^+-]*and (\S+) points"
+    paces = re.search(told, _kept("paces"))
     assert paces is not None
     assert paper.gain is not None
     assert robin.gain is not None
