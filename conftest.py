@@ -10,6 +10,7 @@ from importlib.util import find_spec
 _FLOWER = ("grid", "replies", "round", "state", "strategy")
 _NEEDED = {
     "flwr": [f"src/agewise/flower/{name}.py" for name in _FLOWER],
+    "gymnasium": ["src/agewise/gym.py"],
     "torch": ["src/agewise/learn/neural"],
 }
 collect_ignore = [path for name, paths in _NEEDED.items() if not find_spec(name) for path in paths]

@@ -1,6 +1,9 @@
 """The Gymnasium environment: the rounds of simulate, whatever the agent does."""
 
+import importlib
+import math
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 
 from agewise import Scenario, schedule_traffic, simulate
 from agewise.age import f_alpha
-from agewise.policies import Scorer
+from agewise.policies import Learned, Scorer
 from agewise.scenario import presets
 from tests.scenarios import tiny
 
@@ -96,6 +99,37 @@ def test_no_agent_is_below_the_bound(csi):
             assert -play(env, seed, agent)[1].mean() >= bound > 0.4
 
 
+def test_no_agent_is_fresher_than_who_takes_turns_by_age():
+    """On symmetric links of unknown success oldest first is optimal: (K + 1) / (2 p) - 1.
+
+    Kadota et al. 2018, who count ages from 1. Ten episodes without their first rounds, and 4
+    standard errors. The SNR is exponential with a mean of 10 dB, and 1 bit takes one of 3.
+    """
+    ring = {"kind": "annulus", "radius_m": 100.0, "least_distance_m": 100.0 - 1e-9}
+    world = {"cell.ues": 4, "cell.subchannels": 1, "threshold.rate": 1.0, "run.rounds": 400}
+    env = SchedulingEnv(
+        tiny(**world, **{"channel.placement": ring, "channel.csi": "statistics"}), "age"
+    )
+    optimum = (4 + 1) / (2 * math.exp(-3 / 10)) - 1
+    rng, scorer = np.random.default_rng(0), Learned().scorer
+    agents = {
+        "oldest first": lambda seen: seen[:, 0],
+        "learned": scorer.scores,
+        "at random": lambda _: rng.random(4),
+        "one twice as often": lambda seen: seen[:, 0] * [2.0, 1.0, 1.0, 1.0],
+        "gives up on the old": lambda seen: seen[:, 0] * (seen[:, 0] < 8),
+    }
+    for name, agent in agents.items():
+        ages = [-play(env, seed, agent)[1][40:].mean() for seed in range(10)]
+        error = np.std(ages, ddof=1) / 10**0.5
+        assert np.mean(ages) > optimum - 4 * error, name
+        if name in ("oldest first", "learned"):
+            assert abs(np.mean(ages) - optimum) < 4 * error, name
+            assert error < 0.05 * optimum
+        else:
+            assert np.mean(ages) > optimum + 4 * error, name
+
+
 @pytest.mark.parametrize(
     ("action", "message"),
     [
@@ -155,6 +189,13 @@ def test_several_at_once():
         history = simulate(tiny(), "age-based", seed)
         assert reward == -history.ages[3].mean()
         np.testing.assert_array_equal(seen[:, 0], history.ages[3])
+
+
+def test_without_gymnasium_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    monkeypatch.delitem(sys.modules, "agewise.gym")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'agewise\[gym\]'"):
+        importlib.import_module("agewise.gym")
 
 
 def test_presets_have_ids():

@@ -10,6 +10,7 @@ that kept the ages low.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,22 +59,16 @@ def mean_age(env: SchedulingEnv, scorer: Scorer, seed: int) -> float:
     return -float(np.mean(rewards[BURN_IN:]))
 
 
-def train(steps: int = STEPS, rounds: int = ROUNDS) -> tuple[Scorer, list[float]]:
-    """The trained scorer, and its mean age on seeds of its own after every tenth step."""
+def train(steps: int = STEPS, rounds: int = ROUNDS) -> Iterator[tuple[int, Scorer]]:
+    """Every tenth step, from 0, and the scorer after it."""
     rng = np.random.default_rng(0)
     env = SchedulingEnv(Scenario.preset("paper").with_(**{"run.rounds": rounds}))
     scorer = first_scorer(rng)
     numbers, velocity = flat(scorer), 0.0
     varying = np.tile(np.isin(FEATURES, VARYING).astype(np.float64), (UNITS, 1))
     free = flat(Scorer(varying, varying, np.ones(UNITS), np.ones(UNITS)))
-    curve = []
-    for step in range(steps + 1):
-        if step % 10 == 0:
-            ages = [mean_age(env, unflat(numbers, scorer), seed) for seed in VALIDATION]
-            curve.append(float(np.mean(ages)))
-            print(f"step {step}: mean age {curve[-1]:.3f}", flush=True)
-        if step == steps:
-            break
+    yield 0, scorer
+    for step in range(steps):
         noises = rng.standard_normal((PAIRS, numbers.size)) * free
         older = np.empty(PAIRS)
         for pair, noise in enumerate(noises):
@@ -86,10 +81,14 @@ def train(steps: int = STEPS, rounds: int = ROUNDS) -> tuple[Scorer, list[float]
         gradient = (older[:, np.newaxis] * noises).mean(axis=0)
         velocity = MOMENTUM * velocity + gradient
         numbers = numbers - STEP_SIZE * (1 - MOMENTUM) * velocity
-    return unflat(numbers, scorer), curve
+        if (step + 1) % 10 == 0:
+            yield step + 1, unflat(numbers, scorer)
 
 
 if __name__ == "__main__":
-    trained, learning_curve = train()
-    provenance = f"examples/learned/train.py, mean ages while training: {learning_curve}"
+    playground, curve = SchedulingEnv(Scenario.preset("paper").with_(**{"run.rounds": ROUNDS})), []
+    for done, trained in train():
+        curve.append(float(np.mean([mean_age(playground, trained, seed) for seed in VALIDATION])))
+        print(f"step {done}: mean age {curve[-1]:.3f}", flush=True)
+    provenance = f"examples/learned/train.py, mean ages while training: {curve}"
     trained.save(Path(sys.argv[1]), provenance)

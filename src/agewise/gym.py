@@ -130,7 +130,7 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
             reward = float(weights[allocation.scheduled].sum())
         transport.receive(received, reports)
         if self.reward == "age":
-            reward = -float(access_point.ages.mean())
+            reward = -int(access_point.ages.sum()) / allocation.ue_count  # faster than mean()
         elif self.learns:
             quality = self._federation.learner.evaluate(self._state.params)
             reward = quality.accuracy if self.reward == "accuracy" else -quality.loss
