@@ -56,7 +56,8 @@ def test_sentences_follow_from_the_numbers():
 def test_the_page_has_the_sentences_of_the_study():
     """Of three presets, as the code that writes them would."""
     kept = Path("benchmarks/documents/kept/paces.md").read_text("utf-8")
-    assert kept.strip() in Path("docs/results.md").read_text("utf-8")
+    page = Path("docs/results.md").read_text("utf-8")
+    assert all(line in page for line in kept.splitlines() if line.startswith("- "))
     starts = r"^- (\w+ \w+ \w+)"
     made = re.findall(starts, paces_markdown([study()]), flags=re.MULTILINE)
     assert re.findall(starts, kept, flags=re.MULTILINE) == made + 2 * made[:3]
