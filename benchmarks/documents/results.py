@@ -114,7 +114,7 @@ seeds). {by_data}
 where it does not, and {retry} where it does not and retries.
 - Paces, at equal time: {rounds} points in rounds, {hold} where UEs hold updates until they are \
 heard, {restart} where they restart (FedBuff's weights).
-- With an MLP on MNIST the gain is larger; with LeNet-5 on Fashion-MNIST six seeds cannot tell.
+- With an MLP on MNIST age-based {mlp}; with LeNet-5 on Fashion-MNIST six seeds cannot tell.
 - The paper's claims, on the published seeds: {claims}.
 """
 
@@ -195,7 +195,9 @@ def facts(made: Studies) -> str:
     }
     told = r"is (\S+) points [^+-]*in rounds, (\S+) points [^+-]*hold[^+-]*and (\S+) points"
     paces = re.search(told, _kept("paces"))
+    mlp = re.search(r"With average aggregation, age-based scheduling ([^)]*\))", _kept("mlp-mnist"))
     assert paces is not None
+    assert mlp is not None
     assert paper.gain is not None
     assert robin.gain is not None
     ahead, behind = shown_against(tables, "round-robin")
@@ -231,6 +233,7 @@ def facts(made: Studies) -> str:
         rounds=paces[1],
         hold=paces[2],
         restart=paces[3],
+        mlp=mlp[1],
         claims="; ".join(f"{each.claim}: {each.verdict}" for each in made.reproduction.claims),
     )
 
