@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from agewise import policies
+from agewise.cli import _printing as printing
 from agewise.policies import AgeBased, make_policy
 
 
@@ -94,3 +95,19 @@ def test_another_package_adds_a_policy():
 def test_mistakes(name, parameters, message):
     with pytest.raises(ValueError, match=message):
         make_policy(name, **parameters)
+
+
+def test_every_policy_has_an_equation_of_its_own():
+    for name in policies.names():
+        assert policies.describe(name).equation, name
+
+
+def test_sentences_are_broken_between_words(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    printing.print_policy(policies.describe("whittle"), as_json=False)
+    shown = capsys.readouterr().out
+    assert policies.describe("whittle").equation in " ".join(shown.split())
+    head = shown.partition("parameter")[0]  # of the table, which is as wide as its words
+    assert max(map(len, head.splitlines())) <= 40
+    assert "broadcast wireless networks" in " ".join(shown.split())
