@@ -11,8 +11,12 @@ from PIL import Image
 import agewise
 from agewise.report.pictures import PICTURES
 
-#: The picture that needs a sweep.
-_SWEEP = "map"
+#: Pictures that need another result than the comparison: its folder, as in the commands.
+_FOLDERS = {
+    "map": "sweep-paper",
+    "devices": "compare-mixed-devices",
+    "staleness": "compare-periodic",
+}
 _CHANNEL = (
     "A channel before a run",
     "Cell, mean SNR, one block, correlations over time and frequency, and needs.",
@@ -39,24 +43,31 @@ def _compute(folder: Path) -> None:
     scenario = agewise.Scenario.preset("physical-timed")
     options = {"engine": "inline", "quiet": True}
     policies = ["age-based", "max-pack", "round-robin"]
-    agewise.compare(scenario, policies, 5, folder / "compared", **options)
+    compared = agewise.compare(scenario, policies, 5, folder / "compare-paper", **options)
+    agewise.keep_channel_of(compared)
+    for preset in ("mixed-devices", "periodic"):
+        small = agewise.Scenario.preset(preset).with_(**{"run.rounds": 20})
+        agewise.compare(small, policies[:2], 2, folder / f"compare-{preset}", **options)
     vary = {"threshold.deadline_s": [0.1, 0.15, 0.3], "data.partition": ["iid", "shards"]}
     short = scenario.with_(**{"run.rounds": 30})
-    agewise.sweep(short, policies[:2], vary, 5, folder / "swept", **options)
-    agewise.explain(folder / "compared", **options)
+    agewise.sweep(short, policies[:2], vary, 5, folder / "sweep-paper", **options)
+    agewise.explain(compared, **options)
 
 
 def _drawn(folder: Path, kind: str) -> Path:
     """The picture as PNG."""
-    result = folder / ("swept" if kind == _SWEEP else "compared")
+    result = folder / _folder(kind)
     file = folder / f"{kind}.png"
     agewise.draw_figure(result, kind, file)
     return file
 
 
 def _command(kind: str) -> str:
-    result = f"runs/{'sweep' if kind == _SWEEP else 'compare'}-paper"
-    return f"agewise figure {result} {kind} -o {kind}.pdf"
+    return f"agewise figure runs/{_folder(kind)} {kind} -o {kind}.pdf"
+
+
+def _folder(kind: str) -> str:
+    return _FOLDERS.get(kind, "compare-paper")
 
 
 def _card(picture: Path, title: str, sentence: str, command: str) -> str:
