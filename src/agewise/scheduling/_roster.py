@@ -1,6 +1,7 @@
 """Roster of the UEs: columns of numbers with a row for each, found again by its id."""
 
 import functools
+import itertools
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ class Roster:
     """
 
     def __init__(self, ids: Iterable[Hashable], fills: Mapping[str, float]) -> None:
-        self.columns: dict[str, Column] = {name: np.full(0, fill) for name, fill in fills.items()}
+        self.columns: dict[str, Column] = {name: _filled(0, fill) for name, fill in fills.items()}
         self._fills = dict(fills)
         self._row: dict[Hashable, int] = {}
         self.set_present(ids)
@@ -36,8 +37,9 @@ class Roster:
         self.ids = tuple(ids)
         if len(set(self.ids)) != len(self.ids):
             raise ValueError("the ids of the UEs must differ")
-        rows = [self._row.setdefault(id_, len(self._row)) for id_ in self.ids]
-        known = len(self._row)
+        new = [id_ for id_ in self.ids if id_ not in self._row]
+        self._row.update(zip(new, itertools.count(len(self._row)), strict=False))
+        rows, known = [self._row[id_] for id_ in self.ids], len(self._row)
         for name, column in self.columns.items():
             if column.size < known:
                 added = _filled(known - column.size, self._fills[name])
