@@ -4,7 +4,8 @@ Each coefficient (of a tap, or of a subchannel) is complex normal with mean powe
 ``im`` are the parts ``[coefficient, ue]`` of those of some UEs. Its time correlation, where it has
 one, is that of scattered waves from all sides (Clarke 1968, Jakes 1974): J0 of 2 pi times the way
 moved in wavelengths. The innermost loops go over UEs, without branches and doing one thing each, so
-that they become vector instructions; sums over waves and taps keep their order.
+that they become vector instructions; sums over waves and taps keep their order. No array is
+assigned to a slice: for its error message Numba would compile three seconds of string functions.
 """
 
 import math
@@ -102,7 +103,8 @@ def _combine(phases, re, im, direct, means, gains):
                     x[u] += real[u] * cosine + imaginary[u] * sine
                     y[u] += imaginary[u] * cosine - real[u] * sine
         else:
-            x[:], y[:] = re[n], im[n]
+            for u in range(ues):
+                x[u], y[u] = re[n, u], im[n, u]
         for u in range(ues):
             real_part = direct[0, u] + direct[2, u] * x[u]
             imaginary_part = direct[1, u] + direct[2, u] * y[u]
@@ -144,7 +146,8 @@ def fade_paths(paths, t, scene, error, gains, seen):
             if line_of_sight.size and not line_of_sight[first + u]:
                 shares[u] = 0.0
         if over_time:
-            x[:], y[:] = places[first : first + ues, 0], places[first : first + ues, 1]
+            for u in range(ues):
+                x[u], y[u] = places[first + u, 0], places[first + u, 1]
             _sum_waves(keys, x, y, re, im)
         else:
             _draw_anew(round_key, first, re, im)
@@ -153,14 +156,17 @@ def fade_paths(paths, t, scene, error, gains, seen):
         if seen.shape[0] == 0:
             continue
         if over_time and before.size:
-            x[:], y[:] = before[first : first + ues, 0], before[first : first + ues, 1]
+            for u in range(ues):
+                x[u], y[u] = before[first + u, 0], before[first + u, 1]
             _sum_waves(keys, x, y, re, im)
             _find_direct(keys, shares, x, y, direct)
         if correlation != 1.0:
             error_re, error_im = np.empty((count, ues)), np.empty((count, ues))
             _draw_anew(error_key, first, error_re, error_im)
-            re[:] = correlation * re + rest * error_re
-            im[:] = correlation * im + rest * error_im
+            for i in range(count):
+                for u in range(ues):
+                    re[i, u] = correlation * re[i, u] + rest * error_re[i, u]
+                    im[i, u] = correlation * im[i, u] + rest * error_im[i, u]
         _combine(phases, re, im, direct, mean, seen[first : first + ues])
 
 
