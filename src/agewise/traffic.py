@@ -210,13 +210,14 @@ def schedule_traffic(
     size, given = (ues, channel.subchannel_count), _arrivals(arrivals, ues, rounds)
 
     generated = np.full(ues, _NOTHING)  # the slot of each UE's newest undelivered update
-    deliveries, age_sums, peak_sums, oldest = np.zeros((4, ues), np.int64)
+    age_sums, peak_sums, oldest = np.zeros((3, ues), np.int64)
     age_counts, used, empty = np.zeros(0, np.int64), 0, 0
     need_counts = np.zeros((ues, size[1] + 1), np.int64)
     chunk = max(1, min(_CHUNK_SLOTS, _CHUNK_AGES // max(1, ues)))
     for start in range(0, rounds, chunk):
         end = min(start + chunk, rounds)
         ages, needs = np.empty((2, end - start, ues), np.int64)
+        owners = np.empty((end - start, size[1]), np.int64)
         for t in range(start, end):
             block = channel.block(t)
             uplink = Uplink(block.seen, power, threshold)
@@ -227,9 +228,7 @@ def schedule_traffic(
                 )
             met = None if block.true is block.seen else block.true
             needs[t - start] = needs_to_deliver(uplink, met)
-            if arrivals is None:
-                generated[:] = t
-            else:
+            if arrivals is not None:
                 drawn = given if given.ndim == 1 else given[t]
                 generated[uniforms(streams.arrivals, t, ues) < drawn] = t
                 uplink = uplink.only(generated != _NOTHING)
@@ -246,14 +245,16 @@ def schedule_traffic(
             if met is not None:
                 arrived = allocation.on_true_channel(met).reaches(threshold)
                 delivered = delivered[arrived[delivered]]
-            owned = int(np.count_nonzero(allocation.owner >= 0))
-            used, empty = used + owned, empty + (owned == 0)
-            deliveries[delivered] += 1
             peak_sums[delivered] += access_point.ages[delivered]
-            # Eq. 2 for updates that waited: the age becomes the time since they were generated.
-            access_point.receive(delivered, update_ages=t - generated[delivered])
-            generated[delivered] = _NOTHING
-            ages[t - start] = access_point.ages
+            if arrivals is None:
+                access_point.receive(delivered)
+            else:
+                # Eq. 2 for updates that waited: the age becomes the time since they were generated.
+                access_point.receive(delivered, update_ages=t - generated[delivered])
+                generated[delivered] = _NOTHING
+            owners[t - start], ages[t - start] = allocation.owner, access_point.ages
+        owned = np.count_nonzero(owners >= 0, axis=1)
+        used, empty = used + int(owned.sum()), empty + int(np.count_nonzero(owned == 0))
         age_sums += ages.sum(axis=0)
         oldest = np.maximum(oldest, ages.max(axis=0, initial=0))
         counts = np.bincount(ages.ravel(), minlength=age_counts.size)
@@ -262,6 +263,7 @@ def schedule_traffic(
         need_counts += count_needs(needs, size[1])
         if progress is not None:
             progress(end)
+    deliveries = access_point.participation
     with np.errstate(invalid="ignore"):
         mean_peak_age = peak_sums / np.where(deliveries > 0, deliveries, np.nan)
     return Traffic(

@@ -41,9 +41,14 @@ class AlwaysAvailable(Availability):
 
     kind: Literal["always"] = "always"
 
+    def prepare(self, work: Workload) -> State:
+        """Say once that everybody is there."""
+        return np.ones(work.ues, np.bool_)
+
     def present(self, state: State, t: int) -> _Mask:
-        """Say that everybody is there."""
-        return np.ones(state.ues, np.bool_)
+        """Say it again."""
+        everybody: _Mask = state
+        return everybody
 
 
 class MarkovAvailability(Availability):

@@ -184,5 +184,7 @@ def tabulate(
 
 def _present(part: Availability, state: State, ues: int, t: int) -> _Mask:
     """Tell who would be there in round ``t``, were all UEs of one class."""
-    mask = np.asarray(part.present(state, t), np.float64)
-    return np.asarray(given(part, "present", mask, (ues,)) != 0.0)
+    mask = part.present(state, t)
+    if type(part).__module__ == Availability.__module__:
+        return mask
+    return np.asarray(given(part, "present", np.asarray(mask, np.float64), (ues,)) != 0.0)

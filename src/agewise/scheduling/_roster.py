@@ -65,6 +65,12 @@ class Roster:
         column[... if rows is None else rows] = new
         self.columns[name] = read_only(column)
 
+    def count(self, name: str, rows: NDArray[np.int64]) -> None:
+        """Add one to the entries of these rows."""
+        column = self.columns[name].copy()
+        column[rows] += 1
+        self.columns[name] = read_only(column)
+
 
 @functools.lru_cache(maxsize=32, typed=True)
 def _filled(count: int, fill: float) -> Column:

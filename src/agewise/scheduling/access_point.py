@@ -230,7 +230,7 @@ class AccessPoint:
         roster, rows = self._roster, self._roster.rows(ues)
         ages = next_ages(roster.columns["ages"], rows, update_ages)
         roster.columns["ages"] = read_only(ages)
-        roster.put("participation", roster.columns["participation"][rows] + 1, rows)
+        roster.count("participation", rows)
         for name, values in (reports or {}).items():
             roster.put(name, values, rows)
         answered = rows if unused is None else np.append(rows, roster.rows(unused))
@@ -243,7 +243,7 @@ class AccessPoint:
         if pending.size or self._pending.size:
             asked = np.setdiff1d(np.union1d(asked, self._pending), pending)
         self._asked, self._pending = asked[:0], pending
-        self._roster.put("attempts", columns["attempts"][asked] + 1, asked)
+        self._roster.count("attempts", asked)
         if np.array_equal(asked, answered) and not self._failing:
             return  # as a rule
         failed = asked[~np.isin(asked, answered)]

@@ -1,5 +1,6 @@
 """The answer of a scheduler, and the proof that it keeps every constraint of problem (3)."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,11 +105,10 @@ class Allocation:
         """The factors of these UEs' updates, or ``None`` if the policy left them to the average."""
         return None if self.aggregation is None else self.aggregation[ues]
 
-    @property
+    @functools.cached_property
     def scheduled(self) -> NDArray[np.bool_]:
         """``bool[ue]``: S_k, whether the UE holds a subchannel."""
-        mask: NDArray[np.bool_] = scheduled_mask(self.owner, self.ue_count)
-        return mask
+        return read_only(scheduled_mask(self.owner, self.ue_count))
 
     def subchannels_of(self, ue: int) -> NDArray[np.int64]:
         """C_k: the subchannels that ``ue`` holds, in rising order."""
