@@ -81,7 +81,7 @@ crash: $(READY)  ## an experiment killed before each of its file operations, the
 # need the other environment: .venv-flower/bin/python -m benchmarks.documents.neural lenet-fashion 6
 NAME ?=
 STUDIES := tune benchmark aggregations phase radio gap neural paces race learned results
-study: $(RUN_READY)  ## make a document anew: NAME=tune, benchmark, aggregations, phase, radio, gap, neural, paces, race, learned or results
+study: $(if $(filter learned,$(NAME)),$(READY),$(RUN_READY))  ## make a document anew: NAME=tune, benchmark, aggregations, phase, radio, gap, neural, paces, race, learned or results
 	@$(if $(filter $(NAME),$(STUDIES)),$(BIN)/python -m benchmarks.documents.$(NAME),echo "make study NAME=...: $(STUDIES)")
 
 BENCHES := scheduling radio traffic learning perceptron engines waiting
