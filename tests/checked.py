@@ -14,12 +14,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import DescrStatsW
 
 from agewise import Uplink, schedule_traffic, statistics
 from agewise.radio import Block
 from agewise.radio.path_loss import IndoorHotspot, UrbanMacro, UrbanMicro
 from agewise.spectrum import Exact
 from tests.learn import test_local as quadratics
+from tests.radio import sionna_losses
 from tests.scenarios import tiny
 from tests.test_pace import federation_of
 from tests.test_statistics import REMISSION_6MP, SLEEP_1, SLEEP_2, runs
@@ -88,6 +91,30 @@ def crrm():
     return away
 
 
+def sionna(row, measure):
+    """Differences from a row of Sionna's record: of ``measure(model, ground_m)``."""
+    away = []
+    for place, carriers in json.loads(sionna_losses.RECORD.read_bytes()).items():
+        ground_m = sionna_losses.ground_m(place)
+        for ghz, rows in carriers.items():
+            model = sionna_losses.model(place, float(ghz))
+            away += (measure(model, ground_m) - rows[row]).tolist()
+    return away
+
+
+def sionna_los():
+    """Beyond the breakpoint of streets the speed of light counts: 3e8 m/s in the report."""
+    return sionna(0, lambda model, ground_m: losses_db(model, ground_m, seen=True))
+
+
+def sionna_nlos():
+    return sionna(1, lambda model, ground_m: losses_db(model, ground_m, seen=False))
+
+
+def sionna_sight():
+    return sionna(2, lambda model, ground_m: model.los_probability(ground_m))
+
+
 def paired_tests():
     """Limits and p-values, with 2 to 40 seeds."""
     rng, away = np.random.default_rng(0), []
@@ -96,6 +123,21 @@ def paired_tests():
         ours, theirs = statistics.contrast(one, other), stats.ttest_rel(one, other)
         limits = theirs.confidence_interval()
         away += [ours.p - theirs.pvalue, ours.low - limits.low, ours.high - limits.high]
+    return away
+
+
+def families():
+    """p-values and limits that hold for 2 to 6 tests together, by Bonferroni."""
+    rng, away = np.random.default_rng(0), []
+    for tests in range(2, 7):
+        gaps = rng.normal(0.4, 1.0, (tests, 12))
+        ours = statistics.correct([statistics.contrast(each, 0 * each) for each in gaps])
+        theirs = [DescrStatsW(each) for each in gaps]
+        p_values = [each.ttest_mean()[1] for each in theirs]
+        limits = np.array([each.tconfint_mean(0.05 / tests) for each in theirs])
+        together = multipletests(p_values, method="bonferroni")[1]
+        away += ([each.p for each in ours] - together).tolist()
+        away += ([(each.low, each.high) for each in ours] - limits).ravel().tolist()
     return away
 
 
@@ -240,7 +282,17 @@ def drift():
 ROWS = {
     ns3: ("path losses of TR 38.901 (UMa, UMi, InH), dB", "ns-3, golden values of its tests"),
     crrm: ("the same at three carriers, dB", "CRRM 2.0.2"),
+    sionna_los: (
+        "path losses of UMa, UMi, InH and InF in sight, dB",
+        "Sionna 2.2.0, whose light has not quite 3e8 m/s",
+    ),
+    sionna_nlos: ("the same out of sight, dB", "Sionna 2.2.0"),
+    sionna_sight: ("their probabilities of line of sight", "Sionna 2.2.0"),
     paired_tests: ("p-values and limits of paired t tests", "SciPy, `ttest_rel`"),
+    families: (
+        "the same for families of tests, by Bonferroni",
+        "statsmodels, `multipletests` and `DescrStatsW`",
+    ),
     survival_curves: ("Kaplan-Meier curves and log-log bands", "SciPy, `ecdf`"),
     sleep: ("a paired t test", "Student's sleep data (1908), as R prints it"),
     remission: ("a survival curve", "remission times of Freireich et al. (1963), as printed"),
