@@ -17,6 +17,7 @@ from benchmarks.documents.learned import (
     POLICIES,
     draw_curve,
     learned_markdown,
+    older_in_benchmark,
     shares_above,
 )
 from examples.learned import train as training
@@ -29,6 +30,16 @@ def test_the_page_says_what_is_measured():
     said = dict(zip(POLICIES, row.split("|")[2:], strict=False))
     for policy, share in shares_above(cell, ("learned", "whittle")).items():
         assert said[policy] == estimate_text(statistics.estimate(share)).replace(" ", "")
+
+
+def test_the_page_says_where_the_benchmark_has_it_behind(tmp_path):
+    assert older_in_benchmark() in PAGE.read_text("utf-8")
+    file = tmp_path / "benchmark.csv"
+    file.write_text(
+        "scenario,policy,age\na,learned,3\na,whittle,2\nb,learned,1\nb,whittle,2\nb,random,9\n"
+    )
+    said = older_in_benchmark(file)
+    assert "in 1 of 2 scenarios (3.00 against 2.00 in `a`)" in said
 
 
 def test_the_table_says_where_learning_was_worth_it():
