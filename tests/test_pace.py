@@ -79,6 +79,23 @@ def test_an_absent_ue_does_not_start_and_keeps_what_it_has():
     assert [row[1][0] for row in rows] == [0, 1, 2, 3]
 
 
+def test_a_broadcast_does_not_wait_for_a_ue_without_a_channel(tmp_path):
+    """It starts nothing; the others learn and upload as if it were not in the cell."""
+    gains = np.random.default_rng(0).exponential(50.0, (8, 12, 5))
+    gains[:, 3] = 0.0
+    np.savez(tmp_path / "gains.npz", gains=gains, power_budget=1.0)
+    pace = {"kind": "periodic", "period_s": 1.5, "waiting": "restart"}
+    scenario = tiny(
+        **SECONDS, pace=pace, channel={"kind": "trace", "path": str(tmp_path / "gains.npz")}
+    ).with_(**{
+        "timing.downlink": {"kind": "broadcast", "power_db": 30.0},
+        "cell.subchannel_bandwidth_hz": 180e3,
+    })  # fmt: skip
+    participation = simulate(scenario, "age-based").participation
+    assert participation[3] == 0
+    assert np.delete(participation, 3).all()
+
+
 # --------------------------------------------------------------------- synchronous rounds are one
 @pytest.mark.parametrize("staleness", ["constant", {"kind": "polynomial", "exponent": 0.5}])
 @pytest.mark.parametrize("waiting", ["hold", "restart"])

@@ -63,7 +63,7 @@ class BroadcastDownlink(Downlink):
 
     32 bits a weight take 32 w / (N B log2(1 + SNR)) seconds, by the UE's mean gain over the
     subchannels, the same in both directions, with the power of the access point spread over them.
-    Addressed are the UEs scheduled, and with a periodic pace all that are there.
+    Addressed are the UEs scheduled, and with a periodic pace all that are there and have a channel.
     """
 
     kind: Literal["broadcast"] = "broadcast"

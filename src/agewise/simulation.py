@@ -117,6 +117,8 @@ class Transport:
             self._able = may = may & self._batteries.charged
         if self.background is not None:
             # Nobody waits for UEs: each may have an update in hand, of some earlier model.
+            if self._downlink is not None:  # who has no channel hears no model
+                self._able = self._able & np.isfinite(self._downlink)
             late = _latest(self._downlink, self._able)
             self._in_hand = in_hand = self.background.begin(t, self._able, late)
             may = may & in_hand.ready
