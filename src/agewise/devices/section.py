@@ -167,7 +167,8 @@ class DeviceFile(Devices):
     Columns are power_db or transmit_power_w, payload_share or payload_bits, samples, mean_on_rounds
     and mean_off_rounds (its availability by kind markov) and, where timing counts seconds,
     battery_j, samples_per_s and compute_w: how many samples of local learning it handles in a
-    second, and the watts that it takes meanwhile. Others are not looked at.
+    second, and the watts that it takes meanwhile. Others are not looked at, but one that begins as
+    they do is refused.
     """
 
     kind: Literal["file"] = "file"
@@ -220,10 +221,7 @@ class DeviceFile(Devices):
     def _columns(self, unit: str) -> dict[str, _Numbers]:
         """Read the columns that say what a device is; time and energy only where they count."""
         path, table = Path(self.path), read_table(Path(self.path))
-        for name in table.columns:
-            near = difflib.get_close_matches(name.lower(), COLUMNS, n=1, cutoff=0.85)
-            if near and name not in COLUMNS:
-                raise ValueError(f"{path}: there is no column {name}; did you mean {near[0]}?")
+        _require_meant(path, table.columns)
         said = [name for name in COLUMNS if name in table.columns]
         if unit != "seconds":
             said = [name for name in said if name not in _TIMED]
@@ -232,6 +230,8 @@ class DeviceFile(Devices):
             ("samples_per_s", "compute_w", "computing", self.computing is not None),
             ("mean_on_rounds", "mean_off_rounds", "availability", self.availability != fixed),
         ):
+            if field in table.columns:
+                raise ValueError(f"{path}: there is no column {field}: give {one} and {other}")
             if (one in said) != (other in said):
                 missing = other if one in said else one
                 raise ValueError(f"{path}: there is no column {missing} in its first line")
@@ -246,6 +246,25 @@ class DeviceFile(Devices):
         if table.is_empty():
             raise ValueError(f"{path}: there is no device in it")
         return {name: _column(path, table[name]) for name in said}
+
+
+def _require_meant(path: Path, names: list[str]) -> None:
+    """Raise ``ValueError`` for a column given twice, and for one that looks like another."""
+    for name in names:
+        if name in COLUMNS:
+            continue
+        once, marked, _ = name.rpartition("_duplicated_")  # by Polars
+        if marked and once in COLUMNS:
+            raise ValueError(f"{path}: the column {once} is given twice: leave one of them out")
+        begins = [each for each in COLUMNS if _first_word(each) == _first_word(name)]
+        near = difflib.get_close_matches(name.lower(), COLUMNS, n=1, cutoff=0.85) or begins
+        if near:
+            meant = " or ".join(near)
+            raise ValueError(f"{path}: there is no column {name}; did you mean {meant}?")
+
+
+def _first_word(name: str) -> str:
+    return name.lower().partition("_")[0]
 
 
 def _place(path: Path, row: int) -> str:
