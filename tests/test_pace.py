@@ -209,6 +209,17 @@ def test_every_start_costs_energy_and_every_period_its_time():
     assert restarted.numbers("background_j").sum() > held.numbers("background_j").sum()
 
 
+def test_probes_of_a_period_cost_energy_and_no_time():
+    """The background knows no other time than that of its periods."""
+    pace = {"kind": "periodic", "period_s": 1.5, "waiting": "restart"}
+    last, fresh = (
+        simulate(tiny(**SECONDS, pace=pace), f"best-norm:norms={known}", 2)
+        for known in ("last", "fresh")
+    )
+    np.testing.assert_allclose(fresh.numbers("seconds"), 1.5)
+    assert fresh.numbers("background_j").sum() > last.numbers("background_j").sum()
+
+
 def test_learning_in_the_background_empties_batteries():
     """Who restarts without being heard spends its energy on that, and is gone at last."""
     pace = {"kind": "periodic", "period_s": 1.5, "waiting": "restart"}

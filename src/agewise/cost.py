@@ -390,13 +390,15 @@ class CostModel:
         """Add a probe of these UEs before the round (`agewise.learn.Federation.probe`) to its cost.
 
         All of them learn locally, the round begins when the slowest is done, and each sends two
-        numbers on a control channel: `_PROBE_BITS`, which take no channel uses of the uplink.
+        numbers on a control channel: `_PROBE_BITS`, which take no channel uses of the uplink. A
+        period lasts as long as ever: nobody waits for answers there.
         """
         cost = cost._replace(bits=(cost.bits or 0.0) + _PROBE_BITS * ues.size)
         if self.clock is None or cost.seconds is None:
             return cost, batteries
-        longest_s = float(self.clock.devices.compute_time[ues].max(initial=0.0))
-        cost = cost._replace(seconds=cost.seconds + longest_s)
+        if self.period_slots is None:
+            longest_s = float(self.clock.devices.compute_time[ues].max(initial=0.0))
+            cost = cost._replace(seconds=cost.seconds + longest_s)
         return self.add_learning(
             cost, np.bincount(ues, minlength=self.compute_slots.size), batteries
         )
