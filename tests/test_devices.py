@@ -341,7 +341,8 @@ def test_availability_from_a_file(name, tmp_path):
         (NIGHT * 2, "availability of UE 0 in round 0 is 2: must be 1 or 0"),
         (NIGHT - 1, "availability of UE 1 in round 0 is -1: must be 1 or 0"),
         (np.where(NIGHT, 1.0, np.nan), "of UE 1 in round 0 is nan: must be 1 or 0"),
-        (NIGHT[:2], "UE 1 is there in no round, so it can never upload: give it a 1"),
+        (NIGHT[:2], "UE 1 is there in no round of the run, so it can never upload: give it a 1"),
+        (np.repeat(NIGHT, 4, axis=0), "UE 1 is there in no round of the run"),
         (None, "no such file"),
     ],
 )

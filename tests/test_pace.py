@@ -304,13 +304,41 @@ def test_a_period_in_seconds_is_compared_in_seconds():
         ),
         (
             {"devices.computing.median_slots": 100.0, "devices.computing.sigma": 0.0},
-            r"no UE has an update within run\.rounds = 8: .* in 50\.5 periods: raise run\.rounds",
+            r"devices \(all\): .* take 50\.5 periods: raise run\.rounds to 51, or .* to 12\.625",
+        ),
+        (
+            {
+                "devices": {
+                    "kind": "classes",
+                    "classes": {
+                        "fast": {"share": 0.5, "computing": SLOTS["devices.computing"]},
+                        "slow": {
+                            "share": 0.5,
+                            "computing": {"kind": "slots", "median_slots": 15.5, "sigma": 0.0},
+                        },
+                    },
+                }
+            },
+            r"devices \(slow\): no UE is ready .* run\.rounds to 9, or the .* pace to 2\.0625",
         ),
     ],
 )
 def test_who_can_never_be_ready_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
         simulate(tiny(**periodic(2.0)).with_(**changes), "age-based")
+
+
+def test_a_device_that_needs_more_than_the_run_is_named_by_its_row(tmp_path):
+    """Ten samples at 1 a second and a slot of 0.5 s are 35 periods; eight are the run."""
+    file = tmp_path / "devices.csv"
+    file.write_text("samples_per_s,compute_w\n100,1\n1,1\n")
+    devices = {"kind": "file", "path": str(file), "assignment": "in-order"}
+    pace = {"kind": "periodic", "period_s": 0.6, "waiting": "restart"}
+    scenario = tiny(timing=SECONDS["timing"], devices=devices, pace=pace, **{"run.rounds": 17})
+    with pytest.raises(ValueError, match=r"line 3\): .* run\.rounds to 18, or .* pace to 0\.6235"):
+        simulate(scenario, "age-based")
+    enough = scenario.with_(**{"run.rounds": 18, "channel.link.edge_snr_db": 40.0})
+    assert simulate(enough, "round-robin").participation[1::2].any()
 
 
 def test_an_upload_that_takes_the_whole_period_arrives():

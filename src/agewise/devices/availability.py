@@ -119,11 +119,11 @@ class AvailabilityFile(Availability):
                 f"{self.path}: availability of {len(table)} rounds for run.rounds = {work.rounds}: "
                 f"set repeat = true, or run.rounds to {len(table)}"
             )
-        absent = np.flatnonzero(~table.any(axis=0))
+        absent = np.flatnonzero(~table[: work.rounds].any(axis=0))
         if absent.size:
             raise ValueError(
-                f"{self.path}: UE {absent[0]} is there in no round, so it can never upload: give "
-                "it a 1, or leave it out of the cell"
+                f"{self.path}: UE {absent[0]} is there in no round of the run, so it can never "
+                "upload: give it a 1, or leave it out of the cell"
             )
         return table != 0.0
 

@@ -180,7 +180,7 @@ class Scenario(Part):
         left = TimeLeft(deadline - begins - compute, slot_s)
         threshold, slots = self.threshold.uploads(devices, bits, self._bandwidth_hz, left)
         if period is not None:
-            self._require_ready(devices, compute, slots, period)
+            self._require_ready(devices, begins + compute, slots, period)
         return CostModel(
             read_only(devices.payloads(bits)),
             read_only(devices.power_budgets(power_budget, unit_w)),
@@ -196,11 +196,11 @@ class Scenario(Part):
     def _require_ready(
         self,
         devices: DeviceTable,
-        compute: NDArray[np.float64],
+        computed: NDArray[np.float64],
         upload: NDArray[np.float64],
         period: float,
     ) -> None:
-        """Raise ``ValueError`` where a UE, or all of them, can never have an update in time."""
+        """Raise ``ValueError`` where a UE, or all of a class, can never have an update in time."""
         if (upload > period * IN_TIME).any():
             ue = int(upload.argmax())
             raise ValueError(
@@ -208,10 +208,15 @@ class Scenario(Part):
                 f"threshold takes UE {ue} {upload[ue]:g} slots, so it is never ready in periods of "
                 f"{period:g}: lower its payload, or raise the period to {upload[ue]:g} slots"
             )
-        if compute.size and (least := float((compute + upload).min()) / period) > self.run.rounds:
+        rounds, needed = self.run.rounds, (computed + upload) / period
+        is_ready = needed <= rounds * IN_TIME
+        for index in np.setdiff1d(devices.class_of, devices.class_of[is_ready]).tolist():
+            least = float(needed[devices.class_of == index].min())
+            said = (self.pace.slots_of(1.0) or period) * least / rounds  # in the unit of the pace
             raise ValueError(
-                f"no UE has an update within run.rounds = {self.run.rounds}: the fastest computes "
-                f"and uploads in {least:,.6g} periods: raise run.rounds or the period of the pace"
+                f"devices ({devices.class_names[index]}): no UE is ready within run.rounds = "
+                f"{rounds}, for computing and upload take {least:,.6g} periods: raise run.rounds "
+                f"to {math.ceil(least)}, or the period of the pace to {said:.6g}"
             )
 
     def _broadcast(self, power_budget: float, length: int) -> Broadcast | None:
