@@ -12,8 +12,10 @@ from agewise.learn import (
     Federation,
     HingeStaleness,
     PolynomialStaleness,
+    Staleness,
 )
 from agewise.pace import Periodic, Times
+from agewise.part import CodeError
 from agewise.random import Streams
 from agewise.resources import kept_memories, require_resources
 from agewise.scenario import ScenarioError
@@ -149,6 +151,36 @@ def test_weights_by_hand():
         ExponentialStaleness(base=0.5).weights(s), [1, 0.5, 0.125, 1 / 256], rtol=1e-14
     )
     assert ExponentialStaleness(base=0.001).weights(np.array([10**6]))[0] == 1e-100
+
+
+class Given(Staleness):
+    """Staleness weights of a user's."""
+
+    formula: str
+
+    def decay(self, staleness):
+        return {
+            "1 + s": staleness + 1.0,
+            "s - 1": staleness - 1.0,
+            "one": np.ones(1),
+            "nan": staleness * np.nan,
+            "half": np.full(staleness.size, 0.5),
+        }[self.formula]
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("1 + s", "Given: decay must give weights from 0 to 1, not 2 for a staleness of 1"),
+        ("s - 1", "Given: decay must give weights from 0 to 1, not -1 for a staleness of 0"),
+        ("one", r"Given: decay must give numbers of shape \(3,\), not \(1,\)"),
+        ("nan", "Given: decay must give finite numbers, not nan"),
+    ],
+)
+def test_weights_of_a_user_s_own_are_checked(formula, message):
+    with pytest.raises(CodeError, match=message):
+        Given(formula=formula).weights(np.array([0, 1, 2]))
+    assert Given(formula="half").weights(np.array([1, 2])).tolist() == [0.5, 0.5]
 
 
 class Pulls:

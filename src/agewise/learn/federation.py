@@ -251,7 +251,8 @@ class Federation:
         """Measure what UEs report with these updates: ``float64[len(ues)]`` by ``wanted`` name.
 
         The loss is the mean over the UE's samples of what the model costs there that it started
-        from.
+        from. The norm is that of the update as it counts: after compression, and shortened by its
+        staleness weight where these are normalised by ``data``.
         """
         found = {name: np.empty(updates.ues.size) for name in wanted}
         for i, start in enumerate(updates.starts if wanted else ()):

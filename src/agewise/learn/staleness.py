@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.core.elementary import exp_each, log1p_each, power_each
-from agewise.part import Part
+from agewise.part import CodeError, Part, given
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
@@ -34,7 +34,15 @@ class Staleness(Part):
 
     def weights(self, staleness: _Ints) -> _Floats:
         """Give the weight of updates of this staleness, above 0 and at most 1."""
-        return np.maximum(self.decay(staleness.astype(np.float64)), _LEAST)
+        found = self.decay(staleness.astype(np.float64))
+        weights = given(self, "decay", found, staleness.shape)
+        wrong = (weights < 0.0) | (weights > 1.0)
+        if wrong.any():
+            raise CodeError(
+                f"{self.kind}: decay must give weights from 0 to 1, not {weights[wrong][0]:g} for "
+                f"a staleness of {staleness[wrong][0]}"
+            )
+        return np.maximum(weights, _LEAST)
 
     def decay(self, staleness: _Floats) -> _Floats:
         """Work out a(s); a(0) is 1."""

@@ -36,7 +36,7 @@ class Feedback:
 
     NaN where none has arrived yet, and where the policy does not ask for it (`Policy.reads`).
     ``losses[ue]`` is the mean loss on the UE's samples of the model that it was given, and
-    ``update_norms[ue]`` the length of its update.
+    ``update_norms[ue]`` the length of its update, as it counted when it arrived.
     """
 
     losses: NDArray[np.float64]
