@@ -129,7 +129,7 @@ def test_policies_are_listed():
         ),
         (
             ("gains.csv", "--ages", "ages.csv", "--power", "0", "--rate-threshold", "1"),
-            "power must be positive",
+            "power budget must be positive",
         ),
         (
             ("gains.csv", "--ages", "ages.csv", "--power", "1", "--rate-threshold", "-1"),

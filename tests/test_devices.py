@@ -225,7 +225,9 @@ def test_time_left_by_hand():
     assert history.outcome_counts["late"] == 0  # who reaches its rate is in time
     assert sum(history.outcome_counts.values()) > 0
     gone = scenario.with_(**{"devices.classes.slow.computing.median_s": 0.39})
-    with pytest.raises(ValueError, match=r"devices \(slow\): no UE has time left .* than 0\.0002"):
+    with pytest.raises(
+        ValueError, match=r"devices \(slow\): no UE has time left .* than 0\.0002 s"
+    ):
         simulate(gone, "max-pack", 1)
 
 

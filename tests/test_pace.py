@@ -305,7 +305,7 @@ def test_memory_of_models_in_flight_is_said_and_refused(monkeypatch):
     [
         ({"timing": "none", "devices.computing": None}, "pace.kind = periodic needs times"),
         ({"timing.deadline_slots": 4.0}, "the period is one: leave the deadline out"),
-        ({"pace.period_slots": 0.5}, r"a period of 0\.5, and the model .*: the nearest is 1"),
+        ({"pace.period_slots": -1.0}, r"period_slots = -1.*: must be from 1 .* nearest is 1"),
         ({"pace.period_slots": None}, "give either period_s or period_slots"),
         ({"pace.period_slots": None, "pace.period_s": 1.0}, "needs timing.kind = seconds"),
         ({"learn.local": "control-variates"}, 'pace = "rounds", or learn.local = "none"'),

@@ -375,12 +375,15 @@ PERIODIC = LATE.with_(
         ({"arrivals": np.full((20, 12), 0.5)}, "must be 0 or 1 each"),
         ({"rate_threshold": 2.0}, "comes from the scenario"),
         ({"channel": LATE}, 'scenario.with_.*"timing.eligible": "in-time"'),
-        ({"channel": PERIODIC}, 'scenario.with_.*"pace": "rounds"'),
+        ({"channel": PERIODIC}, 'scenario.with_.*"pace": "rounds".*--set pace=rounds'),
         ({"policy": "oort"}, "oort.* reads losses, which only learning gives"),
         ({"policy": "age-basd"}, "did you mean age-based"),
         ({"seed": -1}, "seed must be"),
         ({"channel": Trace([[[1.0]]])}, "rate_threshold must be given"),
-        ({"channel": Trace([[[1.0]]], -1.0), "rate_threshold": 1.0}, "power must be positive"),
+        (
+            {"channel": Trace([[[1.0]]], -1.0), "rate_threshold": 1.0},
+            "power budget must be positive",
+        ),
     ],
 )
 def test_wrong_arguments(given, message):

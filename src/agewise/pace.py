@@ -9,7 +9,7 @@ from the newest model (Hu, Chen, Larsson 2023; docs/late-updates.md).
 """
 
 import math
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from agewise.part import LARGE, Part
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
-_Given = Annotated[float | None, Field(ge=1e-12, le=LARGE)]
 #: The version of nothing: no update in hand, none under way.
 _NONE = -1
 #: Times that differ by less, in periods, are equal.
@@ -89,11 +88,18 @@ class Periodic(Pace):
     """Uploads every so often, of updates that UEs compute in the background."""
 
     kind: Literal["periodic"] = "periodic"
-    period_s: _Given = Field(
-        default=None, description="seconds of a period; with timing.kind = seconds"
+    period_s: float | None = Field(
+        default=None,
+        ge=1e-12,
+        le=LARGE,
+        description="seconds of a period; with timing.kind = seconds",
     )
-    period_slots: _Given = Field(
-        default=None, description="slots of a period, in place of its seconds"
+    period_slots: float | None = Field(
+        default=None,
+        ge=1,
+        le=LARGE,
+        description="slots of a period, in place of its seconds; an upload at the rate threshold "
+        "takes one",
     )
     waiting: Literal["hold", "restart"] = Field(
         description="what a UE does that is ready and not heard: hold its update, or learn on from "

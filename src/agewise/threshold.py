@@ -161,7 +161,8 @@ class TimeLeftThreshold(Threshold):
             least_s = float(short_s[devices.class_of == index].min())
             raise ValueError(
                 f"devices ({devices.class_names[index]}): no UE has time left for its upload after "
-                f"local learning: raise timing.deadline_s, or the period, by more than {least_s:g}"
+                "local learning: raise timing.deadline_s, or the period, by more than "
+                f"{least_s:g} s"
             )
         slots = np.where(reached, left.slots, 1.0)
         rates = seconds_each / (left.slot_s * slots)

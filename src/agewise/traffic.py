@@ -204,7 +204,7 @@ def schedule_traffic(
         raise ValueError("beside a channel, rate_threshold must be given")
     else:
         ues = channel.ue_count
-        power = per_ue("power", channel.power_budget, ues)
+        power = per_ue("power budget", channel.power_budget, ues)
         threshold = per_ue("rate_threshold", rate_threshold, ues)
         access_point = AccessPoint(chosen, ues, streams)
     size, given = (ues, channel.subchannel_count), _arrivals(arrivals, ues, rounds)
@@ -295,7 +295,8 @@ def _require_traffic(scenario: Scenario, rate_threshold: ArrayLike | None) -> No
         usual = "rounds" if field == "pace" else "in-time"
         raise ValueError(
             "traffic has no local learning that could miss a deadline or go on in the background: "
-            f'give scenario.with_(**{{"{field}": "{usual}"}})'
+            f'give scenario.with_(**{{"{field}": "{usual}"}}), or --set {field}={usual} on the '
+            "command line"
         )
     cell = scenario.cell
     what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"

@@ -22,7 +22,9 @@ from tests.cells import draw_gains
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_budget_names_its_ue(bad):
-    with pytest.raises(ValueError, match="power must be positive and finite: that of UE 2 is"):
+    with pytest.raises(
+        ValueError, match="power budget must be positive and finite: that of UE 2 is"
+    ):
         Uplink(np.ones((3, 2)), [1.0, 2.0, bad], 1.0)
 
 
@@ -155,5 +157,7 @@ def test_one_call_takes_a_budget_and_a_threshold_of_each_ue():
     assert made.owner.tolist() == [1]
     made = schedule(gains, ages, power=[3.0, 3.0, 1.0], rate_threshold=[1.0, np.inf, 0.5])
     assert made.owner.tolist() == [2]
-    with pytest.raises(ValueError, match="power must be positive and finite: that of UE 1 is -3"):
+    with pytest.raises(
+        ValueError, match="power budget must be positive and finite: that of UE 1 is -3"
+    ):
         schedule(gains, ages, power=[3.0, -3.0, 1.0], rate_threshold=1.0)

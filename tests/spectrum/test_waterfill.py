@@ -178,6 +178,8 @@ def test_bad_gains_name_the_place():
         Uplink(np.ma.masked_equal(np.ones((1, 1)), 1.0), 1.0, 1.0)
     with pytest.raises(ValueError, match="not 1-D"):
         Uplink(np.array([1.0]), 1.0, 1.0)
+    with pytest.raises(ValueError, match="its rows differ in length"):
+        Uplink([[1.0, 2.0], [1.0]], 1.0, 1.0)
     with pytest.raises(ValueError, match="real numbers"):
         Uplink(np.array([[1j]]), 1.0, 1.0)
     with pytest.raises(ValueError, match="one UE"):
@@ -187,24 +189,24 @@ def test_bad_gains_name_the_place():
 @pytest.mark.parametrize(
     ("power", "threshold", "message"),
     [
-        (0.0, 1.0, "power must be positive"),
-        (-1.0, 1.0, "power must be positive"),
-        (math.nan, 1.0, "power must be a finite number, not nan"),
-        (math.inf, 1.0, "power must be a finite number"),
-        (10**400, 1.0, "power must be a finite number"),
-        (None, 1.0, "power must be a finite number, not None"),
-        ("10", 1.0, "power must be a finite number, not '10'"),
+        (0.0, 1.0, "power budget must be positive"),
+        (-1.0, 1.0, "power budget must be positive"),
+        (math.nan, 1.0, "power budget must be a finite number, not nan"),
+        (math.inf, 1.0, "power budget must be a finite number"),
+        (10**400, 1.0, "power budget must be a finite number"),
+        (None, 1.0, "power budget must be a finite number, not None"),
+        ("10", 1.0, "power budget must be a finite number, not '10'"),
         (1.0, -0.5, "rate_threshold must be non-negative"),
         (1.0, math.nan, "rate_threshold must be a finite number"),
         (1.0, math.inf, "rate_threshold must be a finite number, not inf"),
         (
             [1.0, 2.0],
             1.0,
-            r"power must be a number, or have one for each of the 1 UEs, not shape .2,",
+            r"power budget must be a number, or have one for each of the 1 UEs, not shape .2,",
         ),
         (1.0, [[1.0]], r"rate_threshold must be a number, or have one .* not shape .1, 1."),
         (1.0, ["1"], "rate_threshold must be real numbers, not <U1"),
-        (np.ma.masked_equal([0.0], 0.0), 1.0, "power must not be masked"),
+        (np.ma.masked_equal([0.0], 0.0), 1.0, "power budget must not be masked"),
     ],
 )
 def test_bad_scalars(power, threshold, message):

@@ -39,7 +39,7 @@ class Uplink:
         self, gains: ArrayLike, power_budget: ArrayLike, rate_threshold: ArrayLike
     ) -> None:
         checked = _as_gains(gains)
-        power = per_ue("power", power_budget, len(checked))
+        power = per_ue("power budget", power_budget, len(checked))
         threshold = per_ue("rate_threshold", rate_threshold, len(checked))
         best, best_snr, unreachable = best_gains(checked, power, threshold)
         if not best_snr <= _LARGEST_SNR:
@@ -122,7 +122,13 @@ def _as_gains(values: ArrayLike) -> NDArray[np.float64]:
         return _kept(values)  # as a rule, and checked fast
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError("gains must not be masked: set what cannot be used to 0")
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # with a sentence of NumPy's own
+        raise ValueError(
+            "gains must be a matrix of UEs (rows) by subchannels (columns): its rows differ in "
+            "length"
+        ) from error
     if given.dtype.kind not in "iufb":
         raise ValueError(f"gains must be real numbers, not {given.dtype}")
     if given.ndim != 2:
@@ -168,7 +174,7 @@ def _looked_at_again(
 ) -> NDArray[np.float64]:
     """The best gain of each UE, or ``ValueError`` naming the first number that is not valid."""
     for name, values, wrong, what in (
-        ("power", power, ~(np.isfinite(power) & (power > 0)), "positive and finite"),
+        ("power budget", power, ~(np.isfinite(power) & (power > 0)), "positive and finite"),
         ("rate_threshold", threshold, ~(threshold >= 0), "non-negative"),
     ):
         if wrong.any():
