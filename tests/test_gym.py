@@ -11,6 +11,8 @@ import pytest
 
 from agewise import Scenario, schedule_traffic, simulate
 from agewise.age import f_alpha
+from agewise.data import Data
+from agewise.part import CodeError
 from agewise.policies import Learned, Scorer
 from agewise.scenario import presets
 from tests.scenarios import tiny
@@ -137,6 +139,7 @@ def test_no_agent_is_fresher_than_who_takes_turns_by_age():
         (np.ones((12, 1)), r"not float64 of shape \(12, 1\)"),
         (np.array(["a"] * 12), "not <U1 of shape"),
         (np.ones(12, complex), "not complex128"),
+        ([[1.0], [1.0, 2.0]], "for each of the 12 UEs, not rows of different lengths"),
         (np.array([1.0] * 11 + [np.nan]), "at least 0: that of UE 11 is nan"),
         (np.array([1.0, -2.0] + [1.0] * 10), "at least 0: that of UE 1 is -2"),
     ],
@@ -152,6 +155,8 @@ def test_wrong_scores_are_one_sentence(action, message):
 def test_wrong_arguments_are_one_sentence():
     with pytest.raises(ValueError, match="reward must be one of .*, not 'ages'"):
         SchedulingEnv(tiny(), "ages")
+    with pytest.raises(ValueError, match=r"cell\.ues = 2,000,000,000 .* would need 32\.1 TB"):
+        SchedulingEnv(tiny(**{"cell.ues": 2_000_000_000, "cell.subchannels": 2000}))
     with pytest.raises(ValueError, match="there is no preset 'papr'; did you mean paper"):
         SchedulingEnv("papr")
     env = SchedulingEnv(tiny())
@@ -160,6 +165,39 @@ def test_wrong_arguments_are_one_sentence():
     play(env, 0, by_age)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(np.ones(12))
+
+
+OWN = """
+from agewise.devices import Availability
+from agewise.radio import PathLoss
+
+class Lost(PathLoss):
+    def loss_db(self, distance_m, line_of_sight):
+        return distance_m / self.nothing
+
+class Away(Availability):
+    def present(self, state, t):
+        return [1 // (3 - t) < 5] * state.ues
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "message"),
+    [
+        ("channel.path_loss", "Lost", r"^mine\.py:7: AttributeError"),
+        ("devices.availability", "Away", r"^mine\.py:11: ZeroDivisionError"),
+    ],
+)
+def test_a_part_of_the_users_that_fails_is_named(field, name, message, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    scenario = tiny(**{field: {"kind": f"{tmp_path / 'mine.py'}:{name}"}})
+    with pytest.raises(CodeError, match=message):
+        play(SchedulingEnv(scenario), 0, by_age)
+
+
+def test_without_learning_no_data_are_read(monkeypatch):
+    monkeypatch.setattr(Data, "load", lambda _: pytest.fail("the data were read"))
+    play(SchedulingEnv(tiny(), "weight"), 0, by_age)
 
 
 def test_seeds_and_copies():

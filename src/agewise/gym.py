@@ -13,8 +13,10 @@ from agewise.age import f_alpha
 from agewise.checks import one_of
 from agewise.core.scorer import MOST_DB
 from agewise.dependencies import require
+from agewise.part import faults_named
 from agewise.policies.learned import FEATURES, features_of
 from agewise.random import Streams
+from agewise.resources import require_cell, require_resources
 from agewise.scenario import Scenario, presets, require_scenario
 from agewise.scheduling import AccessPoint, Policy, Report, RoundView
 from agewise.simulation import Transport, samples_of
@@ -68,6 +70,7 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
 
+    @faults_named()
     def __init__(self, scenario: Scenario | str = "paper", reward: _Reward = "age") -> None:
         if isinstance(scenario, str):
             scenario = Scenario.preset(scenario)
@@ -75,6 +78,10 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
         one_of("reward", reward, get_args(_Reward))
         self.scenario, self.reward = scenario.loaded(), reward
         self.learns = reward in ("loss", "accuracy")
+        if self.learns:
+            require_resources(self.scenario, kept_rounds=1)
+        else:
+            require_cell(self.scenario)
         self.features = (*FEATURES, *(["last loss"] if self.learns else []))
         ues, subchannels = scenario.cell.ues, float(scenario.cell.subchannels)
         ranges = [(0.0, np.inf), (0.0, subchannels), (-MOST_DB, MOST_DB), (0.0, np.inf)]
@@ -84,10 +91,11 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
             np.tile(low, (ues, 1)), np.tile(high, (ues, 1)), dtype=np.float64
         )
         self.action_space = gymnasium.spaces.Box(0.0, np.inf, (ues,), np.float64)
-        self._length = self.scenario.model_length
+        self._length = self.scenario.model_length if self.learns else None
         self._agent = _LearningAgent() if self.learns else _Agent()
         self._access_point: AccessPoint | None = None
 
+    @faults_named()
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[_Floats, dict[str, Any]]:
@@ -107,6 +115,13 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
 
     def step(self, action: _Floats) -> tuple[_Floats, float, bool, bool, dict[str, Any]]:
         """Schedule a round by the agent's scores, and begin the next."""
+        try:
+            return self._step(action)
+        except Exception:
+            with faults_named():  # only now, for it takes as long as a good part of a step
+                raise
+
+    def _step(self, action: _Floats) -> tuple[_Floats, float, bool, bool, dict[str, Any]]:
         access_point = self._access_point
         if access_point is None or access_point.t >= self.scenario.run.rounds:
             raise gymnasium.error.ResetNeeded("the episode is over: call reset() first")
@@ -157,8 +172,14 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
 
     def _checked(self, action: _Floats) -> _Floats:
         """The scores as an array of their own; ``ValueError`` unless there is one for each UE."""
-        scores = np.asarray(action)
         ues = self.scenario.cell.ues
+        try:
+            scores = np.asarray(action)
+        except ValueError as error:  # with a sentence of NumPy's own
+            raise ValueError(
+                f"an action must have one real score for each of the {ues} UEs, not rows of "
+                "different lengths"
+            ) from error
         if scores.dtype.kind not in "iuf" or scores.shape != (ues,):
             raise ValueError(
                 f"an action must have one real score for each of the {ues} UEs, not {scores.dtype} "

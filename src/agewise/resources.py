@@ -38,6 +38,13 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
         require_memory(memory.bytes, memory.what)
 
 
+def require_cell(scenario: Scenario) -> None:
+    """Raise ``ValueError`` with the amount if the cell's rounds would not fit, without learning."""
+    cell = scenario.cell
+    what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"
+    require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
+
+
 class KeptMemory(NamedTuple):
     """What a part keeps that has a model's length of numbers, once for many UEs or versions."""
 

@@ -83,11 +83,16 @@ class Transport:
     """The rounds of a run but for the learning: channel, devices, access point, deliveries.
 
     In each round `begin`, let the ``access_point`` plan, `deliver`, learn, `receive`. ``length`` is
-    that of the model.
+    that of the model; left out, it is looked up where times depend on it.
     """
 
     def __init__(
-        self, scenario: Scenario, policy: Policy, channel: Channel, streams: Streams, length: int
+        self,
+        scenario: Scenario,
+        policy: Policy,
+        channel: Channel,
+        streams: Streams,
+        length: int | None = None,
     ) -> None:
         self._channel, self._devices = channel, scenario.device_table(streams)
         self._costs = costs = scenario.cost_model(self._devices, channel.power_budget, length)

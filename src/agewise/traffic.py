@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agewise.age import Form, f_alpha
-from agewise.checks import number_within, require_memory, short, whole_number
+from agewise.checks import number_within, short, whole_number
 from agewise.core.random import uniforms
 from agewise.part import faults_named
 from agewise.policies import make_policy
 from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.readers import read_numbers
+from agewise.resources import require_cell
 from agewise.scenario import Scenario, require_scenario
 from agewise.scheduling import AccessPoint, Policy
 from agewise.spectrum import (
@@ -298,9 +299,7 @@ def _require_traffic(scenario: Scenario, rate_threshold: ArrayLike | None) -> No
             f'give scenario.with_(**{{"{field}": "{usual}"}}), or --set {field}={usual} on the '
             "command line"
         )
-    cell = scenario.cell
-    what = f"gains of cell.ues = {cell.ues:,} on cell.subchannels = {cell.subchannels:,}"
-    require_memory(8.0 * cell.ues * (cell.subchannels + 8), what)
+    require_cell(scenario)
 
 
 def read_arrivals(path: Path | str) -> NDArray[np.float64]:
