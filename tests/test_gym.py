@@ -155,6 +155,8 @@ def test_wrong_scores_are_one_sentence(action, message):
 def test_wrong_arguments_are_one_sentence():
     with pytest.raises(ValueError, match="reward must be one of .*, not 'ages'"):
         SchedulingEnv(tiny(), "ages")
+    with pytest.raises(ValueError, match="greedy, in-order, auction"):
+        SchedulingEnv(tiny(), packing="greedi")
     with pytest.raises(ValueError, match=r"cell\.ues = 2,000,000,000 .* would need 32\.1 TB"):
         SchedulingEnv(tiny(**{"cell.ues": 2_000_000_000, "cell.subchannels": 2000}))
     with pytest.raises(ValueError, match="there is no preset 'papr'; did you mean paper"):
@@ -255,6 +257,10 @@ def test_a_scorer_plays_as_its_policy_does(tmp_path):
     rewards = play(SchedulingEnv(tiny()), 7, scorer.scores)[1]
     traffic = schedule_traffic(tiny(), policy, 8, seed=7)
     assert -rewards.mean() == pytest.approx(traffic.mean_age.mean())
+    auction = schedule_traffic(tiny(), f"{policy},packing=auction", 8, seed=7)
+    by_auction = play(SchedulingEnv(tiny(), packing="auction"), 7, scorer.scores)[0]
+    np.testing.assert_array_equal(by_auction[1:, :, 0].mean(axis=0), auction.mean_age)
+    assert (auction.mean_age != traffic.mean_age).any()
     env = SchedulingEnv(WORLDS["late"], "accuracy")
     accuracy = play(env, 7, lambda seen: scorer.scores(np.ascontiguousarray(seen[:, :6])))[1]
     np.testing.assert_array_equal(accuracy, simulate(WORLDS["late"], policy, 7).accuracy)

@@ -20,7 +20,7 @@ from agewise.resources import require_cell, require_resources
 from agewise.scenario import Scenario, presets, require_scenario
 from agewise.scheduling import AccessPoint, Policy, Report, RoundView
 from agewise.simulation import Transport, samples_of
-from agewise.spectrum import Uplink
+from agewise.spectrum import Packing, Uplink
 
 require("gymnasium", "gym")
 import gymnasium  # noqa: E402 - after the sentence that says how to install it
@@ -57,10 +57,11 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
 
     An observation has a row per UE and a column per name in ``features``: those of learned policies
     (`agewise.policies.FEATURES`) and, where the scenario learns, the loss that came with the UE's
-    last update, 0 before it. An action has a score of at least 0 per UE; greedy packing serves the
-    highest score per subchannel needed first, so that every action is feasible and proven. An
-    episode lasts ``run.rounds`` rounds. ``reset(seed=...)`` takes channels, devices, samples and
-    ties from that seed, as `agewise.simulate` does: agents and policies meet the same.
+    last update, 0 before it. An action has a score of at least 0 per UE, which ``packing`` turns
+    into subchannels and power, so that every action is feasible and proven: ``greedy`` serves the
+    highest score per subchannel needed first (`agewise.spectrum.Packing`). An episode lasts
+    ``run.rounds`` rounds. ``reset(seed=...)`` takes channels, devices, samples and ties from that
+    seed, as `agewise.simulate` does: agents and policies meet the same.
 
     ``reward`` is ``age``, minus the mean age of the UEs after the round; ``weight``, the sum of
     f_alpha (``run.age_alpha``) of the ages of those that are scheduled, as in problem (3);
@@ -71,7 +72,12 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
 
     @faults_named()
-    def __init__(self, scenario: Scenario | str = "paper", reward: _Reward = "age") -> None:
+    def __init__(
+        self,
+        scenario: Scenario | str = "paper",
+        reward: _Reward = "age",
+        packing: Packing | str = "greedy",
+    ) -> None:
         if isinstance(scenario, str):
             scenario = Scenario.preset(scenario)
         require_scenario(scenario)
@@ -92,7 +98,7 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
         )
         self.action_space = gymnasium.spaces.Box(0.0, np.inf, (ues,), np.float64)
         self._length = self.scenario.model_length if self.learns else None
-        self._agent = _LearningAgent() if self.learns else _Agent()
+        self._agent = (_LearningAgent if self.learns else _Agent)(packing=Packing.of(packing))
         self._access_point: AccessPoint | None = None
 
     @faults_named()
