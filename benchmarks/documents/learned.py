@@ -100,7 +100,7 @@ def draw_curve(scorers: Mapping[int, Scorer], path: Path, **size: Any) -> NDArra
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{step}.npz" for step in steps]
         for file, scorer in zip(files, scorers.values(), strict=True):
-            scorer.save(file, "")
+            scorer.save(file, f"{file.stem} steps of training")
         found = shares_above(first, [f"learned:path={file}" for file in files], **size)
     curve = np.array([100 * share.mean() for share in found.values()])
     figure, panel = plt.subplots(figsize=(6.0, 3.2), layout="constrained")

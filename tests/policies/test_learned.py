@@ -9,6 +9,7 @@ from agewise import compare, policies, schedule_traffic
 from agewise.policies import FEATURES, Learned, Scorer, features_of
 from agewise.spectrum import Uplink
 from tests.scenarios import tiny
+from tests.test_cli import agewise_command
 from tests.views import view_of
 
 
@@ -60,7 +61,21 @@ def test_the_file_gives_back_what_was_saved(tmp_path):
     assert str(policy) == f"learned:path={tmp_path / 'a.npz'}"
 
 
-GOOD = {**drawn()._asdict(), "features": np.array(FEATURES)}
+def test_how_the_weights_were_made_is_shown(tmp_path):
+    file = tmp_path / "a.npz"
+    drawn().save(file, "drawn in a test\x1b[31m")
+    assert policies.describe(f"learned:path={file}").provenance == "drawn in a test\x1b[31m"
+    assert "train.py" in policies.describe("learned").provenance
+    assert policies.describe("age-based:alpha=0.5").provenance == ""
+    with pytest.raises(ValueError, match="alpha must be at most 1"):
+        policies.describe("age-based:alpha=2")
+    shown = agewise_command("policies", f"learned:path={file}").stdout
+    assert "Its weights: drawn in a test\\x1b[31m" in shown
+    with pytest.raises(ValueError, match="provenance must say how the weights were made"):
+        drawn().save(file, " ")
+
+
+GOOD = {**drawn()._asdict(), "features": np.array(FEATURES), "provenance": "drawn in a test"}
 
 
 @pytest.mark.parametrize(
@@ -76,6 +91,9 @@ GOOD = {**drawn()._asdict(), "features": np.array(FEATURES)}
         ({"output": np.array([1.0, np.inf, 0, 0])}, "output has an entry that is not a finite"),
         ({"output": np.array([])}, "its array 'output' is empty"),
         ({"bias": np.array([{}] * 4)}, "not a readable NPZ file"),
+        ({"provenance": None}, "it has no array 'provenance'"),
+        ({"provenance": 3}, "provenance must be a text that says how the weights were made"),
+        ({"provenance": " "}, "provenance must be a text"),
         ({"features": np.array(["age", "gain"])}, "its features are age, gain, and learned"),
     ],
     ids=str,
@@ -102,7 +120,7 @@ def test_other_weights_are_another_source(tmp_path):
     file = tmp_path / "a.npz"
     ages = []
     for seed in (0, 1):
-        drawn(seed).save(file, "")
+        drawn(seed).save(file, "drawn in a test")
         result = compare(tiny(), [f"learned:path={file}", "learned"], **how)
         ages.append([result.histories(policy)[0].ages for policy in result.policies])
     assert not np.array_equal(ages[0][0], ages[1][0])

@@ -87,6 +87,8 @@ def print_policy(policy: "agewise.policies.PolicyDescription", *, as_json: bool)
         say("It has no parameters.")
     if policy.reads:
         say(f"It reads what UEs report: {', '.join(policy.reads)}.")
+    if policy.provenance:
+        say(f"Its weights: {policy.provenance}")
     for paragraph in filter(None, policy.text.split("\n\n")):
         say("\n" + (paragraph if paragraph.startswith("-") else " ".join(paragraph.split())))
 

@@ -32,6 +32,7 @@ class Scorer(NamedTuple):
     @classmethod
     def load(cls, path: Path) -> "Scorer":
         """Read the NPZ file that `save` wrote; ``ValueError`` says what is wrong with it."""
+        read_provenance(path)
         *arrays, names = read_arrays(path, [*cls._fields, "features"])
         if tuple(map(str, names.ravel())) != FEATURES:
             raise ValueError(
@@ -52,12 +53,22 @@ class Scorer(NamedTuple):
 
     def save(self, path: Path, provenance: str) -> None:
         """Write an NPZ file: the arrays, the names of the features, and how it was made."""
+        if not provenance.strip():
+            raise ValueError("provenance must say how the weights were made")
         np.savez(path, **self._asdict(), features=FEATURES, provenance=provenance)
 
     def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score each UE by its features, ``[ue, feature]``."""
         found: NDArray[np.float64] = kernels.score(features, *self)
         return found
+
+
+def read_provenance(path: Path) -> str:
+    """Read how the weights of a file were made; ``ValueError`` unless it says so in a text."""
+    (found,) = read_arrays(path, ["provenance"])
+    if found.dtype.kind != "U" or found.ndim or not (text := str(found).strip()):
+        raise ValueError(f"{path}: provenance must be a text that says how the weights were made")
+    return text
 
 
 def features_of(view: RoundView) -> NDArray[np.float64]:
@@ -90,13 +101,15 @@ class Learned(Policy):
     equation: ClassVar[str] = "U_k = MLP(T_k, n_k, SNR_k, s_k, reliability_k, |D_k|, their means)"
     path: str = ""
     scorer: ClassVar[Scorer]
+    provenance: ClassVar[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.path, str):
             raise ValueError(f"path must be the name of an NPZ file, not {self.path!r}")
-        scorer = Scorer.load(Path(self.path) if self.path else _SHIPPED)
-        object.__setattr__(self, "scorer", scorer)
+        path = Path(self.path) if self.path else _SHIPPED
+        object.__setattr__(self, "scorer", Scorer.load(path))
+        object.__setattr__(self, "provenance", read_provenance(path))
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Score the UEs."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from agewise.checks import nearest, require_known, short, text_parameters
 from agewise.part import fault, faults_named, load_class
+from agewise.policies.learned import Learned
 from agewise.random import Streams
 from agewise.scheduling import AccessPoint, Policy, parameter_names
 from agewise.spectrum import Allocation, Packing, Uplink
@@ -43,7 +44,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PolicyDescription:
-    """A policy: its name, one line, its equation, its source, parameters, what it reads."""
+    """A policy: its name, one line, its equation, its source, parameters, what it reads.
+
+    ``provenance`` says how its weights were made, if it has learned any.
+    """
 
     name: str
     summary: str
@@ -51,6 +55,7 @@ class PolicyDescription:
     text: str
     parameters: tuple[Parameter, ...]
     reads: tuple[str, ...]
+    provenance: str = ""
 
 
 @functools.cache
@@ -154,17 +159,22 @@ def summary(name: str) -> str:
 
 
 def describe(policy: str) -> PolicyDescription:
-    """Describe the policy of this name, or in this file.
+    """Describe the policy of this name, or in this file; parameters may follow it.
 
     >>> [(one.name, one.default, one.allowed) for one in describe("best-channel").parameters][1]
     ('ties', 'random', 'random or lowest-index')
     """
-    kind = find_class(policy)
+    in_file, (name, _, written) = _IN_FILE.match(policy), policy.partition(":")
+    kind = find_class(policy if in_file else name)
+    made = make_policy(policy) if kind is Learned or (written and not in_file) else None
+    provenance = made.provenance if isinstance(made, Learned) else ""
     first, _, text = inspect.cleandoc(kind.__doc__ or "").partition("\n")
     parameters = tuple(_parameter(kind, name) for name in parameter_names(kind))
     equation = vars(kind).get("equation", "")  # that of a base class need not be its own
     reads = tuple(sorted(kind.reads))
-    return PolicyDescription(kind.name, first, equation, text.strip(), parameters, reads)
+    return PolicyDescription(
+        kind.name, first, equation, text.strip(), parameters, reads, provenance
+    )
 
 
 def _parameter(kind: type[Policy], name: str) -> Parameter:
