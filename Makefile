@@ -84,7 +84,7 @@ STUDIES := tune benchmark aggregations phase radio gap neural paces race learned
 study: $(if $(filter learned,$(NAME)),$(READY),$(RUN_READY))  ## make a document anew: NAME=tune, benchmark, aggregations, phase, radio, gap, neural, paces, race, learned or results
 	@$(if $(filter $(NAME),$(STUDIES)),$(BIN)/python -m benchmarks.documents.$(NAME),echo "make study NAME=...: $(STUDIES)")
 
-BENCHES := scheduling radio traffic learning perceptron engines waiting
+BENCHES := scheduling radio traffic gym learning perceptron engines waiting
 bench: $(READY)  ## measure speeds; NAME=exact, greedy, peers, flower or neural for one more
 	@$(if $(NAME),$(if $(filter $(NAME),flower neural),$(FLOWER_BIN),$(BIN))/python -m benchmarks.$(NAME),\
 	for each in $(BENCHES); do $(BIN)/python -m benchmarks.$$each || exit 1; done)
