@@ -186,8 +186,8 @@ def _diversity(pair: Pair) -> Claim:
 
 
 def _coverage(pair: Pair, explained: Explanation | None) -> Claim:
-    """Explained means: more UEs are heard, and to hear all of them evenly is worth something."""
-    claim = "gradient diversity, as coverage over rounds, explains the gain"
+    """Contributes means: more UEs are heard, and to hear all of them evenly is worth something."""
+    claim = "gradient diversity, as coverage over rounds, contributes to the gain"
     first, second = (each.distinct_ues for each in pair.metrics)
     wider = contrast(first, second)
     evidence = f"{first.mean():.1f} UEs are heard against {second.mean():.1f}{_in_brackets(wider)}"
