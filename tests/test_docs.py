@@ -65,30 +65,14 @@ def test_every_policy_is_described():
     assert [name for name in policies.names() if f"`{name}`" not in text] == []
 
 
-#: What stands in the generated results, and how the README says it.
-FOUND = (
-    (r"of (\d+) scenarios", "Of {} scenarios"),
-    (r"oort in (\d+), age-based in (\d+)", "Oort leads in {} and age-based in {} "),
-    (r"ahead of max-pack in (\d+) and behind it in (\d+)", "max-pack in {} and behind in {}:"),
-    (r"filters, (\S+) \([^)]*\) where it does not", "nobody filters ({} points)"),
-    (r"(\S+) where UEs hold", "{} where phones hold"),
-    (r"on the paper's cell age-based minus max-pack is (\S+) .* with average", "from {} to"),
-    (r"(\S+) \([^)]*\) with Adam\. With one", "to {}. There"),
-    (r"age-based (\S+), with (\d+) seeds", "it gains {0} points over max-pack"),
-    (r"age-based \S+, with (\d+) seeds", "over {} seeds"),
-    (r"round-robin gains (\S+) points over max-pack", "round-robin {}."),
-    (r"higher accuracy than max-pack: ([\w ]+);", "the gain {};"),
-    (r"within a round explains the gain: does not hold", "within a round does not explain it"),
-    (r"coverage over rounds, explains the gain: holds", "coverage over rounds does"),
-)
-
-
 def test_readme_says_what_the_results_say():
-    """Its gains, counts and verdicts are those of the generated page."""
+    """Every number of its findings is one of the generated page's."""
     found, results = _section("README.md", "What we found"), _section("docs/results.md", "In short")
-    for pattern, said in FOUND:
-        assert said.format(*re.search(pattern, results).groups()) in found
-    assert len(re.findall(r"[+-]\d+\.\d", found)) == 6, "and no other"
+    number = r"[+-]?\d+(?:\.\d+)?%?"
+    said = re.findall(number, found)
+    assert len(said) > 20
+    assert not set(said) - set(re.findall(number, results))
+    assert len(re.sub("<!--.*?-->", "", found).split()) <= 140
 
 
 @pytest.mark.long

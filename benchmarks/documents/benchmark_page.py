@@ -1,8 +1,8 @@
 """The benchmark as a page: a matrix as a picture, a compact table per scenario, and CSV."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,6 +35,23 @@ from benchmarks.documents.pages import compact, limits, short, write_csv, write_
 
 if TYPE_CHECKING:
     from benchmarks.documents.benchmark import Benchmark, Row
+
+
+class Placed(Protocol):
+    """What a policy did in a scenario, as far as scenarios are counted."""
+
+    @property
+    def policy(self) -> str:
+        """What it is called."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is a rival that is not shown to be behind the best."""
+
+    @property
+    def lead(self) -> Contrast | None:
+        """Age-based minus this policy."""
+
 
 #: Points of accuracy from which on a square of the matrix is no darker.
 _DARKEST = 5.0
@@ -133,7 +150,7 @@ def _found(tables: "dict[str, list[Row]]") -> str:
     )  # fmt: skip
 
 
-def leading(tables: "dict[str, list[Row]]") -> dict[str, int]:
+def leading(tables: Mapping[str, Sequence[Placed]]) -> dict[str, int]:
     """In how many scenarios a policy is not shown to be behind the best."""
     found: dict[str, int] = {}
     for rows in tables.values():
@@ -142,7 +159,7 @@ def leading(tables: "dict[str, list[Row]]") -> dict[str, int]:
     return found
 
 
-def shown_against(tables: "dict[str, list[Row]]", policy: str) -> tuple[int, int]:
+def shown_against(tables: Mapping[str, Sequence[Placed]], policy: str) -> tuple[int, int]:
     """In how many scenarios age-based is shown to be ahead of a policy, and behind it."""
     verdicts = [
         row.lead.verdict

@@ -13,6 +13,8 @@ from agewise.tables import Table
 
 #: Tables with more lines are shown only when asked for.
 _LONG: Final = 9
+#: What columns of a difference are called after its name.
+_ENDS: Final = ("", "_low", "_high", "_p")
 
 
 def compact(table: Table | str) -> str:
@@ -42,11 +44,24 @@ def between(text: str, name: str, part: str) -> str:
 
 def limits(name: str, contrast: Contrast | None) -> dict[str, float | str]:
     """A difference with its limits and p-value as columns of a CSV file."""
-    ends = ("", "_low", "_high", "_p")
     if contrast is None:
-        return dict.fromkeys((f"{name}{end}" for end in ends), "")
+        return dict.fromkeys((f"{name}{end}" for end in _ENDS), "")
     values = (contrast.mean, contrast.low, contrast.high, contrast.p)
-    return {f"{name}{end}": short(x) for end, x in zip(ends, values, strict=True)}
+    return {f"{name}{end}": short(x) for end, x in zip(_ENDS, values, strict=True)}
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows that `write_csv` wrote."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def contrast_in(row: Mapping[str, str], name: str) -> Contrast | None:
+    """A difference from the columns that `limits` made, with the ``seeds`` of the row."""
+    if not row[name]:
+        return None
+    mean, low, high, p = (float(row[f"{name}{end}"]) for end in _ENDS)
+    return Contrast(mean, low, high, p, int(row["seeds"]))
 
 
 def short(number: float) -> float:
