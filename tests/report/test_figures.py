@@ -329,6 +329,7 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
     out = tmp_path / "x.pdf"
     for given, said in (
         ((swept, "pie", out), "no figure 'pie'; there are gain, forest, accuracy, costs"),
+        ((swept, "gian", out), "no figure 'gian'; did you mean gain?"),
         ((compared, "map", out), "map needs a sweep"),
         ((swept, "ages", out, {"threshold.rate": 9.0}), "no finished setting has rate=9; there"),
         ((swept, "ages", tmp_path / "x.nonsense"), "x.nonsense: a figure ends in .pdf, .pgf, "),

@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from agewise import statistics
+from agewise.checks import nearest
 from agewise.experiment import Result
 from agewise.files import atomic_write
 from agewise.policies import Policy
@@ -65,7 +66,7 @@ def draw_figure(
     policies' names: ``{"age-based": "ABS"}``.
     """
     if kind not in PICTURES:
-        raise ValueError(f"there is no figure {kind!r}; there are {', '.join(PICTURES)}")
+        raise ValueError(f"there is no figure {kind!r}; {nearest(kind, PICTURES)}")
     path = None if output is None else Path(output)
     picture, axis = PICTURES[kind], statistics.axis_of(over)
     if path is not None and path.suffix not in _ENDINGS:
