@@ -172,7 +172,7 @@ _DECLARED: Mapping[str, ParameterInfo] = {
         "scenario's own, memory and Adam.",
     ),
     "budget": typer.Option(
-        help="Runs at most, as 600, ten for each form by default; or a time, as 90s, 10min or 2h."
+        help="Runs at most, as 600, six for each form by default; or a time, as 90s, 10min or 2h."
     ),
     "live": typer.Option("--live", help="Show every round as it happens, in this process."),
     "every": typer.Option(min=1, help="Solve every N-th round to optimality."),
