@@ -1,14 +1,14 @@
 """A race: who is dropped, what the budget leaves room for, and what is said in the end."""
 
 import json
+import os
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import agewise
-from agewise.experiment import DryRun
+from agewise.experiment import DryRun, Folder
 from agewise.policies import make_policy
 from agewise.scheduling import Policy
 from agewise.studies import racing as study
@@ -128,14 +128,51 @@ def content(folder):
     return {file.relative_to(folder): file.read_bytes() for file in files}
 
 
+@pytest.fixture
+def clocked(monkeypatch):
+    """Files of runs come half a second after each other, and long after the race began."""
+
+    def runs(plan, out, options):
+        before = set(Folder(out).file_names())
+        result = execute(plan, out, options)
+        for place, name in enumerate(sorted(Folder(out).file_names() - before)):
+            os.utime(result.path / "runs" / name, (time := 2e9 + 0.5 * place, time))
+        return result
+
+    execute = study.execute
+    monkeypatch.setattr(study, "execute", runs)
+
+
+@pytest.mark.usefixtures("clocked")
 def test_a_time_becomes_a_number_of_runs_once(tmp_path, monkeypatch):
-    """Four runs of the first seed take two seconds of this clock, so that half a minute is 60."""
-    clock = iter([0.0, 2.0])
-    monkeypatch.setattr(study, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    """A run takes half a second, so that half a minute is 60; workers' start does not count."""
     assert small(tmp_path, budget="0.5 min").table.limit == 60
+    monkeypatch.undo()
     assert small(tmp_path, budget="0.5 min").table.limit == 60, "without a look at the clock"
     assert small(tmp_path, budget="1 min").table.limit == 120
     assert json.loads((tmp_path / "race.json").read_bytes())["seconds_a_run"] == 0.5
+
+
+@pytest.mark.usefixtures("clocked")
+def test_a_short_time_leaves_out_aggregations_and_then_packing_in_order(tmp_path):
+    """62 runs: four forms with three seeds and the last comparison, beside four tried once."""
+    both = ["average", study._AGGREGATIONS[0]]
+    found = agewise.race(SCENARIO, PAIR, tmp_path / "a", aggregations=both, budget="31s", **QUIET)
+    assert {one.aggregation for one in found.table.last} == {"average"}
+    assert "4 with memory left out for lack of time" in found.table.tried
+    assert found.table.runs <= found.table.limit == 62
+    found = small(tmp_path / "b", budget="25s")
+    assert "2 packed in order left out for lack of time" in found.table.tried
+    assert found.table.runs <= found.table.limit == 50
+
+
+@pytest.mark.usefixtures("clocked")
+def test_a_time_that_turns_out_too_short_is_not_remembered(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"a budget of 40 runs \(20s\) is too small: 2 forms"):
+        small(tmp_path, budget="20s")
+    assert not (tmp_path / "race.json").exists()
+    monkeypatch.undo()
+    assert small(tmp_path, budget="20s").table.limit > 40
 
 
 @dataclass(frozen=True)
@@ -168,6 +205,7 @@ def test_a_dry_run_says_what_it_takes(tmp_path):
         ({"budget": "0s"}, "above 0"),
         ({"budget": "soon"}, "'soon'"),
         ({"budget": 51}, "a budget of 51 runs is too small: 4 forms with 3 seeds each"),
+        ({"budget": "0.1s"}, r"a budget of \d run.* \(0.1s\) is too small: 2 forms with 3 seeds"),
         ({"policies": ["round-robin"]}, "a race takes two forms at least"),
         ({"policies": ["no-such"]}, "unknown policy 'no-such'"),
         ({"aggregations": ["no-such"]}, "learn.aggregation"),

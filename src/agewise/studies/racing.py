@@ -7,7 +7,6 @@ the first of many is partly the luckiest.
 """
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -94,16 +93,16 @@ def race(
 ) -> Race:
     """Measure which policy, packing and aggregation learn best on this scenario.
 
-    All policies by default, or these; one that is given by name without a packing runs greedily
+    These policies, or all by default; one that is given by name without a packing runs greedily
     packed and in order, where it can. ``aggregations`` are the scenario's own, memory and Adam by
-    default. ``budget`` is the largest number of runs, ten for each form by default, or a time such
-    as "90s", which is made a number of runs by how long the first runs take. The folder ``out``
-    resumes. The other options are those of `agewise.compare`.
+    default. ``budget`` is the largest number of runs, six for each form by default, or a time such
+    as "90s", which is made a number of runs by how long the first runs take; one too short for all
+    forms leaves out the last aggregations, and then packing in order. The folder ``out`` resumes.
+    The other options are those of `agewise.compare`.
     """
     chosen = RunOptions.of(options)
     course = _Course(_plan(scenario, policies, aggregations), Path(out), chosen)
-    entered = sorted(course.plan.forms, key=course.name)
-    course.prepare(entered, budget)
+    entered = course.prepare(sorted(course.plan.forms, key=course.name), budget)
     finalists = course.race(entered)
     room = (course.limit - len(course.spent)) // len(finalists)
     fresh = _FRESH[: min(max(room, _FEWEST_FRESH), len(_FRESH))]
@@ -129,44 +128,71 @@ class _Course:
     spent: set[tuple[_Form, int]] = field(default_factory=set)
     about: dict[str, Any] = field(default_factory=dict)
 
-    def prepare(self, entered: Sequence[_Form], budget: int | str | None) -> None:
-        """Make the budget a number of runs, and say beforehand what the race takes."""
+    def prepare(self, entered: Sequence[_Form], budget: int | str | None) -> list[_Form]:
+        """Return who has room in the budget, as a number of runs, and say what the race takes."""
         self.about["scenario"] = short_hash(self.plan.scenario)
         self.about["forms"] = [self.name(form) for form in entered]
         first = self.heat(entered, range(_HEATS[0]))
         told = forecast({self.out: first}, self.out, self.options)
+        kept = read_verified_json(self.out / _FILE) or {}
+        known = kept.items() >= self.about.items() and "seconds_a_run" in kept
         a_run = expected_seconds(self.plan.scenario) / told.processes
+        a_run = kept["seconds_a_run"] if known else a_run
         runs, seconds = _budget(budget)
-        self.limit = runs or _RUNS_EACH * len(entered)
-        if seconds is not None:
-            kept = read_verified_json(self.out / _FILE) or {}
-            if kept.items() >= self.about.items() and "seconds_a_run" in kept:
-                a_run = self.about["seconds_a_run"] = kept["seconds_a_run"]
-            elif not self.options.dry_run:
-                a_run = self.about["seconds_a_run"] = self._measured_run(entered) or a_run
-                self.keep({})
+        self.limit = int(seconds / a_run) if seconds else runs or _RUNS_EACH * len(entered)
+        racing = self.fitting(entered, budget)
+        if seconds is not None and not self.options.dry_run:
+            measured = self._measured_run(entered)
+            a_run = a_run if known else measured or a_run
             self.limit = int(seconds / a_run)
-        least = _HEATS[0] * len(entered) + 2 * _FEWEST_FRESH
-        if self.limit < least:
-            within = f" ({budget})" if seconds else ""
-            raise ValueError(
-                f"a budget of {counted(self.limit, 'run')}{within} is too small: {len(entered)} "
-                f"forms with {_HEATS[0]} seeds each and a last comparison of two take {least:,} "
-                "runs: give more, or fewer policies"
-            )
+            racing = self.fitting(entered, budget)
+            self.about["seconds_a_run"] = a_run
+            self.keep({})
+        self.fates |= {form: self._untried(form, racing) for form in entered if form not in racing}
         to_go = self.limit - told.finished
         rounds = to_go * self.plan.scenario.run.rounds
         told = replace(told, runs=self.limit, rounds=rounds, seconds=to_go * a_run)
         if self.options.dry_run:
             raise DryRun(told)
-        say(f"{counted(len(entered), 'form')}, at most {told}", quiet=self.options.quiet)
+        say(f"{counted(len(racing), 'form')}, at most {told}", quiet=self.options.quiet)
+        return racing
+
+    def fitting(self, entered: Sequence[_Form], budget: int | str | None) -> list[_Form]:
+        """Return as many of these as a time has room for; ``ValueError`` if that is too few."""
+        racing, timed = list(entered), _budget(budget)[1] is not None
+        while (least := self.first_runs(racing) + 2 * _FEWEST_FRESH) > self.limit:
+            fewer = _fewer(racing) if timed else []
+            if not 2 <= len(fewer) < len(racing):
+                within = f" ({budget})" if timed else ""
+                raise ValueError(
+                    f"a budget of {counted(self.limit, 'run')}{within} is too small: {len(racing)} "
+                    f"forms with {_HEATS[0]} seeds each and a last comparison of two take "
+                    f"{least:,} runs: give more, or fewer policies"
+                )
+            racing = fewer
+        return racing
+
+    def first_runs(self, racing: Sequence[_Form]) -> int:
+        """Return how many runs are spent once these have the seeds of the first heat."""
+        return len(self.spent | {(form, seed) for form in racing for seed in range(_HEATS[0])})
+
+    def _untried(self, form: _Form, racing: Sequence[_Form]) -> str:
+        """Return why a form does not race."""
+        with_it = any(one.aggregation == form.aggregation for one in racing)
+        what = "packed in order" if with_it else f"with {self._aggregation(form)}"
+        return f"{what} left out for lack of time"
 
     def _measured_run(self, entered: Sequence[_Form]) -> float:
-        """Return how many seconds one run takes, by those of the first seed; 0 if all are there."""
-        before, began = len(Folder(self.out).file_names()), time.monotonic()
+        """Return how many seconds one run takes, by when those of the first seed came.
+
+        Workers start before the first of them came. It is 0 if fewer than two are new.
+        """
+        folder = Folder(self.out)
+        before = folder.file_names()
         self.run(entered, [0])
-        done = len(Folder(self.out).file_names()) - before
-        return (time.monotonic() - began) / done if done else 0.0
+        new = folder.file_names() - before
+        times = [(folder.runs / name).stat().st_mtime for name in new]
+        return (max(times) - min(times)) / (len(times) - 1) if len(times) > 1 else 0.0
 
     def keep(self, found: Mapping[str, object]) -> None:
         """Write what the race is of, and what was found, into the results folder."""
@@ -196,7 +222,7 @@ class _Course:
 
         What is left for heats is divided evenly among them; the last comparison has its own part.
         """
-        beyond = self.limit - _HEATS[0] * len(entered)
+        beyond = self.limit - self.first_runs(entered)
         places = min(max(beyond // (2 * _FEWEST_FRESH), 2), _MOST_LAST)
         running, order, held = list(entered), list[_Form](), 0
         for look, seeds in enumerate(_HEATS, start=1):
@@ -262,6 +288,14 @@ class _Course:
 
     def _mean(self, form: _Form) -> float:
         return float(np.mean(list(self.scores[form].values())))
+
+
+def _fewer(racing: Sequence[_Form]) -> list[_Form]:
+    """Return these without the last aggregation; if there is one alone, without those in order."""
+    last = max(form.aggregation for form in racing)
+    if last > min(form.aggregation for form in racing):
+        return [form for form in racing if form.aggregation < last]
+    return [form for form in racing if form.policy.parameters.get("packing") != "in-order"]
 
 
 def _surely_behind(scores: NDArray[np.float64], looks: int) -> NDArray[np.bool_]:
