@@ -175,6 +175,29 @@ def test_a_time_that_turns_out_too_short_is_not_remembered(tmp_path, monkeypatch
     assert small(tmp_path, budget="20s").table.limit > 40
 
 
+def test_forms_that_are_the_same_go_on_once(tmp_path):
+    """In rounds the reduction of age is the age, and the freshest are those of max-pack."""
+    given = {"aggregations": ["average"], "budget": 80} | QUIET
+    found = agewise.race(SCENARIO, [*PAIR, "age-reduction", "freshest"], tmp_path, **given)
+    same = [
+        one for one in found.table.racers if one.fate == "equal to another on the first 3 seeds"
+    ]
+    assert len(same) == 4
+    others = [one for one in found.table.racers if one not in same]
+    for one in same:
+        assert [one.scores] == [each.scores[:3] for each in others if each.scores[:3] == one.scores]
+    assert "4 equal to another on the first 3 seeds" in found.table.tried
+
+
+def test_what_differs_only_where_updates_are_late_races_only_there():
+    late = {"age-reduction", "freshest", "version-age"}
+    in_rounds = {form.policy.name for form in _plan(SCENARIO, None, None).forms}
+    in_periods = {
+        form.policy.name for form in _plan(agewise.Scenario.preset("periodic"), None, None).forms
+    }
+    assert in_periods - in_rounds == late
+
+
 @dataclass(frozen=True)
 class Broken(Policy):
     name = "broken"

@@ -39,6 +39,8 @@ _RUNS_EACH: Final = 6
 #: Evaluations in a run: more say hardly anything about its mean accuracy, and take half the time.
 _EVALUATIONS: Final = 20
 _PACKINGS: Final = (Greedy(), InOrder())
+#: What these differ in from age-based and max-pack shows only where updates arrive late.
+_LATE: Final = ("age-reduction", "freshest", "version-age")
 _FIELD: Final = "learn.aggregation"
 #: What runs beside the scenario's own aggregation.
 _AGGREGATIONS: Final[tuple[Mapping[str, Any], ...]] = (
@@ -93,12 +95,12 @@ def race(
 ) -> Race:
     """Measure which policy, packing and aggregation learn best on this scenario.
 
-    These policies, or all by default; one that is given by name without a packing runs greedily
-    packed and in order, where it can. ``aggregations`` are the scenario's own, memory and Adam by
-    default. ``budget`` is the largest number of runs, six for each form by default, or a time such
-    as "90s", which is made a number of runs by how long the first runs take; one too short for all
-    forms leaves out the last aggregations, and then packing in order. The folder ``out`` resumes.
-    The other options are those of `agewise.compare`.
+    These policies, or by default all that can differ in its pace; one that is given by name without
+    a packing runs greedily packed and in order, where it can. ``aggregations`` are the scenario's
+    own, memory and Adam by default. ``budget`` is the largest number of runs, six for each form by
+    default, or a time such as "90s", which is made a number of runs by how long the first runs
+    take; one too short for all forms leaves out the last aggregations, and then packing in order.
+    The folder ``out`` resumes. The other options are those of `agewise.compare`.
     """
     chosen = RunOptions.of(options)
     course = _Course(_plan(scenario, policies, aggregations), Path(out), chosen)
@@ -225,6 +227,7 @@ class _Course:
         beyond = self.limit - self.first_runs(entered)
         places = min(max(beyond // (2 * _FEWEST_FRESH), 2), _MOST_LAST)
         running, order, held = list(entered), list[_Form](), 0
+        twins = list[_Form]()
         for look, seeds in enumerate(_HEATS, start=1):
             if look > 1:
                 room = self.limit - len(self.spent) - places * _FEWEST_FRESH
@@ -238,11 +241,17 @@ class _Course:
             running = [form for form in running if form not in self.failed]
             self.require_two(running)
             scores = np.array([[self.scores[form][s] for s in range(seeds)] for form in running])
+            if look == 1:
+                _, firsts = np.unique(scores, axis=0, return_index=True)
+                firsts.sort()
+                twins = [form for place, form in enumerate(running) if place not in firsts]
+                self.fates |= dict.fromkeys(twins, f"equal to another on the first {seeds} seeds")
+                running, scores = [running[place] for place in firsts], scores[firsts]
             behind = _surely_behind(scores, len(_HEATS))
             ranks = np.argsort(-scores.mean(axis=1), kind="stable").tolist()
             out = [running[rank] for rank in ranks if behind[rank]]
             running = [running[rank] for rank in ranks if not behind[rank]]
-            held, order = seeds, running + out
+            held, order = seeds, running + out + twins
             self.fates |= dict.fromkeys(out, f"surely behind after {seeds} seeds")
         # One that leads alone meets the next best, so that there is something to compare it with.
         return order[: max(2, min(places, len(running)))]
@@ -347,7 +356,9 @@ def _plan(
     given: Sequence[Any] = aggregations or ({}, *_AGGREGATIONS)
     changed = [scenario.with_(**{_FIELD: each}) if each else scenario for each in given]
     variations = [{_FIELD: each.resolved()["learn"]["aggregation"]} for each in changed]
-    entered = [form for policy in policies or names() for form in _packed(policy)]
+    late = scenario.pace.kind != "rounds"
+    usual = [name for name in names() if late or name not in _LATE]
+    entered = [form for policy in policies or usual for form in _packed(policy)]
     plan = Plan.of(scenario, entered, range(_HEATS[0]), variations)
     forms = frozenset(
         _Form(key, number) for key in plan.keys for number in range(len(plan.variations))
