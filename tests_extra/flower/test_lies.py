@@ -5,9 +5,14 @@ import re
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
+from flwr.supercore.inflatable.inflatable_utils import (
+    inflate_object_from_contents,
+    validate_object_content,
+)
 
 from agewise.flower import Clients, Slots
 from agewise.learn import UpdateMemory
@@ -94,15 +99,51 @@ LIES = {
 }
 
 
-class Federation:
-    """Six clients of which one replies with a lie."""
+#: What stands in the place of an object's bytes; Flower's SuperLink accepts them all.
+GARBLED = {
+    "no text": b"\xff\xfe",
+    "nothing": b"",
+    "a number": b"5",
+    "an empty list": b"[]",
+    "an empty object": b"{}",
+    "another object": b'{"arrays": "x", "arraychunk_ids": [7], "dtype": 1, "shape": 2, "stype": 3}',
+    "deep brackets": b"[" * 100_000,
+}
 
-    def __init__(self, lie=None):
+
+class GarblingGrid(InProcessGrid):
+    """Replies come as bytes; of the liar's, objects of one type have a garbled body."""
+
+    def __init__(self, app, kind, body):
+        super().__init__(app, lambda _: range(CLIENTS))
+        self.kind, self.body = kind, body
+
+    def pull_messages(self, message_ids):
+        return [self.unpacked(reply) for reply in super().pull_messages(message_ids)]
+
+    def unpacked(self, reply):
+        contents = {id_: x.deflate() for id_, x in get_all_nested_objects(reply).items()}
+        for id_, content in contents.items():
+            kind, children, _ = content.partition(b"\0")[0].split(b" ")
+            if kind == self.kind.encode() and reply.metadata.src_node_id == 1000 + LIAR:
+                length = str(len(self.body)).encode()
+                contents[id_] = b" ".join((kind, children, length)) + b"\0" + self.body
+                validate_object_content(contents[id_])
+        return inflate_object_from_contents(reply.object_id, contents)
+
+
+class Federation:
+    """Six clients of which one replies with a lie, or with garbled bytes."""
+
+    def __init__(self, lie=None, garbled=None):
         self.lie = lie or {}
         app = ClientApp()
         app.train()(self.train)
         app.evaluate()(self.evaluate)
+        app.query("agewise")(self.say)
         self.grid = InProcessGrid(app, lambda _: range(CLIENTS))
+        if garbled is not None:
+            self.grid = GarblingGrid(app, *garbled)
 
     def reply(self, message, context, records):
         if context.node_config["partition-id"] == LIAR:
@@ -116,6 +157,10 @@ class Federation:
 
     def evaluate(self, message, context):
         return self.reply(message, context, metrics())
+
+    def say(self, message, context):
+        name = ConfigRecord({"id": id_of(context.node_config["partition-id"])})
+        return Message(RecordDict({"agewise": name}), reply_to=message)
 
     def start(self, inner=None, policy="oort", **options):
         inner = inner or flower.FedAvg(fraction_evaluate=0.0)
@@ -145,6 +190,58 @@ def test_a_lie_counts_as_failed(lie, caplog):
     assert len(said) == 2
     assert all(line.startswith(f"refused the reply of client {id_of(LIAR)}: ") for line in said)
     assert all(line.isprintable() and len(line) < 300 for line in said)
+
+
+@pytest.mark.parametrize("body", GARBLED)
+@pytest.mark.parametrize("kind", ["Message", "RecordDict", "ArrayRecord", "Array", "MetricRecord"])
+def test_bytes_that_cannot_be_unpacked_count_as_failed(kind, body, caplog):
+    """One line says so; the others of the round, and of its evaluation, are there."""
+    strategy, result = Federation(garbled=(kind, GARBLED[body])).start(flower.FedAvg(), "age-based")
+    assert result.arrays["weight"].numpy().tolist() == (WEIGHT + ROUNDS).tolist()
+    assert strategy.ages.tolist() == [0, 0, 0, 0, ROUNDS, 0]
+    rounds = result.train_metrics_clientapp.values()
+    assert [each["agewise-failed"] for each in rounds] == [[LIAR], [], [LIAR], []]
+    assert len(result.evaluate_metrics_clientapp) == ROUNDS
+    said = [line for line in refusals(caplog) if "evaluation" not in line]
+    assert len(said) == 2
+    assert all(line.startswith(f"refused the reply of client {id_of(LIAR)}: ") for line in said)
+
+
+def test_a_client_that_cannot_be_understood_is_left_out(caplog):
+    federation = Federation(garbled=("ConfigRecord", b"x"))
+    strategy, _ = federation.start(policy="age-based", clients=Clients(SIZES, ask=True))
+    assert strategy.ages.tolist() == [0, 0, 0, 0, ROUNDS, 0]
+    assert f"node {1000 + LIAR} is left out" in caplog.text
+
+
+def test_nobody_answers_for_another_client(caplog):
+    federation = Federation()
+    pull = federation.grid.pull_messages
+
+    def forged(ids):
+        for reply in (found := pull(ids)):
+            if reply.metadata.src_node_id == 1000 + LIAR:
+                reply.metadata.__dict__["_reply_to_message_id"] = "message 1"
+        return found
+
+    federation.grid.pull_messages = forged
+    strategy, _ = federation.start(policy="age-based")
+    assert strategy.ages.tolist() == [0, 0, 0, 0, ROUNDS, 0]
+    assert "it cannot be read as an answer" in refusals(caplog)[0]
+
+
+def test_an_error_of_the_connection_is_no_reply():
+    class ConnectionLost(Exception):
+        pass
+
+    federation = Federation()
+
+    def fail(_):
+        raise ConnectionLost
+
+    federation.grid.pull_messages = fail
+    with pytest.raises(ConnectionLost):
+        federation.start(policy="age-based")
 
 
 @pytest.mark.parametrize("inner", ["FedAdam", "FedMedian", "Krum", "FedTrimmedAvg"])

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from logging import WARNING
 from typing import Any, NamedTuple
 
-from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.app import ConfigRecord, Context, Error, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.supercore import log
+from google.protobuf.message import DecodeError
 
 from agewise.checks import number_within, whole_number
 from agewise.flower.links import FederationError, UploadTiming
@@ -28,6 +29,11 @@ _MOST_ASKED = 4
 _LONGEST_ID = 256
 #: The action that a client answers with its id, and the record of the answer.
 _ACTION = _RECORD = "agewise"
+#: What Flower raises where the bytes that a client sent are no message; none is of a connection.
+_UNREADABLE = (
+    ArithmeticError, AttributeError, DecodeError, LookupError, MemoryError, RecursionError,
+    TypeError, ValueError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,10 @@ class Timeouts:
         number_within("poll_s", self.poll_s, 0.0, above=True)
         if self.deadline_s is not None:
             number_within("deadline_s", self.deadline_s, 0.0, above=True)
+
+
+class UnreadableReply(Error):
+    """Takes the place of a reply that Flower cannot unpack; no error that a client sends is one."""
 
 
 class Reply(NamedTuple):
@@ -122,7 +132,8 @@ class DeadlineGrid(_ForwardingGrid):
 
     Flower pulls all replies in one call that blocks until the slowest has come over its link,
     whatever the timeout. Here one that is late holds up nobody: it is waited for in the background
-    and handed over by `late`; until then its node is in `busy`.
+    and handed over by `late`; until then its node is in `busy`. A reply that cannot be unpacked is
+    an error of its client; one of the connection is raised.
     """
 
     def __init__(self, grid: Grid, poll_s: float) -> None:
@@ -147,8 +158,8 @@ class DeadlineGrid(_ForwardingGrid):
             if id_ is None:
                 continue
             future: Future[Reply] = Future()
-            node = self._pending[future] = message.metadata.dst_node_id
-            work = (future, id_, node, started)
+            self._pending[future] = message.metadata.dst_node_id
+            work = (future, id_, message, started)
             threading.Thread(target=self._wait, args=work, daemon=True).start()
             asked.append(future)
         done, _ = wait(asked, timeout_s, FIRST_EXCEPTION)
@@ -175,16 +186,23 @@ class DeadlineGrid(_ForwardingGrid):
             del self._pending[future]
         return [future.result() for future in taken]
 
-    def _wait(self, future: Future[Reply], id_: str, node: int, started: float) -> None:
+    def _wait(self, future: Future[Reply], id_: str, message: Message, started: float) -> None:
         """Look for one reply until it is there."""
         try:
             while not self._stop.is_set():
                 looked = time.monotonic()
-                found = list(self.inside.pull_messages([id_]))
+                try:
+                    found = list(self.inside.pull_messages([id_]))
+                    bits = sum(map(_payload_bits, found))
+                    if found and found[0].metadata.reply_to_message_id != id_:
+                        raise ValueError  # clients write this themselves
+                except _UNREADABLE as error:
+                    reason = f"it cannot be read as an answer ({type(error).__name__})"
+                    found, bits = [Message(UnreadableReply(0, reason), reply_to=message)], 0.0
                 now = time.monotonic()
                 if found:
-                    timing = UploadTiming(now - started, now - looked, _payload_bits(found[0]))
-                    future.set_result(Reply(node, found[0], timing))
+                    timing = UploadTiming(now - started, now - looked, bits)
+                    future.set_result(Reply(message.metadata.dst_node_id, found[0], timing))
                     return
                 self._stop.wait(self._poll_s)
         except Exception as error:  # it is raised where the round waits

@@ -21,7 +21,7 @@ from flwr.serverapp.strategy.fedopt import FedOpt
 from numpy.typing import NDArray
 
 from agewise.flower.clients import PlannedRound, Rows
-from agewise.flower.grid import Reply, SubsetGrid
+from agewise.flower.grid import Reply, SubsetGrid, UnreadableReply
 from agewise.flower.links import Arrays, FederationError, Links
 from agewise.flower.replies import ReplyCheck
 from agewise.learn import (
@@ -132,6 +132,11 @@ class OpenRound:
             error = Error(0, "refused by the check of replies")
             answered[row] = Message(error, reply_to=sent_to[row].message)
             del whole[row]
+        refused |= {
+            row: reply.error.reason
+            for row, reply in answered.items()
+            if reply.has_error() and isinstance(reply.error, UnreadableReply)
+        }
         failed = _rows(row for row in answered if row not in whole)
         lost = np.setdiff1d(self.planned.lost, failed)
         late = np.setdiff1d(self.planned.chosen, [*answered, *lost])
