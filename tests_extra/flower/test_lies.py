@@ -15,6 +15,7 @@ from flwr.supercore.inflatable.inflatable_utils import (
 )
 
 from agewise.flower import Clients, Slots
+from agewise.flower.replies import ReplyCheck
 from agewise.learn import UpdateMemory
 from tests.scenarios import tiny
 from tests_extra.flower.federations import InProcessGrid, Problem, id_of
@@ -270,6 +271,32 @@ def test_updates_far_longer_than_the_others_can_be_refused(caplog):
     _, result = Federation(long).start(policy="age-based", norm_cap=5.0)
     assert result.arrays["weight"].numpy().tolist() == (WEIGHT + ROUNDS).tolist()
     assert re.search(r"norm 3.46e\+06, above the cap of 20", refusals(caplog)[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("length", [3.0, 0.01])
+def test_the_cap_holds_for_numbers_of_any_width(dtype, length):
+    sent = ArrayRecord({"model": Array(np.zeros(10_000, dtype))})
+    updates = [np.full(10_000, length, dtype)] * 5 + [np.full(10_000, 100.0 * length, dtype)]
+    assert list(too_long(sent, updates)) == [5]
+
+
+def test_no_update_is_long_where_most_others_do_nothing():
+    sent = ArrayRecord({"model": Array(np.zeros(10, np.float32))})
+    assert too_long(sent, [np.zeros(10, np.float32)] * 2 + [np.ones(10, np.float32)]) == {}
+
+
+def too_long(sent, models):
+    message = Message(RecordDict({"arrays": sent}), 1, "train")
+    replies = {
+        k: Message(
+            RecordDict({"arrays": ArrayRecord({"model": Array(model)})} | metrics()),
+            reply_to=message,
+        )
+        for k, model in enumerate(models)
+    }
+    check = ReplyCheck([], "num-examples", most_samples=5, norm_cap=5.0)
+    return check.refusals(replies, dict.fromkeys(replies, sent))
 
 
 def test_arrays_in_another_order_are_the_same_model():

@@ -30,7 +30,8 @@ class ReplyCheck:
     of numbers (trees, of which a model has ever more, may have any length), all finite, and the
     ``needed`` metrics; the first of these, if it is given, must be a number of samples of at most
     ``most_samples``. Its metrics must be those that most others report, as Flower wants it. With a
-    ``norm_cap``, no update may be longer than so many times the median of the others.
+    ``norm_cap``, no update may be longer than so many times the median of the others, if that is
+    above 0.
     """
 
     needed: Sequence[str] = ()
@@ -100,7 +101,7 @@ class ReplyCheck:
         found = {}
         for at, key in enumerate(replies if norms.size > 1 else ()):
             most = (self.norm_cap or math.inf) * float(np.median(np.delete(norms, at)))
-            if norms[at] > most:
+            if norms[at] > most > 0.0:  # most others send the model back: no measure
                 found[key] = f"its update has the norm {norms[at]:.3g}, above the cap of {most:.3g}"
         return found
 
@@ -153,5 +154,8 @@ def _update_norm(reply: Message, sent: ArrayRecord) -> float:
     """The length of an update, over all arrays of real numbers."""
     (arrays,) = reply.content.array_records.values()
     real = [(name, x) for name, x in sent.items() if np.dtype(x.dtype).kind == "f"]
-    updates = [_read(name, arrays[name]) - _read(name, x) for name, x in real]
+    pairs = [(_read(name, arrays[name]), _read(name, x)) for name, x in real]
+    # The squares of float16 leave its range; float64 would take ten times as long as float32.
+    wide = [np.promote_types(new.dtype, np.float32) for new, _ in pairs]
+    updates = [np.subtract(*pair, dtype=kind) for pair, kind in zip(pairs, wide, strict=True)]
     return math.sqrt(sum(float(np.vdot(update, update)) for update in updates))
