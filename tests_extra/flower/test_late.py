@@ -1,5 +1,7 @@
 """Updates that come after the deadline count in the round in which they come, less the older."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from agewise.learn import (
     PolynomialStaleness,
     WeightedAverage,
 )
+from agewise.policies import AgeBased
 from tests.scenarios import tiny
 from tests_extra.flower.federations import FAST, Problem
 
@@ -65,24 +68,36 @@ def periods_of(scenario, seed=0):
     return np.ceil((compute + 1.0) / PERIOD - 1e-9).astype(int) - 1
 
 
-def followed(staleness, scenario, rounds=ROUNDS, late="weigh", **options):
+@dataclass(frozen=True)
+class Weighing(AgeBased):
+    """Sets the factors of all updates."""
+
+    def schedule(self, view, rng):
+        return super().schedule(view, rng).weighing(0.05 * (1.0 + np.arange(view.ue_count)))
+
+
+def followed(staleness, scenario, rounds=ROUNDS, late="weigh", policy="age-based", **options):
     """The federation whose clients take as long as the UEs of the scenario."""
     problem, after = Problem(scenario), periods_of(scenario)
     options = {"retry": scenario.retry, "timeouts": FAST} | options
-    strategy = problem.scheduled("age-based", Slots(UES), late=late, staleness=staleness, **options)
+    strategy = problem.scheduled(policy, Slots(UES), late=late, staleness=staleness, **options)
     result = problem.start(strategy, rounds, held=lambda k, sent, t: t < sent + after[k])
     return strategy, result
 
 
 @pytest.mark.parametrize("normalised_by", ["data", "weights"])
-@pytest.mark.parametrize("aggregation", [WeightedAverage(), None], ids=["ours", "flower"])
-def test_the_model_is_that_of_the_simulator_in_periods(aggregation, normalised_by):
+@pytest.mark.parametrize(
+    ("policy", "aggregation"),
+    [("age-based", WeightedAverage()), ("age-based", None), (Weighing(), None)],
+    ids=["ours", "flower", "factors"],
+)
+def test_the_model_is_that_of_the_simulator_in_periods(policy, aggregation, normalised_by):
     """Up to rounding; the same updates arrive, as old as there."""
     staleness = PolynomialStaleness(exponent=0.5, normalised_by=normalised_by)
     scenario = PERIODIC.with_(**{"learn.staleness": staleness})
     assert len(set(periods_of(scenario).tolist())) > 2
-    strategy, result = followed(staleness, scenario, aggregation=aggregation)
-    live, simulated = strategy.history(), simulate(scenario, "age-based")
+    strategy, result = followed(staleness, scenario, policy=policy, aggregation=aggregation)
+    live, simulated = strategy.history(), simulate(scenario, policy)
     assert [x.tolist() for x in live.received] == [x.tolist() for x in simulated.received]
     assert [x.tolist() for x in live.staleness] == [x.tolist() for x in simulated.staleness]
     assert live.ages.tolist() == simulated.ages.tolist()
@@ -118,8 +133,9 @@ def test_a_late_error_is_a_failure_and_a_late_update_is_none():
     assert rounds[3]["agewise-eligible"] == 11
 
 
-def test_a_policy_with_factors_of_its_own_has_no_weights_for_late_updates():
+def test_a_policy_that_sets_factors_has_late_updates_too():
+    """They keep the factors of the rounds in which they were asked for."""
     problem = Problem(tiny(), seed=0)
     strategy = problem.scheduled("importance-channel", Slots(12), late="weigh")
-    with pytest.raises(ValueError, match="no weights for the policy importance-channel"):
-        problem.start(strategy, 4, held=lambda _, sent, t: t <= sent)
+    problem.start(strategy, 4, held=lambda _, sent, t: t <= sent)
+    assert max(x.max(initial=0) for x in strategy.history().staleness) == 1

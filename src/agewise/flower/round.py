@@ -43,12 +43,16 @@ _SAMPLES = "num-examples"
 
 
 class Sent(NamedTuple):
-    """A message to the client of a row, and the model of round ``t`` that it carries."""
+    """A message to the client of a row, and the model of round ``t`` that it carries.
+
+    ``factor`` is what the policy of that round gave the update, if it sets the factors.
+    """
 
     message: Message
     row: int
     t: int
     arrays: ArrayRecord
+    factor: float | None
 
 
 class _Answers(NamedTuple):
@@ -75,6 +79,12 @@ class _Answers(NamedTuple):
     def versions(self) -> Rows:
         """The rounds of the models that the updates started from."""
         return _rows(sent.t for sent in self.sent)
+
+    @property
+    def factors(self) -> NDArray[np.float64] | None:
+        """The policy's factors of the updates, of the rounds in which they were asked for."""
+        factors = [sent.factor for sent in self.sent if sent.factor is not None]
+        return np.array(factors) if len(factors) == self.arrived.size > 0 else None
 
     def why_none(self) -> str | None:
         """Explain why no update arrived, where the answers say it."""
@@ -105,11 +115,13 @@ class OpenRound:
 
     def sent(self) -> dict[str, Sent]:
         """The messages, with those of earlier rounds that have no answer yet, by their ids."""
-        t, row_of = self.planned.t, self.row_of
-        return dict(self.earlier) | {
-            m.metadata.message_id: Sent(m, row_of[m.metadata.dst_node_id], t, self.arrays)
-            for m in self.messages
-        }
+        t, found = self.planned.t, dict(self.earlier)
+        aggregation = self.planned.plans[0].aggregation
+        for message in self.messages:
+            row = self.row_of[message.metadata.dst_node_id]
+            factor = None if aggregation is None else float(aggregation[row])
+            found[message.metadata.message_id] = Sent(message, row, t, self.arrays, factor)
+        return found
 
     def answers(self, replies: Iterable[Message], check: ReplyCheck) -> _Answers:
         """Sort these replies by what they are to the round; those refused become errors."""
@@ -337,8 +349,7 @@ class InnerStrategy:
         if "losses" in self._reads:
             losses = [_metric(reply, self._losses or "", np.nan) for reply in answers.updates]
             reports["losses"] = np.array(losses, float)
-        sizes = self._rebase(opened, answers, sizes)
-        factors = opened.planned.plans[0].factors_of(answers.arrived)
+        sizes, factors = self._rebase(opened, answers, sizes)
         if factors is not None:
             self._require_average(f"the policy {self._policies[0].name}")
         model, diversity, here = None, None, factors is not None or self._always
@@ -371,17 +382,15 @@ class InnerStrategy:
 
     def _rebase(
         self, opened: OpenRound, answers: _Answers, sizes: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """Make updates of earlier models ones of the newest, and count them by their weights."""
+    ) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+        """Make updates of earlier models ones of the newest, and count them by their weights.
+
+        Gives the numbers of samples of all clients, and a policy's factors of those that arrived.
+        """
         rows, staleness = answers.arrived, opened.planned.t - answers.versions
         if self._staleness is None or not staleness.any():
-            return sizes
-        if opened.planned.plans[0].aggregation is not None:
-            raise ValueError(
-                f'late="weigh" has no weights for the policy {self._policies[0].name}, which sets '
-                "those of a round's updates itself"
-            )
-        weights, sizes, _ = self._staleness.apply(staleness, rows, sizes, None)
+            return sizes, answers.factors
+        weights, sizes, factors = self._staleness.apply(staleness, rows, sizes, answers.factors)
         for i in np.flatnonzero(staleness).tolist():
             content, old = answers.updates[i].content, answers.sent[i].arrays
             ((name, arrays),) = content.array_records.items()
@@ -389,7 +398,7 @@ class InnerStrategy:
             (metrics,) = content.metric_records.values()
             if self.samples in metrics:
                 metrics[self.samples] = sizes[rows[i]].item()
-        return sizes
+        return sizes, factors
 
     def state(self) -> Arrays:
         """Save what the strategies keep in arrays, such as momentum, and what the rule keeps.
