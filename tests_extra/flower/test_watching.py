@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -72,6 +73,16 @@ def test_metrics_are_served_on_the_loopback_address(problem):
         'agewise_asked_total{outcome="failed"} 1.0',
     ):
         assert line in said.splitlines()
+
+
+def test_a_port_that_is_taken_is_named():
+    pytest.importorskip("prometheus_client")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port {port} of 127.0.0.1 .*: give another port"):
+            PrometheusMetrics(port=port)
+    with pytest.raises(ValueError, match="port 70000 of 127.0.0.1"):
+        PrometheusMetrics(port=70_000)
 
 
 class Killed(BaseException):

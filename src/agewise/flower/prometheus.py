@@ -35,7 +35,13 @@ class PrometheusMetrics:
         ]
         said = "Clients that were asked, by what became of it"
         self._asked = client.Counter("agewise_asked", said, ["outcome"], registry=registry)
-        self.server, _ = client.start_http_server(port, address, registry)
+        try:
+            self.server, _ = client.start_http_server(port, address, registry)
+        except (OSError, OverflowError) as error:
+            raise ValueError(
+                f"metrics cannot be served on port {port} of {address} ({error}): give another "
+                "port or address; port=0 is any port that is free"
+            ) from error
 
     def __call__(self, done: LiveRound) -> None:
         """Take in a round."""
