@@ -81,6 +81,18 @@ def test_the_pythons_that_are_declared_are_tested():
     assert declared()["requires-python"] == f">={versions[0]}"
 
 
+def test_the_oldest_flower_that_is_asked_for_is_the_first_that_is_tried():
+    """The page names them all."""
+    (tried,) = re.findall(r"^FLOWERS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    first, *_ = versions = tried.split()
+    example = tomllib.loads((ROOT / "examples/flower/pyproject.toml").read_text())["project"]
+    for asked in (*declared()["optional-dependencies"]["flower"], example["dependencies"][-1]):
+        assert f"{asked}.0" == f"flwr>={first}"
+    page = (ROOT / "docs/flower.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"`make test-flowers` tries Flower (.*?\d)\. ", page)
+    assert named.replace(" and ", ", ").split(", ") == versions
+
+
 def test_extras_are_the_ones_that_are_named():
     """In the table of the page on installing, and wherever a module asks for a package of one."""
     extras = set(declared()["optional-dependencies"])
