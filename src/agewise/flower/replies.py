@@ -1,5 +1,6 @@
 """Checks of replies before the inner strategy sees them: whatever is refused counts as failed."""
 
+import functools
 import io
 import math
 from collections import Counter
@@ -52,8 +53,7 @@ class ReplyCheck:
         forms: dict[int, _Form] = {}
         for key, reply in replies.items():
             try:
-                self._check(reply, None if sent is None else sent[key])
-                forms[key] = _form(reply)
+                forms[key] = self._form(reply, None if sent is None else sent[key])
             except ValueError as error:
                 found[key] = str(error)
         counts = Counter(forms.values())
@@ -66,17 +66,16 @@ class ReplyCheck:
             found |= self._too_long({k: r for k, r in replies.items() if k not in found}, sent)
         return found
 
-    def _check(self, reply: Message, sent: ArrayRecord | None) -> None:
-        """``ValueError`` says what is wrong with this reply alone."""
+    def _form(self, reply: Message, sent: ArrayRecord | None) -> _Form:
+        """Find a reply's form; ``ValueError`` says what is wrong with this reply alone."""
+        models, reports = reply.content.array_records, reply.content.metric_records
         if sent is not None:
-            _require_one(reply.content.array_records, "arrays")
-            (arrays,) = reply.content.array_records.values()
+            arrays = _only(models, "arrays")
             if arrays.keys() != sent.keys():
                 raise ValueError(f"{len(arrays)} arrays that are not those of the model")
             for name, array in arrays.items():
                 _require_like(name, array, sent[name], self.trees)
-        _require_one(reply.content.metric_records, "metrics")
-        (metrics,) = reply.content.metric_records.values()
+        metrics = _only(reports, "metrics")
         for name in self.needed:
             if not isinstance(metrics.get(name), int | float):
                 have = ", ".join(repr(each)[:40] for each in sorted(metrics)[:9])
@@ -92,6 +91,8 @@ class ReplyCheck:
                 f"it says that it has {size!r:.40} samples, not 1 to {self.most_samples:,} "
                 "(Clients.most_samples)"
             )
+        lengths = {name: len(x) if isinstance(x, list) else None for name, x in metrics.items()}
+        return (*models, *reports, *sorted(lengths.items()))
 
     def _too_long(
         self, replies: Mapping[int, Message], sent: Mapping[int, ArrayRecord]
@@ -106,15 +107,10 @@ class ReplyCheck:
         return found
 
 
-def _require_one(records: Mapping[str, object], what: str) -> None:
+def _only(records: Mapping[str, Any], what: str) -> Any:
     if len(records) != 1:
         raise ValueError(f"{len(records)} records of {what} in the place of one")
-
-
-def _form(reply: Message) -> _Form:
-    (metrics,) = reply.content.metric_records.values()
-    lengths = {name: len(x) if isinstance(x, list) else None for name, x in metrics.items()}
-    return (*reply.content.array_records, *reply.content.metric_records, *sorted(lengths.items()))
+    return next(iter(records.values()))
 
 
 def _require_like(name: str, array: Array, sent: Array, tree: bool) -> None:
@@ -134,20 +130,33 @@ def _require_like(name: str, array: Array, sent: Array, tree: bool) -> None:
 
 def _read(name: str, array: Array) -> NDArray[Any]:
     """Look at an array without a copy; what its head says is believed where the bytes are there."""
-    head = io.BytesIO(array.data[:_MOST_HEAD])
+    data = array.data
     try:
         if array.stype != _NUMPY:
             raise ValueError
-        version = npy.read_magic(head)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_columns, dtype = read(head)
-        if dtype.hasobject or len(array.data) - head.tell() != math.prod(shape) * dtype.itemsize:
+        shape, by_columns, dtype, start = _parsed(data[: data.find(b"\n", 12, _MOST_HEAD) + 1])
+        if len(data) - start != math.prod(shape) * dtype.itemsize:
             raise ValueError
-        values = np.frombuffer(array.data, dtype, offset=head.tell())
+        values = np.frombuffer(data, dtype, offset=start)
         return values.reshape(shape, order="F" if by_columns else "C")
     except Exception as error:
         # The head is parsed as Python: it fails in many ways.
         raise ValueError(f"array {name!r} cannot be read") from error
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, order and type of a serialised array, and where its numbers start.
+
+    A head ends with its first line; all clients send the same ones, and to parse is slow.
+    """
+    opened = io.BytesIO(head)
+    version = npy.read_magic(opened)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, by_columns, dtype = read(opened)
+    if dtype.hasobject:
+        raise ValueError
+    return shape, by_columns, dtype, opened.tell()
 
 
 def _update_norm(reply: Message, sent: ArrayRecord) -> float:

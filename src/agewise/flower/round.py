@@ -230,6 +230,7 @@ class InnerStrategy:
         while isinstance(strategy, Strategy):
             self.chain.append(strategy)
             strategy = getattr(strategy, "strategy", None)
+        self._settings = [inspect.signature(type(each)).parameters for each in self.chain]
         for each in self.chain:
             _require_schedulable(each, subchannels)
         keys = [getattr(each, "weighted_by_key", None) for each in self.chain]
@@ -407,8 +408,7 @@ class InnerStrategy:
         arrays, or float numbers. Parameters of the constructor are settings, no state.
         """
         kept = {f"rule.{name}": array for name, array in self._rule_state.items()}
-        for depth, strategy in enumerate(self.chain):
-            settings = inspect.signature(type(strategy)).parameters
+        for depth, (strategy, settings) in enumerate(zip(self.chain, self._settings, strict=True)):
             for name, value in vars(strategy).items():
                 kind, arrays = _arrays_of(value) if name not in settings else ("", {})
                 kept |= {f"{depth}.{name}.{kind}.{key}": array for key, array in arrays.items()}
