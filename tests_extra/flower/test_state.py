@@ -1,6 +1,8 @@
 """States that were edited, cut or made elsewhere are refused in one sentence."""
 
+import json
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +29,17 @@ def saved(problem, tmp_path_factory):
 
 def start_of(problem, folder):
     return problem.scheduled("markov", Slots(3), folder=folder, shadow=["random"])
+
+
+def test_what_a_round_measured_is_put_into_json_once(problem, tmp_path, monkeypatch):
+    """Else a state takes ever longer to write."""
+    made = []
+    dumps = lambda value: made.append(value) or json.dumps(value)  # noqa: E731
+    monkeypatch.setattr("agewise.flower.state.json", SimpleNamespace(dumps=dumps))
+    result = problem.start(start_of(problem, tmp_path), 4)
+    assert [x["agewise-chosen"] for x in made if "agewise-chosen" in x] == [
+        result.train_metrics_clientapp[t]["agewise-chosen"] for t in range(1, 5)
+    ]
 
 
 def is_refused(problem, folder, entries, caplog, seal):

@@ -45,6 +45,7 @@ class StateFolder:
     inner: InnerStrategy
     planner: RoundPlanner
     _listed: tuple[int, str] = field(default=(0, ""), init=False)  # clients in their file
+    _made: dict[str, dict[int, str]] = field(default_factory=dict, init=False)
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
@@ -85,15 +86,18 @@ class StateFolder:
             "done": done,
             "silent": silent,
             "privacy": [each.state_dict() for each in self.inner.accountants],
-            "metrics": {
-                name: {number: dict(record) for number, record in getattr(result, name).items()}
-                for name in _METRICS
-            },
+            "metrics": {name: self._texts(name, getattr(result, name)) for name in _METRICS},
         }
         text = np.frombuffer(json.dumps(values).encode(), np.uint8)
         with atomic_write(self.folder / _STATE) as temporary, temporary.open("wb") as file:
             arrays[_TEXT] = text
             np.savez(file, allow_pickle=False, **arrays, **{_CHECKSUM: _checksum(arrays)})
+
+    def _texts(self, name: str, records: Mapping[int, MetricRecord]) -> dict[int, str]:
+        """The records of all rounds as JSON, each made once."""
+        texts = self._made.setdefault(name, {})
+        texts |= {t: json.dumps(dict(x)) for t, x in records.items() if t not in texts}
+        return texts
 
     def _list(self, ids: NDArray[np.bytes_]) -> None:
         """Write the ids of the clients, if there are new ones."""
@@ -164,8 +168,9 @@ class StateFolder:
         for accountant, state in zip(self.inner.accountants, values["privacy"], strict=True):
             accountant.load_state_dict(state)
         for name in _METRICS:
-            kept = {int(t): MetricRecord(dict(x)) for t, x in values["metrics"][name].items()}
-            getattr(result, name).update(kept)
+            for t, text in values["metrics"][name].items():
+                record: Any = parse_json(text)
+                getattr(result, name)[int(t)] = MetricRecord(dict(record))
         result.arrays = ArrayRecord({name: Array(x) for name, x in model.items()})
         return done, silent
 
