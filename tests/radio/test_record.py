@@ -1,5 +1,8 @@
 """Channels recorded as traces, and replayed."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 
@@ -159,6 +162,32 @@ def test_a_gain_that_is_none_is_named_wherever_it_is(tmp_path):
     np.save(tmp_path / "t.npy", gains)
     with pytest.raises(ValueError, match="round 271 that of UE 3 on subchannel 19 is -1.0"):
         open_gains(tmp_path / "t.npy")
+
+
+FULL = """
+import resource
+from agewise import record_trace
+from tests.scenarios import tiny
+
+for limit in (0, 1000, 2500, 19000, 50000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        record_trace(tiny(), "t.h5", rounds=40)
+    except OSError as error:
+        print(error.filename, error.strerror)
+"""
+
+
+def test_a_file_that_cannot_grow_is_an_error(tmp_path):
+    """In a process of its own: HDF5 crashes where a write fails."""
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL], cwd=tmp_path, env=here, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines() == ["t.h5 File too large"] * 4
+    assert [file.name for file in tmp_path.iterdir()] == ["t.h5"]
+    assert open_gains(tmp_path / "t.h5").gains.shape == (40, 12, 5)
 
 
 def test_recording_says_what_it_cannot_do(tmp_path):

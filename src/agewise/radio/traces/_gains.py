@@ -1,5 +1,6 @@
 """Traces: recorded channels, and files of gains: NPZ, NPY, MAT, HDF5, Parquet, CSV."""
 
+import io
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -255,15 +256,8 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
         arrays["positions_m"] = _Array(places, lambda block: block.positions_m)
     about = {"power_budget": channel.power_budget, **about}
     with atomic_write(path) as temporary:
-        if path.suffix == ".npz":
-            _write_npz(temporary, channel, arrays, about)
-            return
-        with require("h5py", "hdf5").File(temporary, "w", locking=False) as archive:
-            for name, array in arrays.items():
-                dataset = archive.create_dataset(name, array.shape, "<f8")
-                for t, block in enumerate(array.blocks(channel)):
-                    dataset[t if len(array.shape) == 3 else ...] = block
-            archive.attrs.update(about)
+        write = _write_npz if path.suffix == ".npz" else _write_hdf5
+        write(temporary, channel, arrays, about)
 
 
 def _write_npz(
@@ -280,3 +274,49 @@ def _write_npz(
         for name, value in about.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as written:
                 np.lib.format.write_array(written, np.array(value), allow_pickle=False)
+
+
+class _KeepingFile(io.FileIO):
+    """File for HDF5, which crashes where a write fails: the error is kept until HDF5 is done."""
+
+    _error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write all of the data, or nothing after an error."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while left and self._error is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self._error = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the size, unless there was an error."""
+        try:
+            if self._error is None:
+                return super().truncate(size)
+        except OSError as error:
+            self._error = error
+        return size or 0
+
+    def raise_kept(self) -> None:
+        """Raise the error that was kept, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+
+def _write_hdf5(
+    path: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, Any]
+) -> None:
+    """Write datasets a block at a time, and the rest as attributes."""
+    with _KeepingFile(path, "w+") as file:
+        with require("h5py", "hdf5").File(file, "w") as archive:
+            for name, array in arrays.items():
+                dataset = archive.create_dataset(name, array.shape, "<f8")
+                for t, block in enumerate(array.blocks(channel)):
+                    dataset[t if len(array.shape) == 3 else ...] = block
+                    file.raise_kept()
+            archive.attrs.update(about)
+        file.raise_kept()
