@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from agewise.experiment.execute import _announce
 from agewise.experiment.plan import Plan
 from agewise.policies import MaxPack, Policy, make_policy
 from agewise.radio import read_gains
+from agewise.random import Streams
 from agewise.readers import read_arrays
 from agewise.scenario import Scenario, ScenarioError, toml
 from agewise.spectrum import Uplink, solve
@@ -611,6 +613,22 @@ def test_a_part_that_ends_the_program_when_it_is_made_is_a_failure(called, tmp_p
         (lambda s: agewise.compare(s, "random", workers="2"), "workers must be a whole number"),
         (lambda s: agewise.compare(s, "random", force="no"), "force must be true or false"),
         (lambda s: agewise.draw_channel(s, "x.png"), "what view_channel returns, not a Scenario"),
+        (lambda s: agewise.compare(s, "random", itertools.count()), "seeds has no end, or more t"),
+        (lambda s: agewise.run(s, out=5), "out must be the name of a file or folder, not 5"),
+        (lambda s: agewise.run(s, out=b"x"), "out must be the name of a file or folder, not b'x'"),
+        (lambda s: agewise.run(s, out="a\0b"), r"name of a file or folder, not 'a\x00b'"),
+        (lambda s: agewise.race(s, aggregations=5), "aggregations must be a list, not 5"),
+        (lambda s: agewise.race(s, "random"), "policies must be a list, not 'random'"),
+        (lambda _: agewise.explain(5), "the results folder must be the name of a file or folder"),
+        (lambda _: agewise.keep_channel_of(5), "the results folder must be the name of a file or"),
+        (lambda _: agewise.view_trace(None), "path must be the name of a file or folder, not None"),
+        (lambda _: agewise.draw_figure("x", "ages", 3), "output must be the name of a file or f"),
+        (lambda _: agewise.draw_figure("x", "ages", labels=["a"]), "labels must be texts by names"),
+        (lambda _: agewise.draw_figure("x", "ages", ylim="ab"), "ylim must be two numbers that"),
+        (lambda _: agewise.PolicyKey(5, 6), "a policy is a name and its parameters by name, not"),
+        (lambda _: agewise.AccessPoint(MaxPack(), -1, Streams(0)), "ues must be a whole number of"),
+        (lambda _: agewise.AccessPoint(MaxPack(), True, Streams(0)), "ues must be a whole number"),
+        (lambda _: agewise.AccessPoint(MaxPack(), 3, 0), "streams must be Streams(seed), not 0"),
         (lambda _: make_policy("age-based", alpha=True), "alpha must be a finite number, not True"),
         (lambda s: s.with_(**{"cell.ues": True}), "cell.ues = True: must be a number"),
         (lambda s: s.with_(**{"cell.ues": "7"}), "cell.ues = '7': must be a number"),

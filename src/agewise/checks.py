@@ -69,6 +69,20 @@ def number_within(
         raise ValueError(f"{name} must be in {ends}, not {value:g}")
 
 
+def require_list(name: str, value: object) -> None:
+    """Raise ``ValueError`` unless the value has items; a text is none of that."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a list, not {short(repr(value))}")
+
+
+def path_of(name: str, value: object) -> Path:
+    """A path; ``ValueError`` naming the argument for what cannot be the name of a file."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+    if isinstance(text, str) and text.strip() and "\0" not in text:
+        return Path(text)
+    raise ValueError(f"{name} must be the name of a file or folder, not {short(repr(value))}")
+
+
 def one_of(name: str, value: str, choices: Iterable[str]) -> None:
     """Raise ``ValueError`` unless the value is one of the choices."""
     known = tuple(choices)

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import first_line, require_memory
+from agewise.checks import first_line, path_of, require_memory
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.files import open_regular_file
 
@@ -195,7 +195,7 @@ def _mapped(path: Path, file: IO[bytes], start: int, size: int) -> FileArray:
 
 def read_numbers(path: Path | str, name: str) -> NDArray[np.float64]:
     """Read the numbers of a CSV file, or those of the array of this name in an NPZ file."""
-    path = Path(path)
+    path = path_of("path", path)
     require_file(path)
     try:
         table = _read_npz(path, name) if zipfile.is_zipfile(path) else _read_csv(path)

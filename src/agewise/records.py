@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from agewise import display
 from agewise.age import f_alpha, next_ages
-from agewise.checks import first_line
+from agewise.checks import first_line, path_of, short
 from agewise.dependencies import pl, refuse_after_fork, require
 from agewise.files import (
     NO_CHECKSUM,
@@ -62,6 +62,11 @@ class PolicyKey:
     usual: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
+            raise ValueError(
+                "a policy is a name and its parameters by name, not "
+                f"{short(repr((self.name, self.parameters)))}"
+            )
         plain = {name: _hashable(plain_value(x)) for name, x in self.parameters.items()}
         object.__setattr__(self, "parameters", plain)
 
@@ -449,7 +454,7 @@ class History:
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file that carries the rounds and what they follow from."""
-        write_whole(Path(path), self.to_bytes())
+        write_whole(path_of("path", path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes; the same for the same run, to the bit.
@@ -467,7 +472,7 @@ class History:
     @classmethod
     def load(cls, path: Path | str) -> "History":
         """Read a file that `save` wrote; ``ValueError`` if it is not one, to the bit."""
-        content = _read(Path(path).resolve(), path)
+        content = _read(path_of("path", path).resolve(), path)
         info = _info_of(content, path)
         with _trouble_named(f"{path}: does not hold the rounds of a run"):
             frame = pl.read_parquet(io.BytesIO(content))

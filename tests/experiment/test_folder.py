@@ -238,7 +238,7 @@ def test_a_folder_is_opened_100_times_while_pages_are_written(out):
 @pytest.mark.parametrize("empty", ["", " "])
 def test_a_folder_without_a_name_is_refused(empty, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="out is empty: give the name of a results folder"):
+    with pytest.raises(ValueError, match="out must be the name of a file or folder, not ' ?'"):
         compare(empty)
     assert list(tmp_path.iterdir()) == []
 

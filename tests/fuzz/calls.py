@@ -210,6 +210,16 @@ class Calls(Target):
             "contrast": (statistics.contrast, {
                 "first": [0.5, 0.6, 0.8], "second": [0.4, 0.6, 0.7]}),
             "estimate": (statistics.estimate, {"values": [0.5, 0.6, 0.8]}),
+            "PolicyKey": (agewise.PolicyKey, {"name": "random", "parameters": {"alpha": 0.5}}),
+            "race": (agewise.race, {
+                "scenario": SCENARIO, "policies": ["random", "round-robin"], "out": "race",
+                "aggregations": ["average"], "budget": 49, "engine": "inline", "quiet": True}),
+            "reproduce": (partial(agewise.reproduce, SCENARIO), {
+                "seeds": 1, "out": "paper", "explain": False, "over": "rounds",
+                "engine": "inline", "quiet": True}),
+            "gap": (partial(agewise.gap, SCENARIO), {
+                "policies": ["random"], "vary": {"threshold.rate": [1.0]}, "seeds": 1, "out": "gap",
+                "every": 1, "work_limit": 10, "engine": "inline", "quiet": True}),
             "Result.open": (agewise.Result.open, {"path": folder / "mine", "baseline": "max-pack"}),
         }  # fmt: skip
         if (folder / "mine").exists():
@@ -221,7 +231,12 @@ class Calls(Target):
                 "draw_figure": (agewise.draw_figure, {
                     "result": result, "kind": "gain", "output": Path("new.csv"), "setting": {},
                     "baseline": "max-pack", "policies": ["age-based", "max-pack"],
-                    "width": 3.5, "ylim": (0.0, 1.0), "style": "paper", "over": "rounds"}),
+                    "width": 3.5, "ylim": (0.0, 1.0), "style": "paper", "over": "rounds",
+                    "labels": {"age-based": "ABS"}}),
+                "explain": (agewise.explain, {
+                    "result": folder / "mine", "policy": "age-based", "baseline": "max-pack",
+                    "engine": "inline", "quiet": True}),
+                "keep_channel_of": (agewise.keep_channel_of, {"result": folder / "mine"}),
                 "write_page": (agewise.write_page, {
                     "result": folder / "mine", "output": Path("new.html"), "over": "rounds",
                     "at": [1.0], "target": 0.5}),

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from agewise.checks import require_memory, short
+from agewise.checks import path_of, require_memory, short
 from agewise.engines import Engine, Inline, Local, make_engine
 from agewise.experiment._description import FolderError
 from agewise.experiment._folder import Folder
@@ -221,17 +221,16 @@ def execute(
     ``on_round`` is called in the process in which a run happens.
     """
     options = options or RunOptions()
-    if isinstance(out, str) and not out.strip():
-        raise ValueError("out is empty: give the name of a results folder")
+    out = None if out is None else path_of("out", out)
     if on_round is not None and not isinstance(options.engine_for(0.0), Inline):
         raise ValueError(
             "on_round needs the runs in this process: leave out engine, or give inline"
         )
-    loggers = make_loggers(options.loggers, None if out is None else Path(out))
+    loggers = make_loggers(options.loggers, out)
     if options.dry_run:
         if out is None:
             raise ValueError("dry_run says what is left to do in a results folder: give out")
-        raise DryRun(forecast({Path(out): plan}, out, options))
+        raise DryRun(forecast({out: plan}, out, options))
     path = Path(tempfile.mkdtemp(prefix="agewise-") if out is None else out)
     execution = _Execution(Folder(path), plan, options, on_round, Logged(loggers, path))
     try:

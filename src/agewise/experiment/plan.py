@@ -21,6 +21,8 @@ from agewise.tables import Variation
 #: What a seed and a run take in a list of them, at least.
 _SEED_BYTES, _RUN_BYTES = 40.0, 400.0
 _MOST_SEEDS = 2**53
+#: Those that are listed one by one: a list without an end is refused there.
+_MOST_LISTED = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +141,12 @@ def _as_seeds(seeds: int | Iterable[int]) -> list[int]:
         count = whole_number("seeds", seeds, 1, _MOST_SEEDS)
         require_memory(_SEED_BYTES * count, f"the list of {count:,} seeds")
         return list(range(count))
-    listed = list(dict.fromkeys(whole_number("seed", seed) for seed in seeds))
+    listed = [whole_number("seed", seed) for seed in itertools.islice(seeds, _MOST_LISTED + 1)]
     if not listed:
         raise ValueError("give at least one seed")
-    return listed
+    if len(listed) > _MOST_LISTED:
+        raise ValueError(f"seeds has no end, or more than {_MOST_LISTED:,}: give their number")
+    return list(dict.fromkeys(listed))
 
 
 def product(vary: Mapping[str, Sequence[Any]]) -> list[Variation]:

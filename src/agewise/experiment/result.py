@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agewise import display
-from agewise.checks import real_number
+from agewise.checks import path_of, real_number
 from agewise.dependencies import pl, refuse_after_fork
 from agewise.experiment._description import Description, FolderError
 from agewise.experiment._folder import Folder, run_text, unexpected_files
@@ -105,7 +105,7 @@ class Result:
         ``baseline`` is used in the place of the one that the folder keeps. Only the folder itself
         is read, not the files that its scenario names: `changed_sources` looks at those.
         """
-        folder = Folder(Path(path))
+        folder = Folder(path_of("the results folder", path))
         # Before the description, which never loses a run; a run that failed may be finished since.
         tried, present = folder.failed_names(), folder.file_names()
         described = folder.description()

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from agewise import statistics
-from agewise.checks import nearest
+from agewise.checks import nearest, path_of, real_number, require_list, short
 from agewise.experiment import Result
 from agewise.files import atomic_write
 from agewise.policies import Policy
@@ -67,12 +67,17 @@ def draw_figure(
     """
     if kind not in PICTURES:
         raise ValueError(f"there is no figure {kind!r}; {nearest(kind, PICTURES)}")
-    path = None if output is None else Path(output)
+    path = None if output is None else path_of("output", output)
     picture, axis = PICTURES[kind], statistics.axis_of(over)
     if path is not None and path.suffix not in _ENDINGS:
         raise ValueError(f"{path}: a figure ends in {', '.join(_ENDINGS)}")
     if not isinstance(setting or {}, Mapping):
         raise ValueError(f"setting must be values by names of fields, not {setting!r}")
+    if not isinstance(labels or {}, Mapping):
+        raise ValueError(f"labels must be texts by names of policies, not {labels!r}")
+    if policies is not None:
+        require_list("policies", policies)
+    ends = None if ylim is None else _ends(ylim)
     if kind == "map" and setting:
         raise ValueError("the figure map shows every setting: leave out the one to show it at")
     if axis.column is not None and picture.no_costs:
@@ -91,9 +96,9 @@ def draw_figure(
     with paper_style(style), mpl.rc_context({"text.parse_math": False, "text.usetex": False}):
         inches = None if width is None else _inches(width)
         figure = _drawn(picture, shown, inches)
-        if ylim is not None:
+        if ends is not None:
             for part in figure.axes:
-                part.set_ylim(*ylim)
+                part.set_ylim(*ends)
         _relabel(figure, {str(opened.key(name)): label for name, label in (labels or {}).items()})
         if path is not None:
             _write(figure, path)
@@ -149,6 +154,15 @@ def _inches(width: str | float) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text) and 1 <= float(text) <= 20:
         return float(text)
     raise ValueError(f"the width is column, page, or inches from 1 to 20, not {text!r}")
+
+
+def _ends(ylim: object) -> tuple[float, float]:
+    match ylim:
+        case (low, high):
+            ends = real_number("ylim", low), real_number("ylim", high)
+            if low != high:
+                return ends
+    raise ValueError(f"ylim must be two numbers that differ, not {short(repr(ylim))}")
 
 
 def _find_variation(result: Result, setting: Variation) -> Variation:

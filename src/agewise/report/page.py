@@ -16,7 +16,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from agewise import statistics
-from agewise.checks import first_line
+from agewise.checks import first_line, path_of
 from agewise.experiment import Folder, Result
 from agewise.files import atomic_write
 from agewise.policies import Policy
@@ -68,7 +68,7 @@ def write_page(
     which costs are told; left out, one that both compared policies reach.
     """
     opened = open_result(result, baseline)
-    path = opened.path / "report.html" if output is None else Path(output)
+    path = opened.path / "report.html" if output is None else path_of("output", output)
     page = make_page(opened, over, at, target)
     with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from agewise import display
-from agewise.checks import nearest, short
+from agewise.checks import nearest, path_of, short
 from agewise.core.proof import IN_TIME
 from agewise.cost import Broadcast, CostModel, Timing
 from agewise.data import Data
@@ -68,11 +68,12 @@ class Scenario(Part):
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """The scenario in a TOML file; `ScenarioError` names the file and the key at fault."""
+        file = path_of("path", path)
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")  # a byte-order mark is fine
+            text = file.read_text(encoding="utf-8-sig")  # a byte-order mark is fine
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(f"{path}: cannot be read: {error}") from error
-        return cls.read(toml.parse(text, str(path)), str(path), Path(path).resolve().parent)
+        return cls.read(toml.parse(text, str(path)), str(path), file.resolve().parent)
 
     @classmethod
     def read(

@@ -72,6 +72,8 @@ class AccessPoint:
     ) -> None:
         if not isinstance(policy, Policy):
             raise ValueError(f"policy must be what make_policy makes, not {short(repr(policy))}")
+        if not isinstance(streams, Streams):
+            raise ValueError(f"streams must be Streams(seed), not {short(repr(streams))}")
         self.policy, self.streams, self.margin, self.retry = policy, streams, margin, retry
         self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
@@ -81,7 +83,8 @@ class AccessPoint:
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
         self._is_ours = rooms == {_PACKAGE}
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
-        self._roster = Roster(range(ues) if isinstance(ues, int) else ues, _FILLS | state)
+        ids = ues if isinstance(ues, Iterable) else range(whole_number("ues", ues))
+        self._roster = Roster(ids, _FILLS | state)
         self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
 
     @property

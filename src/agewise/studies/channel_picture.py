@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from agewise.checks import path_of
 from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.report import _radio
-from agewise.report._setting import CHANNEL
+from agewise.report._setting import CHANNEL, open_result
 from agewise.report._style import PAGE_IN, colour, paper_style, save
 from agewise.studies.channel_view import ChannelView, view_channel
 from agewise.tables._words import counted
@@ -28,7 +29,7 @@ _BOXES = (
 
 def draw_channel(view: ChannelView, output: Path | str) -> Path:
     """Draw six panels on the width of a page; the ending of ``output`` says the format."""
-    path = Path(output)
+    path = path_of("output", output)
     if not isinstance(view, ChannelView):
         raise ValueError(f"view must be what view_channel returns, not a {type(view).__name__}")
     if path.suffix not in _ENDINGS:
@@ -71,11 +72,12 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
     return path
 
 
-def keep_channel_of(result: Result) -> Path | None:
+def keep_channel_of(result: Result | Path | str) -> Path | None:
     """Measure the channel of the first seed into the results folder, where a page shows it.
 
     A sweep has many channels and a live federation none that could be measured: ``None``.
     """
+    result = open_result(result)
     if result.scenario.data.dataset.kind == "clients" or result.variations != [{}]:
         return None
     path = result.path / CHANNEL

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import real_number, whole_number
+from agewise.checks import path_of, real_number, whole_number
 from agewise.radio import Block, Channel, DrawnChannel, ModelledChannel, open_gains
 from agewise.radio.traces import write_trace
 from agewise.random import Streams
@@ -154,7 +154,7 @@ def record_trace(
     is from. A run on the trace is the same as one on the scenario's own channel, to the byte.
     """
     require_scenario(scenario)
-    path, streams = Path(path), Streams(seed)
+    path, streams = path_of("path", path), Streams(seed)
     count = scenario.run.rounds if rounds is None else whole_number("rounds", rounds, 1)
     recorded = scenario.with_(**{"run.rounds": count}).loaded()
     about = {"scenario": recorded.to_toml(), "seed": streams.seed}

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import short
+from agewise.checks import path_of, require_list, short
 from agewise.experiment import DryRun, Folder, Plan, Result, Run, RunOptions, execute, forecast
 from agewise.experiment._progress import say
 from agewise.files import json_with_checksum, read_verified_json, write_whole
@@ -103,7 +103,7 @@ def race(
     The folder ``out`` resumes. The other options are those of `agewise.compare`.
     """
     chosen = RunOptions.of(options)
-    course = _Course(_plan(scenario, policies, aggregations), Path(out), chosen)
+    course = _Course(_plan(scenario, policies, aggregations), path_of("out", out), chosen)
     entered = course.prepare(sorted(course.plan.forms, key=course.name), budget)
     finalists = course.race(entered)
     room = (course.limit - len(course.spent)) // len(finalists)
@@ -353,6 +353,8 @@ def _plan(
     require_scenario(scenario)
     seldom = max(scenario.run.evaluate_every, scenario.run.rounds // _EVALUATIONS)
     scenario = scenario.with_(**{"run.evaluate_every": seldom})
+    for name, listed in {"policies": policies, "aggregations": aggregations}.items():
+        require_list(name, listed or ())
     given: Sequence[Any] = aggregations or ({}, *_AGGREGATIONS)
     changed = [scenario.with_(**{_FIELD: each}) if each else scenario for each in given]
     variations = [{_FIELD: each.resolved()["learn"]["aggregation"]} for each in changed]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agewise.checks import path_of
 from agewise.part import Kinds, RelativeTo, State
 from agewise.radio._files import stamp_of
 from agewise.radio.cell import Cell, RunContext
@@ -117,7 +118,8 @@ class TraceChannel(ChannelModel):
 def open_gains(path: Path | str) -> Trace:
     """Return the trace in a file of our own format, as large as it is."""
     any_cell = Cell(ues=1, subchannels=1)
-    trace: Trace = _read(Path(path), stamp_of(path, "trace"), GainsFormat(), any_cell)
+    path = path_of("path", path)
+    trace: Trace = _read(path, stamp_of(path, "trace"), GainsFormat(), any_cell)
     return trace
 
 
