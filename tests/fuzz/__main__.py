@@ -86,9 +86,13 @@ def main():
     kept = given.kept.resolve()
     if given.case is not None:
         return _one(known[names[0]], given, kept)
-    share = given.seconds / len(names)
+    unit = given.seconds / sum(known[name].share for name in names)
     tallies = fuzz(
-        [Tally(name, given.targets_from, given.seed, given.cases, share) for name in names], kept
+        [
+            Tally(name, given.targets_from, given.seed, given.cases, unit * known[name].share)
+            for name in names
+        ],
+        kept,
     )
     show(tallies)
     return int(any(tally.failures for tally in tallies))

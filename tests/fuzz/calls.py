@@ -50,6 +50,7 @@ class Commands(Target):
     """Command lines: words left out, doubled, moved, changed, and others put in."""
 
     name = "command"
+    share = 4
     #: What computes for long is rehearsed; that stands in front, where nothing takes it away.
     seeds = (
         "policies age-based", "policies --json", "scenario paper --set run.rounds=3", "scenario",

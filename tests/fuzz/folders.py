@@ -34,6 +34,7 @@ class Folders(Target):
     """Results folders: bytes, keys, swapped and missing files, links, pipes and folders."""
 
     name = "folder"
+    share = 4
 
     def __init__(self, room):
         super().__init__(room)

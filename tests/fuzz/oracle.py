@@ -69,6 +69,8 @@ class Target:
     """
 
     name: str
+    #: How much more of the time it gets than others: cases of some take long.
+    share = 1
 
     def __init__(self, room):
         self.room = room
