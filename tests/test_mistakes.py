@@ -588,14 +588,33 @@ def test_a_policy_that_ends_the_program_is_a_failure(called, tmp_path, command, 
     assert re.search(r"exits\.py:\d+: SystemExit: 0$", said.rstrip())
 
 
-def test_a_part_that_ends_the_program_when_it_is_made_is_a_failure(called, tmp_path):
+@pytest.mark.parametrize("place", ["@dataclass", "return view.ages", "super()"])
+@pytest.mark.parametrize("engine", ["inline", "local"])
+def test_what_is_no_exception_is_a_failure_too(called, tmp_path, place, engine):
+    leading, _, rest = EXITS.partition(place)
+    (tmp_path / "exits.py").write_text(f"{leading}raise GeneratorExit  # {rest}")
+    said = refused(called, "run", *QUICK[:-1], engine)
+    assert re.search(r"exits\.py:\d+: GeneratorExit$", said.rstrip())
+
+
+def test_what_is_no_exception_ends_no_other_run(called, tmp_path):
+    (tmp_path / "exits.py").write_text(EXITS.replace("return view.ages", "raise GeneratorExit"))
+    code, out, _ = called("compare", *QUICK, "-p", "random", "-o", "out")
+    assert (code, out.count("GeneratorExit")) == (1, 1)
+    assert len(list((tmp_path / "out/runs").glob("random*.parquet"))) == 1
+    code, out, _ = called("run", *QUICK[:-2], "--live")
+    assert (code, out) == (2, "exits\n"), "nothing is said to be finished"
+
+
+@pytest.mark.parametrize("ends", ["sys.exit(0)", "raise GeneratorExit(0)"])
+def test_a_part_that_ends_the_program_when_it_is_made_is_a_failure(called, tmp_path, ends):
     (tmp_path / "fade.py").write_text(
         "import sys\nfrom agewise.radio import Fading\n\n\nclass Mine(Fading):\n"
-        "    def model_post_init(self, context):\n        sys.exit(0)\n"
+        f"    def model_post_init(self, context):\n        {ends}\n"
     )
     words = ("run", "tiny.toml", "--rounds", "1", "--set", "channel.fading=fade.py:Mine")
     said = refused(called, *words)
-    assert "code of your own ended the program: fade.py:7: SystemExit: 0" in said
+    assert re.search(r"code of your own ended the program: fade.py:7: \w+Exit: 0", said)
 
 
 @pytest.mark.parametrize(

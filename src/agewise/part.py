@@ -334,7 +334,9 @@ def _classes(path: str, text: str) -> dict[str, type]:
     sys.modules[module.__name__] = module  # dataclasses look there for what annotations mean
     try:
         exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - the user names the file
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
         raise CodeError(f"{Path(path).name} cannot be run: {fault(error)}") from error
     finally:
         del sys.modules[module.__name__]
@@ -391,9 +393,9 @@ def faults_named() -> Iterator[None]:
     """Raise what goes wrong in the user's code as a `CodeError` that names its file and line."""
     try:
         yield
-    except CodeError:
+    except (CodeError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if not (isinstance(error, SystemExit) or is_users_fault(error)):
             raise
         raise CodeError(fault(error)) from error

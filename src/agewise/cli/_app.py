@@ -233,7 +233,7 @@ def main() -> None:
         if type(error).__module__.split(".")[0] not in ("loky", "ray"):
             raise
         fail(f"a worker process was lost, and the same command goes on from there: {error}", 1)
-    except SystemExit as error:
+    except BaseException as error:
         part = lazy_loader.load("agewise.part", suppress_warning=True)
         if not part.is_users_fault(error):  # completion ends so
             raise

@@ -61,10 +61,10 @@ class Live:
             typer.echo(visible(self.title))
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._screen:
             self._screen.stop()
-        if self.shown == 0:
+        if self.shown == 0 and kind is None:
             typer.echo("Nothing to watch: these rounds are finished; --out FOLDER runs them anew.")
 
     def __call__(self, record: "RoundRecord") -> None:

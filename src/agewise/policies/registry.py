@@ -91,7 +91,9 @@ def find_class(text: str) -> type[Policy]:
         where = f"policy {text!r} ({entry.value})"
         try:
             kind = entry.load()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             # Another package's code runs here: whatever is wrong with it is said with its name.
             raise ValueError(f"{where} cannot be loaded: {fault(error)}") from error
         if not (isinstance(kind, type) and issubclass(kind, Policy)):
@@ -146,7 +148,9 @@ def make_policy(policy: str | Policy, **parameters: Any) -> Policy:
         given["packing"] = Packing.of(given["packing"])
     try:
         return kind(**given)
-    except (TypeError, SystemExit) as error:
+    except (ValueError, KeyboardInterrupt):  # what the policy says of its parameters
+        raise
+    except BaseException as error:
         raise ValueError(f"{owner} cannot be made: {fault(error)}") from error
 
 
