@@ -313,7 +313,7 @@ class _Execution:
             missing, changed = folder.unfinished(runs, described)
             for sentence in changed:
                 folder.log(sentence)
-                say(sentence, quiet=quiet)
+                say(sentence, quiet=False)  # a warning, not progress
             folder.log(f"{len(runs) - len(missing)} of {len(runs)} runs were there")
             on_round, chosen = self.on_round, self.options.engine_for(_core_seconds(missing))
             engine = chosen if on_round is None else Inline()
