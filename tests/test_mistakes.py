@@ -543,7 +543,8 @@ def test_years_of_computing_are_announced(capsys):
         (("reproduce", " "), "reproduce: source is empty"),
         (("gap", ""), "gap: source is empty"),
         (("compare", "tiny.toml", "-p", "random", "-p", ""), "--policy is empty"),
-        (("show", ""), "show: folder is empty"),
+        (("show", ""), "show: folder is empty: give a name\n"),
+        (("show", "x", "--baseline", ""), "--baseline is empty: give a name, or leave it out"),
         (("policies", ""), "policies: name is empty"),
     ],
 )  # fmt: skip
@@ -803,6 +804,14 @@ def started(*command, cwd, **environment):
             yield running
         finally:
             running.kill()
+
+
+def test_an_interrupt_says_that_nothing_is_finished_yet(tmp_path):
+    def interrupt(_record):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="^nothing was finished yet$"):
+        agewise.run(tiny(), "random", 1, tmp_path / "out", on_round=interrupt, quiet=True)
 
 
 def test_an_interrupt_says_what_is_kept(tmp_path):

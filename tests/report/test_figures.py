@@ -333,7 +333,7 @@ def test_mistakes_are_one_sentence(compared, swept, tmp_path):
         ((compared, "map", out), "map needs a sweep"),
         ((swept, "ages", out, {"threshold.rate": 9.0}), "no finished setting has rate=9; there"),
         ((swept, "ages", tmp_path / "x.nonsense"), "x.nonsense: a figure ends in .pdf, .pgf, "),
-        ((swept, "ages", ".pdf"), "^.pdf: a figure ends in .pdf, .pgf, .svg, .eps, .png, .csv$"),
+        ((swept, "ages", ".pdf"), "^.pdf: give a name before .pdf$"),
         ((swept, "ages", "f"), "^f: a figure ends in "),
         ((swept, "ages", tmp_path / "x.pgf"), "needs LaTeX"),
     ):

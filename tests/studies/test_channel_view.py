@@ -133,7 +133,7 @@ def test_pictures_are_the_same_file_again(scenario, tmp_path):
     files = [draw_channel(view, tmp_path / f"{name}.svg").read_bytes() for name in "ab"]
     assert files[0] == files[1]
     assert b"<svg" in files[0]
-    with pytest.raises(ValueError, match=r"x.bmp: a picture ends in .png, .pdf, .svg, .eps"):
+    with pytest.raises(ValueError, match=r"x.bmp: a figure ends in .png, .pdf, .svg, .eps"):
         draw_channel(view, tmp_path / "x.bmp")
 
 

@@ -77,7 +77,8 @@ class _Command(TyperCommand):
             for value in values if isinstance(values, list) else [values]:
                 if isinstance(value, str) and not value.strip():
                     where = f"{ctx.info_name}: {parameter.opts[0]}"
-                    raise ValueError(f"{where} is empty: give a name, or leave it out")
+                    otherwise = "" if parameter.required else ", or leave it out"
+                    raise ValueError(f"{where} is empty: give a name{otherwise}")
         for option, count in Counter(order).items():
             several = getattr(option, "multiple", False) or option.nargs != 1
             if count > 1 and not (several or getattr(option, "is_flag", False)):

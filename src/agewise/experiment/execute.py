@@ -241,6 +241,8 @@ def execute(
             shutil.rmtree(path, ignore_errors=True)
         elif isinstance(error, KeyboardInterrupt):
             kept = len(execution.folder.file_names())
+            if kept == 0:
+                raise KeyboardInterrupt("nothing was finished yet") from None
             raise KeyboardInterrupt(
                 f"{kept} finished {'run is' if kept == 1 else 'runs are'} kept in {out}; the same "
                 "command goes on from there"

@@ -253,6 +253,14 @@ def draw_on_page(stem: Path, height_in: float, draw: Callable[[Figure], None]) -
     return files
 
 
+def require_ending(path: Path, endings: Sequence[str]) -> None:
+    """Raise ``ValueError`` unless a file of a figure has a name and one of these endings."""
+    if path.name in endings:
+        raise ValueError(f"{path}: give a name before {path.name}")
+    if path.suffix not in endings:
+        raise ValueError(f"{path}: a figure ends in {', '.join(endings)}")
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write the figure whole; dates are left out, so that the same figure is the same file."""
     kind = path.suffix.removeprefix(".") or "png"

@@ -28,6 +28,7 @@ from agewise.report._style import (
     change_texts,
     new_figure,
     paper_style,
+    require_ending,
     save,
 )
 from agewise.report.pictures import PICTURES, Picture
@@ -69,8 +70,8 @@ def draw_figure(
         raise ValueError(f"there is no figure {kind!r}; {nearest(kind, PICTURES)}")
     path = None if output is None else path_of("output", output)
     picture, axis = PICTURES[kind], statistics.axis_of(over)
-    if path is not None and path.suffix not in _ENDINGS:
-        raise ValueError(f"{path}: a figure ends in {', '.join(_ENDINGS)}")
+    if path is not None:
+        require_ending(path, _ENDINGS)
     if not isinstance(setting or {}, Mapping):
         raise ValueError(f"setting must be values by names of fields, not {setting!r}")
     if not isinstance(labels or {}, Mapping):

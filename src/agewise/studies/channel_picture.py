@@ -14,7 +14,7 @@ from agewise.experiment import Result
 from agewise.files import write_whole
 from agewise.report import _radio
 from agewise.report._setting import CHANNEL, open_result
-from agewise.report._style import PAGE_IN, colour, paper_style, save
+from agewise.report._style import PAGE_IN, colour, paper_style, require_ending, save
 from agewise.studies.channel_view import ChannelView, view_channel
 from agewise.tables._words import counted
 
@@ -32,8 +32,7 @@ def draw_channel(view: ChannelView, output: Path | str) -> Path:
     path = path_of("output", output)
     if not isinstance(view, ChannelView):
         raise ValueError(f"view must be what view_channel returns, not a {type(view).__name__}")
-    if path.suffix not in _ENDINGS:
-        raise ValueError(f"{path}: a picture ends in {', '.join(_ENDINGS)}")
+    require_ending(path, _ENDINGS)
     drawn = _shown(view)
     with paper_style():
         figure = Figure(figsize=(PAGE_IN, 4.5))
