@@ -12,7 +12,7 @@ from tests.fuzz.worker import Chance, Tally, Trial, targets_of
 #: Half a second each; numbers of cases, not seconds, so that every machine tries the same.
 CASES = {
     "scenario": 30, "round-files": 30, "round-arrays": 120, "data": 150, "trace": 200,
-    "overrides": 500, "policy": 120, "folder": 15, "command": 15, "call": 150,
+    "overrides": 500, "policy": 120, "folder": 15, "command": 15, "call": 100,
 }  # fmt: skip
 BROKEN = "tests.fuzz.broken"
 
