@@ -12,10 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from polars.testing import assert_frame_equal
 
 from agewise.experiment import Result
-from agewise.flower import LiveRound, PrometheusMetrics, Slots
+from agewise.flower import LiveRound, PrometheusMetrics, RoundPlanner, Slots
+from agewise.flower.record import LiveRecord
 from agewise.report import write_page
+from agewise.scheduling import NoPause
 from tests.scenarios import tiny
 from tests_extra.flower.federations import Problem, id_of
 
@@ -149,3 +152,57 @@ def test_a_server_that_is_killed_outright_is_reported_and_goes_on(problem, tmp_p
         ends.append(problem.start(strategy, 5).arrays["model"].data)
         assert len(Result.open(tmp_path / name).history("round-robin").ages) == 5
     assert ends[0] == ends[1]
+
+
+def recorded(folder, rounds, look):
+    """A record of rounds in which clients join, every third time of all at once."""
+    links, retry = Slots(2), NoPause()
+    planner = RoundPlanner(["age-based", "random"], links, retry=retry)
+    record = LiveRecord(folder, links, planner.policies, 0, retry)
+    nothing = dict.fromkeys(("late", "failed", "lost"), np.zeros(0, np.int64))
+    numbers = dict.fromkeys(("seconds", "diversity", "accuracy", "loss"), np.array(np.nan))
+    for t in range(rounds):
+        planned = planner.plan(planner.rows([str(k) for k in range(3 + 300 * (t // 3))]))
+        record.keep(planner.receive(planned, planned.chosen) | nothing | numbers)
+        look(record)
+    return record
+
+
+def test_rounds_are_read_once_however_often_the_page_is_made(tmp_path, monkeypatch):
+    """Only one round is read for each policy and page, that in the middle."""
+    monkeypatch.setattr("agewise.flower.record._SELDOM", 0.0)
+    read, reads = LiveRecord._read, []
+    monkeypatch.setattr(LiveRecord, "_read", lambda self, t: reads.append(t) or read(self, t))
+    record = recorded(tmp_path, 20, LiveRecord.write_now_and_then)
+    assert reads == [t // 2 for t in range(1, 21) for _ in range(2)]
+    assert not (tmp_path / "trace.npz").exists()  # it is of all rounds, and made at the end
+    record.write()
+    with np.load(tmp_path / "trace.npz") as trace:
+        assert trace["gains"].shape == (20, 1803, 2)
+    for seldom, often in zip(recorded(None, 20, id).histories(), record.histories(), strict=True):
+        kept_in_files = ("need", "eligible_gain")
+        assert_frame_equal(seldom.frame.drop(kept_in_files), often.frame.drop(kept_in_files))
+
+
+def test_rounds_that_are_kept_take_a_byte_or_two_for_each_number():
+    record = recorded(None, 20, id)
+    held = sum(x.nbytes for kept in record._new for x in kept.values())
+    assert held < 8 * 2 * 20 * 1803
+    record.histories()
+    assert record._new == []
+
+
+def test_no_result_is_missing_while_new_ones_take_its_place(tmp_path, monkeypatch):
+    record = recorded(tmp_path, 2, LiveRecord.write)
+    files = [tmp_path / "experiment.json", tmp_path / "scenario.toml", *tmp_path.glob("runs/*")]
+    replace, seen = Path.replace, []
+
+    def watched(self, target):
+        seen.append(all(file.is_file() for file in files))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    record.write()
+    assert len(files) == 4
+    assert len(seen) > len(files)
+    assert all(seen)

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from agewise.age import f_alpha
 from agewise.cost import SecondsTiming
+from agewise.dependencies import pl
 from agewise.experiment import Folder, Plan
 from agewise.files import atomic_write
 from agewise.flower.links import Arrays, FederationError, Links
@@ -39,6 +41,8 @@ _MAKING = ".results-"
 _SELDOM = 10.0
 #: Arrays of a round that are large, and of no use but for the trace.
 _LINKS = ("gains", "true")
+#: So many rounds at a time become rows of a history, whose ages are looked at all together.
+_BATCH = 16
 
 #: What is not known of a federation's learning stands as in the simplest simulation.
 _LEARNING = {
@@ -103,7 +107,7 @@ class LiveRound(NamedTuple):
 
 @dataclass(eq=False)
 class LiveRecord:
-    """Rounds so far, each a set of arrays; in a ``folder``, each also a file.
+    """Rounds so far, each a set of arrays, later a row; in a ``folder``, each also a file.
 
     ``policy0.ages[client]`` and so on are of the live policy, those after it are of the policies
     in its shadow. ``gains[client, subchannel]`` is what the policies saw and ``true``, where the
@@ -116,19 +120,29 @@ class LiveRecord:
     policies: Sequence[Policy]
     seed: int
     retry: Retry
-    _rounds: list[Arrays] = field(default_factory=list, init=False)
+    _count: int = field(default=0, init=False)
+    _client_count: int = field(default=0, init=False)
+    #: Rounds that are in no history yet, with ages and the like in the smallest type.
+    _new: list[Arrays] = field(default_factory=list, init=False)
+    #: The rounds before them: how many clients they know, and rows of each policy's history.
+    _rows: "list[tuple[int, list[pl.DataFrame]]]" = field(default_factory=list, init=False)
     _written: float = field(default=0.0, init=False)
     _writing_s: float = field(default=0.0, init=False)
 
     def keep(self, arrays: Arrays) -> None:
         """Add a round."""
         if self.folder is not None:
-            file = self._file(len(self._rounds))
+            file = self._file(self._count)
             file.parent.mkdir(parents=True, exist_ok=True)
             kept = arrays | {name: _narrow(arrays[name]) for name in _LINKS if name in arrays}
             with atomic_write(file) as temporary, temporary.open("wb") as opened:
                 np.savez_compressed(opened, allow_pickle=False, **kept)
-        self._rounds.append({name: x for name, x in arrays.items() if name not in _LINKS})
+        self._add(arrays)
+
+    def _add(self, arrays: Arrays) -> None:
+        self._count, self._client_count = self._count + 1, arrays["policy0.ages"].size
+        kept = {name: _smallest(x) for name, x in arrays.items() if name not in _LINKS}
+        self._new.append(kept)
 
     def resume(self, count: int) -> None:
         """Read the first ``count`` rounds of the folder; what came after them is no longer true."""
@@ -137,18 +151,15 @@ class LiveRecord:
         for left in self.folder.glob(f"{_MAKING}*"):  # by a server that was killed
             shutil.rmtree(left, ignore_errors=True)
         for t in range(count):
-            self._rounds.append({n: x for n, x in self._read(t).items() if n not in _LINKS})
+            self._add(self._read(t))
 
     def histories(self) -> list[History]:
         """A history for the live policy and for each one in its shadow."""
-        if not self._rounds:
+        if not self._count:
             raise ValueError("no round has been finished yet")
-        scenario, middle, found = self._scenario(), len(self._rounds) // 2, []
-        for number, run in enumerate(Plan.of(scenario, self.policies, [self.seed]).runs()):
-            records = [self._record(t, number) for t in range(len(self._rounds))]
-            eligible = self._eligible(middle, number)
-            records[middle] = records[middle]._replace(eligible=eligible)
-            info = RunInfo(
+        scenario = self._scenario()
+        infos = [
+            RunInfo(
                 scenario=scenario.resolved(),
                 policy=run.policy.key,
                 seed=self.seed,
@@ -158,42 +169,66 @@ class LiveRecord:
                 class_names=(),
                 sources=run.sources,
             )
-            found.append(History.collect(info, records, scenario.run.age_alpha))
+            for run in Plan.of(scenario, self.policies, [self.seed]).runs()
+        ]
+        alpha, middle = scenario.run.age_alpha, self._count // 2
+        while self._new:
+            self._rows.append((self._client_count, self._batch(infos, alpha)))
+        found = []
+        for number, info in enumerate(infos):
+            rows = [
+                _with_later(rows[number], count, self._client_count, alpha)
+                for count, rows in self._rows
+            ]
+            frame = _with_eligible(pl.concat(rows), self._eligible(middle, number))
+            found.append(History(info, frame))
         return found
+
+    def _batch(self, infos: Sequence[RunInfo], alpha: float) -> "list[pl.DataFrame]":
+        """Rows of each policy's history, of the first rounds that have none yet."""
+        first = self._count - len(self._new)
+        batch, self._new = self._new[:_BATCH], self._new[_BATCH:]
+        return [
+            History.collect(
+                info, [self._record(first + i, x, number) for i, x in enumerate(batch)], alpha
+            ).frame
+            for number, info in enumerate(infos)
+        ]
 
     def write_now_and_then(self) -> None:
         """Write the results so far, unless that takes more than a tenth of the server's time."""
         if time.monotonic() - self._written >= _SELDOM * self._writing_s:
-            self.write()
+            self._write_results()
 
     def write(self) -> None:
-        """Write the trace and make the folder one that ``agewise report`` reads, if there is one.
-
-        The results of fewer rounds are made again, of all that are there now: beside the old ones,
-        whose place they take when they are whole.
-        """
-        if self.folder is None or not self._rounds:
+        """Write the trace, which takes as long as all rounds together, and the results."""
+        if self.folder is None or not self._count:
             return
-        began = time.monotonic()
         with atomic_write(self.folder / _TRACE) as temporary, temporary.open("wb") as file:
             self._write_trace(file)
+        self._write_results()
+
+    def _write_results(self) -> None:
+        """Make the folder one that ``agewise report`` reads, if there is one.
+
+        The results of fewer rounds are made again, of all that are there now, in a folder beside
+        the old ones. Then each file takes the place of the old one, so that none is ever missing.
+        """
+        if self.folder is None or not self._count:
+            return
+        began = time.monotonic()
         plan, results = Plan.of(self._scenario(), self.policies, [self.seed]), Folder(self.folder)
+        results.file_names()  # refuses a link
+        results.runs.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=_MAKING, dir=self.folder) as made:
             new = Folder(Path(made))
             with new.opened(plan):
                 for run, history in zip(plan.runs(), self.histories(), strict=True):
                     new.keep(run, history.to_bytes())
-            if results.runs.is_dir() and not results.runs.is_symlink():
-                shutil.rmtree(results.runs)
-            new.runs.replace(results.runs)
-            new.scenario_file.replace(results.scenario_file)
-            new.description_file.replace(results.description_file)
+            for file in (*new.runs.iterdir(), new.scenario_file, new.description_file):
+                file.replace(self.folder / file.relative_to(new.path))
         self._written = time.monotonic()
         self._writing_s = self._written - began
-
-    @property
-    def _client_count(self) -> int:
-        return self._rounds[-1]["policy0.ages"].size
 
     def _file(self, t: int) -> Path:
         return Path(self.folder or "") / "rounds" / f"{t:06d}.npz"
@@ -214,7 +249,7 @@ class LiveRecord:
         These are the true ones; if the policies saw others, those are ``seen``. Rounds are written
         one by one, for together they may be more than memory holds.
         """
-        rounds, shape = range(len(self._rounds)), (self._client_count, self.links.subchannels)
+        rounds, shape = range(self._count), (self._client_count, self.links.subchannels)
         header = {"descr": "<f8", "fortran_order": False, "shape": (len(rounds), *shape)}
         unlike = any("true" in self._read(t) for t in rounds)
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -242,9 +277,8 @@ class LiveRecord:
         threshold = uplink.rate_threshold + links.margin
         return eligible_of(Uplink(gains, uplink.power_budget, threshold), t)
 
-    def _record(self, t: int, policy: int) -> RoundRecord:
+    def _record(self, t: int, arrays: Arrays, policy: int) -> RoundRecord:
         """Round ``t`` of the live policy (0), or of one in its shadow."""
-        arrays = self._rounds[t]
 
         def of(name: str) -> NDArray[Any]:
             return arrays[f"policy{policy}.{name}"]
@@ -276,7 +310,7 @@ class LiveRecord:
             "retry": self.retry,
             "cell.ues": self._client_count,
             "cell.subchannels": links.subchannels,
-            "run.rounds": len(self._rounds),
+            "run.rounds": self._count,
             "run.optimum": "never",
             "run.objective_every": 0,
         }
@@ -293,3 +327,34 @@ class LiveRecord:
 def _narrow(gains: NDArray[np.float64]) -> NDArray[np.float64]:
     """One column of gains that are the same on all subchannels."""
     return gains[:, :1] if (gains == gains[:, :1]).all() else gains
+
+
+def _smallest(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers that are not negative, in the smallest type that holds them."""
+    if numbers.dtype.kind != "i" or not numbers.size or numbers.min() < 0:
+        return numbers
+    return numbers.astype(np.min_scalar_type(numbers.max()))
+
+
+def _with_later(frame: "pl.DataFrame", before: int, now: int, alpha: float) -> "pl.DataFrame":
+    """Rows of ``before`` clients, with those who joined later: silent from the start."""
+    if before == now:
+        return frame
+    later, ages = now - before, frame["round"].to_numpy().astype(np.int64) + 1
+    total = np.round(before * frame["age_mean"].to_numpy()) + later * ages
+    return frame.with_columns(
+        pl.Series("age_mean", total / now),
+        pl.Series("age_largest", ages),  # nobody is older than from the start
+        frame["age_cost"] + pl.Series(later * f_alpha(ages, alpha)),
+    )
+
+
+def _with_eligible(frame: "pl.DataFrame", eligible: Eligible | None) -> "pl.DataFrame":
+    """Rows of a history, that of one round with who was eligible."""
+    if eligible is None:
+        return frame
+    for name, kept in (("need", eligible.need), ("eligible_gain", eligible.gain)):
+        lists: list[Any] = [None] * frame.height
+        lists[eligible.t] = None if kept is None else kept.ravel().tolist()
+        frame = frame.with_columns(pl.Series(name, lists, frame.schema[name]))
+    return frame
