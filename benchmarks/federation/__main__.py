@@ -8,6 +8,7 @@ are not allowed all run on the loopback address, with links of the simulator's c
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from agewise.experiment import Result
+from agewise.flower import Airtime, Timeouts
 from agewise.report import write_page
 from benchmarks.federation.deployment import Deployment, interrupts_as_exceptions
 from benchmarks.federation.pages import PAGE, put
@@ -94,20 +96,28 @@ def federation(
 
 def airtime(folder: Path, times: int = 5) -> None:
     """Clients of known rates, one in a round so that they share no processor: what is measured."""
-    rates = (0.5, 1.0, 2.0, 4.0, 16.0)
+    rates, began = (0.5, 1.0, 2.0, 4.0, 16.0), os.getloadavg()[1]
     size = replace(
         Size(), rates_mbit_s=rates, rounds=times * len(rates), budget_s=3600.0, target=1.0
     )
     with Deployment(len(rates), rates) as deployment:
         if not deployment.network.shaped:
             raise SystemExit(f"no shaped links: {deployment.why_not_shaped}")
-        config = config_of("age-based", size, True) | {"shares": 1, "shadow": "", "poll-s": 0.2}
+        config = config_of("age-based", size, True) | {"shares": 1, "shadow": ""}
         train(deployment, config, folder)
+    links, named = Airtime(1, 1.0), "federation/links."
     with np.load(folder / "state.npz") as state:
-        found = 1e-6 * state["federation/links.known"]["bits_s"]
+        links.restore({k.removeprefix(named): state[k] for k in state if k.startswith(named)})
     lines = ["| rate, Mbit/s | measured | error |", "|---|---|---|"]
-    for rate, estimate in zip(rates, found, strict=True):
+    for rate, estimate in zip(rates, 1e-6 * links.rates_bits_s(), strict=True):
         lines.append(f"| {rate:g} | {estimate:.2f} | {100 * (estimate / rate - 1):+.0f}% |")
+    said = (
+        f"Medians of {times} uploads of {1e-6 * size.update_bytes:g} MB, looked for every "
+        f"{Timeouts().poll_s:g} s, the default of `Timeouts`. The load average over five minutes "
+        f"was {began:.1f} at the start and {os.getloadavg()[1]:.1f} at the end, on "
+        f"{os.cpu_count()} processors."
+    )
+    lines += ["", said]
     print("\n".join(lines))
     put("airtime", "\n".join(lines))
 

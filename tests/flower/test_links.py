@@ -87,10 +87,20 @@ def test_airtime_measures_throughput_and_takes_off_computing():
     x = links.needed_shares()
     assert x[0] == pytest.approx(10 * 8.0 / ((20.0 - 6.0) * 2.0))
     assert x[1] == np.inf
-    links.observe(1, 0, delivered(3.0, 1.0, 8.0))  # the newest counts half: 5 Mbit/s, 4 s
+    links.observe(1, 0, delivered(3.0, 1.0, 8.0))  # the middle between 2 and 8 Mbit/s, 6 and 2 s
     assert links.needed_shares()[0] == pytest.approx(10 * 8.0 / ((20.0 - 4.0) * 5.0))
     gains = links.gains(2, ["a", "b", "c"])
     assert (gains[0] == gains[0, 0]).all()
+
+
+def test_two_slow_uploads_of_five_do_not_make_a_slow_link():
+    links = Airtime(shares=10, deadline_s=20.0)
+    links.gains(0, ["a", "b"])
+    for t, transfer_s in enumerate((1.0, 2.0, 90.0, 2.0, 80.0, 4.0, 4.0, 4.0)):
+        links.observe(t, 1, delivered(transfer_s, transfer_s, 8.0))
+        if t == 4:
+            assert links.rates_bits_s()[1] == 4e6
+    assert links.rates_bits_s().tolist() == pytest.approx([np.nan, 2e6], nan_ok=True)
 
 
 def test_airtime_has_a_deadline():
@@ -117,6 +127,15 @@ def test_what_airtime_learned_survives():
     again = Airtime(shares=4, deadline_s=5.0)
     again.restore(links.state())
     assert again.gains(1, ["a", "b"]).tobytes() == links.gains(1, ["a", "b"]).tobytes()
+
+
+def test_the_state_of_airtime_has_whom_it_measured_and_is_small():
+    links = Airtime(shares=4, deadline_s=5.0)
+    links.gains(0, [str(k) for k in range(1000)])
+    assert links.state() == {}
+    for k in range(100):
+        links.observe(0, 9 * k, delivered(2.0, 1.0, 3.0))
+    assert sum(x.nbytes for x in links.state().values()) <= 45 * 100
 
 
 def test_modelled_links_are_those_of_the_scenario():

@@ -40,11 +40,14 @@ _LEAST_SHARES = 0.05
 #: The relative amount by which x is lowered, so that rounding does not make ceil(x) + 1 of a
 #: whole x.
 _ROUNDING = 1e-9
-#: How much the newest measurement counts in an estimate.
-_NEWEST = 0.5
-#: What `Airtime` keeps of each client: throughput, computing time, size of the last update, and
-#: whether the last news was a missed deadline.
-_MEASURED = ("bits_s", "compute_s", "bits", "missed")
+#: What `Airtime` keeps of each client: throughput and computing time of its last uploads, NaN where
+#: there were fewer, size of the last update, and whether the last news was a missed deadline.
+_MEASURED = [
+    ("bits_s", np.float32, 5),
+    ("compute_s", np.float32, 3),
+    ("bits", np.float32),
+    ("missed", np.bool_),
+]
 #: The largest file of reported links, in bytes.
 _MOST_BYTES = 64 * 2**20
 
@@ -167,11 +170,13 @@ class Airtime(Links):
     """Equal shares of the uplink's time until the deadline; how many a client needs is measured.
 
     A client of throughput b and computing time c needs x = N payload / ((deadline - c) b) of the N
-    ``shares``. Both are means of what the server measured, the newest counting half. A client that
-    was never measured is taken to need ``first_guess`` shares. One that needs more than all of
-    them, or missed the deadline, is planned for as if it needed all: whether it makes it is seen by
-    trying, which the planner's `Retry` keeps rare. ``payload_bytes`` is the size of an update, by
-    default that of the client's last.
+    ``shares``. b is the median of its last five uploads, c that of the last three, as the server
+    timed them. What machines take to handle an update is in b, for among updates of one size
+    nothing tells it from the link: fast links look slower than they are. A client that was never
+    measured is taken to need ``first_guess`` shares. One that needs more than all of them, or
+    missed the deadline, is planned for as if it needed all: whether it makes it is seen by trying,
+    which the planner's `Retry` keeps rare. ``payload_bytes`` is the size of an update, by default
+    that of the client's last.
     """
 
     shares: int
@@ -187,7 +192,7 @@ class Airtime(Links):
         number_within("first_guess", self.first_guess, 0.0, above=True)
         if self.payload_bytes is not None:
             number_within("payload_bytes", self.payload_bytes, 0.0, above=True)
-        self._known = np.zeros(0, [(name, np.float64) for name in _MEASURED])
+        self._known = _nothing_measured(0)
 
     @property
     def subchannels(self) -> int:  # type: ignore[override]
@@ -196,43 +201,71 @@ class Airtime(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Flat gains by the shares that each client needs."""
-        new = np.zeros(max(len(ids) - self._known.size, 0), self._known.dtype)
+        new = _nothing_measured(max(len(ids) - self._known.size, 0))
         self._known = known = np.concatenate((self._known, new))
         needed = self.needed_shares()
         most = float(self.shares)
-        shares = np.where(known["missed"] > 0, most, np.minimum(needed, most))
+        shares = np.where(known["missed"], most, np.minimum(needed, most))
         return _flat_gains(shares[: len(ids)], self.shares)
 
     def needed_shares(self) -> NDArray[np.float64]:
         """``[client]``: x of each; above N for who cannot make the deadline."""
-        known = self._known
+        known, bits_s = self._known, self.rates_bits_s()
         bits = known["bits"] if self.payload_bytes is None else 8.0 * self.payload_bytes
-        left = self.deadline_s - known["compute_s"]
+        left = self.deadline_s - _medians(known["compute_s"])
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(left > 0, self.shares * bits / (left * known["bits_s"]), np.inf)
-        return np.where(known["bits_s"] > 0, needed, self.first_guess)
+            needed = np.where(left > 0, self.shares * bits / (left * bits_s), np.inf)
+        return np.where(bits_s > 0, needed, self.first_guess)
+
+    def rates_bits_s(self) -> NDArray[np.float64]:
+        """``[client]``: throughput of each in bits per second; NaN if it was never measured."""
+        return _medians(self._known["bits_s"])
 
     def observe(self, t: int, row: int, timing: UploadTiming) -> None:
-        """Update the estimates of throughput and computing time."""
-        known = self._known
-        weight = _NEWEST if known["bits_s"][row] > 0 else 1.0
-        transfer_s = max(timing.transfer_s, 1e-6)
-        bits_s, compute_s = timing.payload_bits / transfer_s, timing.seconds - transfer_s
-        known["bits_s"][row] += weight * (bits_s - known["bits_s"][row])
-        known["compute_s"][row] += weight * (max(compute_s, 0.0) - known["compute_s"][row])
-        known["bits"][row], known["missed"][row] = timing.payload_bits, 0.0
+        """Take in throughput and computing time of an upload, in the place of the oldest."""
+        known, transfer_s = self._known, max(timing.transfer_s, 1e-6)
+        newest = {
+            "bits_s": timing.payload_bits / transfer_s,
+            "compute_s": max(timing.seconds - transfer_s, 0.0),
+        }
+        for name, value in newest.items():
+            known[name][row] = [value, *known[name][row, :-1]]
+        known["bits"][row], known["missed"][row] = timing.payload_bits, False
 
     def miss(self, t: int, row: int) -> None:
         """Take it to need all shares, until it is heard."""
-        self._known["missed"][row] = 1.0
+        self._known["missed"][row] = True
 
     def state(self) -> Arrays:
-        """The estimates of all clients."""
-        return {"known": self._known.copy()}
+        """What was measured, of those clients of whom something was."""
+        known = self._known
+        rows = np.flatnonzero(known["missed"] | (known["bits"] > 0))
+        return {"rows": rows, "known": known[rows]} if rows.size else {}
 
     def restore(self, state: Arrays) -> None:
-        """Go on with these estimates."""
-        self._known = np.array(state["known"], self._known.dtype)
+        """Go on with what was measured."""
+        if state:
+            self._known = _nothing_measured(int(state["rows"].max()) + 1)
+            self._known[state["rows"]] = state["known"]
+
+
+def _nothing_measured(count: int) -> NDArray[np.void]:
+    """What `Airtime` keeps of new clients."""
+    known = np.zeros(count, _MEASURED)
+    known["bits_s"] = known["compute_s"] = np.nan
+    return known
+
+
+def _medians(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Medians of what is no NaN in each row; NaN where there is nothing.
+
+    >>> _medians(np.array([[4.0, 1.0, np.nan], [9.0, 5.0, 1.0], [np.nan] * 3], np.float32))
+    array([2.5, 5. , nan])
+    """
+    rising = np.sort(rows, axis=1).astype(np.float64)  # NaN last
+    count, each = (~np.isnan(rising)).sum(axis=1), np.arange(len(rows))
+    middle = rising[each, (count - 1) // 2] + rising[each, count // 2]
+    return np.asarray(middle / 2.0)
 
 
 @dataclass(eq=False)
