@@ -20,7 +20,7 @@ from benchmarks.federation.deployment import Deployment
 from benchmarks.federation.keeper import clean, marked
 from benchmarks.federation.keys import write_authority, write_node_key
 from benchmarks.federation.sums import Size, ages_of, summed_up, table
-from benchmarks.federation.virtual import LATE, SELECTIONS, Air, Trained, section
+from benchmarks.federation.virtual import HANDLING_S, LATE, SELECTIONS, Air, Trained, section
 from tests.experiment.watch import until
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,12 @@ def test_what_is_concluded_follows_from_the_numbers():
     assert re.search(r"\| random \| \d+ \(\d+ to \d+; 24\) \| 0.3\d \(", text)
     assert re.search(r"\| max-pack \| .* \| \d+ \(\d+ to \d+; 25\) \| 2.0\d \(", text)
     assert "Sooner than all clients in synchronous rounds: max-pack (wait, weigh)." in text
-    assert "So on such an uplink take max-pack (" in text
+    assert "**So any of these 2 may be taken**" in text  # max-pack, in both kinds of rounds
+    assert re.search(r"with its time over theirs: max-pack \(\w+\), 1.00 \(", text)
+    assert "It is sooner than age-based (wait, weigh); age-based, measured (wait, weigh);" in text
+    assert "Not shown to differ: age-based, measured, round-robin, fastest five, all" in text
+    alone = [x._replace(seconds=3 * x.seconds) if x.late == "weigh" else x for x in found]
+    assert "**So take max-pack (wait)**: every other way is shown to be later." in section(alone)
     slower = [
         x._replace(seconds=2 * x.seconds) if x.selection != "all clients" else x for x in found
     ]
@@ -122,6 +127,20 @@ def test_the_page_shows_the_trainings_beside_it():
     assert "age-based (wait, weigh)" in sooner
     assert "round-robin (wait, weigh)" in sooner
     assert later == "fastest five (wait, weigh)"
+    tied = re.search(r"Not shown to differ from it, .*?: (.*?)\. \*\*So", text)[1]
+    assert "round-robin" in tied
+    random = re.search(r"Age-based \(wait\) is .*? Not shown to differ: (.*?)\.", text)[1]
+    assert random == "random"
+
+
+def test_the_server_of_the_page_errs_by_what_was_measured():
+    """The seconds that handling adds to the uploads of the page's table are their median."""
+    page = (ROOT / "docs" / "federation.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- airtime -->(.*?)<!-- end -->", page, re.DOTALL)[1]
+    rates = np.array(re.findall(r"\| ([\d.]+) \| ([\d.]+) \|", found), float)
+    alone_s, measured_s = 8e-6 * Size().update_bytes / rates.T
+    assert np.median(measured_s - alone_s) == pytest.approx(HANDLING_S, abs=0.05)
+    assert f"takes {HANDLING_S:g} s of handling for the link's" in page
 
 
 def refused(*command):
