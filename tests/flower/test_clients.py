@@ -1,5 +1,7 @@
 """Clients that are not there for long are forgotten, and found again."""
 
+import pytest
+
 from agewise.flower import Clients, LiveRound, RoundPlanner, Slots
 
 FORGET = 4
@@ -40,3 +42,8 @@ def test_forgetting_outlives_a_snapshot():
 
 def test_the_default_is_generous():
     assert Clients().forget_after >= 1_000
+
+
+def test_rounds_are_planned_by_some_policy():
+    with pytest.raises(ValueError, match="give at least one policy"):
+        RoundPlanner([], Slots(1))

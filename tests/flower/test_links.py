@@ -175,6 +175,7 @@ def test_reports_in_a_file(tmp_path):
         ("client,shares\na,many\n", "client a: could not convert string to float: 'many'"),
         ("client,shares\na,1,2\n", "client a: 2 numbers of shares in the place of one"),
         ("client,gain,,\na,1,2,3\n", "client a: 3 gains for 2 subchannels"),
+        ("client,shares\na,1\n\nb,1\n a,2\n", "line 5: client a stands there a second time"),
     ],
 )
 def test_a_file_that_is_no_report(text, message, tmp_path):
@@ -232,10 +233,50 @@ def test_rates_are_read_again_before_every_round(tmp_path):
     assert subchannels_of(links.gains(1, ["a"])) == 2
 
 
+def test_numbers_of_numpy_are_rates():
+    rates = {"a": np.float32(10.0), "b": np.int64(4)}
+    gains = Rates(rates, **RATES).gains(0, list(rates))
+    assert [subchannels_of(row[np.newaxis]) for row in gains] == [1, 3]
+
+
+@pytest.mark.parametrize("kind", ["rates", "reports"])
+def test_links_stay_where_their_source_fails_after_the_first_time(kind, tmp_path, caplog):
+    """Of a file that is gone or half written, and of a function that raises or says nonsense."""
+    file = tmp_path / "links.csv"
+    head, good, bad = ("mbit_s", 5.0, -1.0) if kind == "rates" else ("shares", 2.0, -1.0)
+
+    def ask(t):
+        if t == 2:
+            raise ConnectionError("no answer\nfrom the controller")
+        return {"a": good if t in (0, 4) else bad}
+
+    for source in (file, ask):
+        file.write_text(f"client,{head}\na,{good}\n")
+        links = Rates(source, **RATES) if kind == "rates" else Reported(10, source)
+        needed = [subchannels_of(links.gains(0, ["a"]))]
+        file.write_text(f"client,{head}\na,{bad}\n")
+        needed.append(subchannels_of(links.gains(1, ["a"])))
+        file.unlink()
+        needed += [subchannels_of(links.gains(t, ["a"])) for t in (2, 3)]
+        assert needed == [2] * 4
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 6
+    assert all("goes on with the links that were reported last: " in line for line in lines)
+    assert lines[4].endswith("of reported links failed in round 2: ConnectionError: no answer")
+
+
+def test_a_function_of_links_that_fails_at_first_is_named():
+    failed = "the function of reported links failed in round 0: ZeroDivisionError: division by zero"
+    for make in (lambda ask: Rates(ask, **RATES), lambda ask: Reported(2, ask).gains(0, ["a"])):
+        with pytest.raises(ValueError, match=failed):
+            make(lambda t: 1 / t)
+
+
 def test_links_say_what_is_wrong():
     for make, message in (
-        (lambda: Rates({"a": -1.0}, **RATES), "client a: -1.0 is no rate in Mbit/s"),
-        (lambda: Rates({"a": "fast"}, **RATES), "client a: 'fast' is no rate in Mbit/s"),
+        (lambda: Rates({"a": -1.0}, **RATES), "client a: the rate in Mbit/s must be in .*, not -1"),
+        (lambda: Rates({"a": "fast"}, **RATES), "client a: the rate in Mbit/s .*, not 'fast'"),
+        (lambda: Rates({"a": True}, **RATES), "client a: the rate in Mbit/s .*, not True"),
         (lambda: Rates([1.0], **RATES), "must give a report by client"),
         (lambda: Rates({}, **RATES | {"compute_s": 10.0}), "deadline_s must be in \\(10, inf"),
         (lambda: Slots(0), "subchannels must be a whole number of at least 1"),

@@ -109,6 +109,8 @@ class RoundPlanner:
         retry: Retry = _BACK_OFF,
         forget_after: int = Clients.forget_after,
     ) -> None:
+        if not policies:
+            raise ValueError("give at least one policy")
         self._forget_after = forget_after
         self.policies, self.links = [make_policy(each) for each in policies], links
         self.ids: list[str] = []

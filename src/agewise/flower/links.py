@@ -11,6 +11,7 @@ n and is R at n = x: so ceil(x) subchannels are enough, fewer are not, and N are
 """
 
 import csv
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agewise.checks import number_within, whole_number
+from agewise.checks import first_line, number_within, whole_number
 from agewise.cost import Batteries, CostModel
 from agewise.devices import DeviceTable
 from agewise.files import read_regular_file
@@ -29,6 +30,8 @@ from agewise.radio import Channel
 from agewise.random import Streams
 from agewise.scenario import Scenario, require_scenario, short_hash
 from agewise.spectrum import Uplink
+
+_log = logging.getLogger("agewise")
 
 Gains = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -341,14 +344,34 @@ class Modelled(Links):
 _Report = float | Sequence[float]
 
 
+class _Told(Links):
+    """Links that others know; where these fail for a round, the links stay as they were."""
+
+    _last: Mapping[str, Any] | None = None
+
+    @abstractmethod
+    def _ask(self, t: int) -> Mapping[str, Any]:
+        """What is reported in round ``t`` by client; ``ValueError`` if it cannot be read."""
+
+    def _now(self, t: int) -> Mapping[str, Any]:
+        """What is reported in round ``t``, or was before; ``ValueError`` if nothing ever was."""
+        try:
+            self._last = self._ask(t)
+        except ValueError as error:
+            if self._last is None:
+                raise
+            _log.warning("round %s goes on with the links that were reported last: %s", t, error)
+        return self._last
+
+
 @dataclass(eq=False)
-class Reported(Links):
+class Reported(_Told):
     """Links that others know: shares of the uplink that clients need, or their gains.
 
-    ``source`` is asked before every round. A function gets the round, from 0, and gives by client
-    id the number of shares or a gain for each of the ``subchannels``. A CSV file has a line per
-    client; its first line is ``client,shares`` or ``client,gain,...``. Clients that are not
-    reported have gain 0.
+    ``source`` is asked before every round; where it fails, its last reports stay. A function gets
+    the round, from 0, and gives by client id the number of shares or a gain for each of the
+    ``subchannels``. A CSV file has a line per client; its first line is ``client,shares`` or
+    ``client,gain,...``. Clients that are not reported have gain 0.
 
     >>> links = Reported(2, lambda t: {"a": 1.0, "b": [4.0, 5.0]})
     >>> links.gains(0, ["b", "a", "c"]).round(6).tolist()
@@ -365,10 +388,13 @@ class Reported(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Gains of these clients as they are reported now."""
-        reports, where = _reports(self.source, t, ("shares", "gain"))
-        rows = {client: self._row(where, client, each) for client, each in reports.items()}
+        rows = self._now(t)
         unknown = np.zeros(self.subchannels)
         return np.array([rows.get(id_, unknown) for id_ in ids]).reshape(-1, self.subchannels)
+
+    def _ask(self, t: int) -> Mapping[str, Gains]:
+        reports, where = _reports(self.source, t, ("shares", "gain"))
+        return {client: self._row(where, client, each) for client, each in reports.items()}
 
     def _row(self, where: str, client: str, report: _Report) -> Gains:
         try:
@@ -390,13 +416,13 @@ class Reported(Links):
 
 
 @dataclass(eq=False)
-class Rates(Links):
+class Rates(_Told):
     """Uplink rates in Mbit/s that others know, as shares of a round's time.
 
     ``source`` has a rate by client id: a mapping, a function of the round (from 0) that gives one,
-    or a CSV file whose first line is ``client,mbit_s``. It is asked before every round. A client of
-    rate b needs x = N payload / ((deadline - compute) b) of the N ``shares``. One without a rate,
-    or that needs more than all shares, is out of reach.
+    or a CSV file whose first line is ``client,mbit_s``. It is asked before every round; where it
+    fails, its last rates stay. A client of rate b needs x = N payload / ((deadline - compute) b) of
+    the N ``shares``. One without a rate, or that needs more than all shares, is out of reach.
 
     >>> rates = {"a": 8.0, "b": 3.0, "c": 0.5}
     >>> links = Rates(rates, shares=4, deadline_s=2.0, payload_bytes=500_000)
@@ -419,22 +445,31 @@ class Rates(Links):
 
     def gains(self, t: int, ids: Sequence[str]) -> Gains:
         """Flat gains by the shares that each client needs at its rate now."""
-        reports, where = _reports(self.source, t, ("mbit_s",))
-        for client, rate in reports.items():
-            if not (isinstance(rate, int | float) and 0 <= rate < math.inf):
-                raise ValueError(f"{where}: client {client}: {rate!r} is no rate in Mbit/s")
+        reports = self._now(t)
         rates = np.array([reports.get(id_, 0.0) for id_ in ids], np.float64)
         left_s = self.deadline_s - self.compute_s
         with np.errstate(divide="ignore"):
             needed = self.shares * 8e-6 * self.payload_bytes / (left_s * rates)
         return _flat_gains(needed, self.shares)
 
+    def _ask(self, t: int) -> Mapping[str, float]:
+        reports, where = _reports(self.source, t, ("mbit_s",))
+        for client, rate in reports.items():
+            if not (type(rate) is float and 0.0 <= rate < math.inf):  # as a rule, and checked fast
+                number_within(f"{where}: client {client}: the rate in Mbit/s", rate, 0.0)
+        return {client: float(rate) for client, rate in reports.items()}
+
 
 def _reports(source: object, t: int, kinds: Sequence[str]) -> tuple[Mapping[str, Any], str]:
     """What a source says in round ``t`` by client, and how it is called."""
     where = "the links that are given"
     if callable(source):
-        source, where = source(t), "the function of reported links"
+        where = "the function of reported links"
+        try:
+            source = source(t)
+        except Exception as error:  # it is the user's
+            said = f"{type(error).__name__}: {first_line(error)}"
+            raise ValueError(f"{where} failed in round {t}: {said}") from error
     elif isinstance(source, Path | str):
         source, where = _read_reports(Path(source), kinds), str(source)
     if not isinstance(source, Mapping):
@@ -445,7 +480,8 @@ def _reports(source: object, t: int, kinds: Sequence[str]) -> tuple[Mapping[str,
 def _read_reports(path: Path, kinds: Sequence[str]) -> dict[str, _Report]:
     try:
         text = read_regular_file(path, _MOST_BYTES).decode("utf-8-sig")
-        head, *lines = list(csv.reader(text.splitlines())) or [[]]
+        reader = csv.reader(text.splitlines())
+        head, lines = next(reader, []), [(reader.line_num, line) for line in reader if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: the reported links cannot be read: {error}") from error
     kind = head[1].strip() if len(head) > 1 else ""
@@ -453,12 +489,15 @@ def _read_reports(path: Path, kinds: Sequence[str]) -> dict[str, _Report]:
         wanted = " or ".join(f"client,{each}" + ",..." * (each == "gain") for each in kinds)
         raise ValueError(f"{path}: its first line must be {wanted}")
     reports: dict[str, _Report] = {}
-    for client, *cells in filter(None, lines):
+    for number, (client, *cells) in lines:
+        client = client.strip()
+        if client in reports:
+            raise ValueError(f"{path}: line {number}: client {client} stands there a second time")
         try:
             numbers = [float(cell) for cell in cells]
             if kind != "gain" and len(numbers) != 1:
                 raise ValueError(f"{len(numbers)} numbers of {kind} in the place of one")
         except ValueError as error:
             raise ValueError(f"{path}: client {client}: {error}") from error
-        reports[client.strip()] = numbers if kind == "gain" else numbers[0]
+        reports[client] = numbers if kind == "gain" else numbers[0]
     return reports
