@@ -1,5 +1,6 @@
 """Updates that come after the deadline count in the round in which they come, less the older."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from agewise.learn import (
 )
 from agewise.policies import AgeBased
 from tests.scenarios import tiny
-from tests_extra.flower.federations import FAST, Problem
+from tests_extra.flower.federations import FAST, Problem, id_of
 
 UES, PERIOD, ROUNDS = 12, 1.5, 8
 #: Every UE has a subchannel in every period, so that each is heard as soon as it is ready.
@@ -157,7 +158,8 @@ def test_weights_matter_and_dropping_is_something_else():
 def test_a_late_error_is_a_failure_and_a_late_update_is_none():
     """Client 0 sends errors and client 1 updates, both two rounds late."""
     problem = Problem(tiny(), fails=frozenset({0}))
-    strategy = problem.scheduled("round-robin", Slots(12), late="weigh")
+    told = []
+    strategy = problem.scheduled("round-robin", Slots(12), late="weigh", on_round=told.append)
     held = lambda k, sent, t: k < 2 and t < sent + 2  # noqa: E731
     result = problem.start(strategy, 9, held=held)
     rounds = [result.train_metrics_clientapp[r] for r in range(1, 10)]
@@ -168,9 +170,16 @@ def test_a_late_error_is_a_failure_and_a_late_update_is_none():
     history = strategy.history()
     assert [x.tolist() for x in history.staleness][2] == [2] + [0] * 10
     assert history.version[2].tolist() == [0] + [2] * 10
+    assert told[2].staleness == {id_of(k): 2 if k == 1 else 0 for k in range(1, 12)}
+    assert json.loads(told[2].to_json())["staleness"] == {"2": 1, "0": 10}
+    assert all(told[t].staleness.keys() == received(told[t]) for t in range(9))
     assert asked[0] == [0, 1]
     assert asked[4] == [0]  # asked again after one round
     assert rounds[3]["agewise-eligible"] == 11
+
+
+def received(done):
+    return {id_ for id_, outcome in done.outcomes.items() if outcome == "received"}
 
 
 def test_a_policy_that_sets_factors_has_late_updates_too():

@@ -34,6 +34,7 @@ def test_the_hook_is_told_of_every_round(problem):
     result = problem.start(strategy, 3)
     assert [each.number for each in found] == [1, 2, 3]
     assert found[0].outcomes == {id_of(k): "failed" if k == 2 else "received" for k in range(4)}
+    assert found[0].staleness == {id_of(k): 0 for k in (0, 1, 3)}
     assert found[2].ages.tolist() == strategy.ages.tolist()
     for each in found:
         measured = result.evaluate_metrics_serverapp[each.number]
@@ -46,6 +47,7 @@ def test_the_log_has_a_line_of_json_for_every_round(problem, caplog):
     lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("agewise {")]
     first, second = (json.loads(line.removeprefix("agewise ")) for line in lines)
     assert first["asked"] == {"received": 3, "failed": 1}
+    assert first["staleness"] == {"0": 3}
     assert (second["round"], second["refused"], second["largest_age"]) == (2, {}, 2)
     assert second["accuracy"] == result.evaluate_metrics_serverapp[2]["accuracy"]
 

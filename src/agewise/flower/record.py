@@ -56,14 +56,16 @@ class LiveRound(NamedTuple):
 
     ``outcomes`` says by client id what became of each that was asked: ``received``, ``late``,
     ``failed``, ``lost`` (by the links) or ``unused`` (by the inner strategy); ``refused`` why the
-    replies of some of those that failed were not taken. ``ages`` are in the order of
-    the ``ids`` of all clients that are not forgotten. ``seconds`` are without evaluation; what was
+    replies of some of those that failed were not taken. ``staleness`` says of those received how
+    many rounds ago they were asked, where late replies count. ``ages`` are in the order of the
+    ``ids`` of all clients that are not forgotten. ``seconds`` are without evaluation; what was
     not measured is NaN.
     """
 
     number: int
     outcomes: Mapping[str, str]
     refused: Mapping[str, str]
+    staleness: Mapping[str, int]
     ids: Sequence[str]
     ages: NDArray[np.int64]
     seconds: float
@@ -81,18 +83,27 @@ class LiveRound(NamedTuple):
             ("lost", "lost"),
         ):  # fmt: skip
             outcomes |= dict.fromkeys(arrays[key].tolist(), name)
+        staleness = dict.fromkeys(arrays["policy0.received"].tolist(), 0)
+        if (version := arrays.get("policy0.version")) is not None:
+            came = arrays["policy0.outcome"] == "received"
+            old = (number - 1 - version[came]).tolist()
+            staleness = dict(zip(arrays["policy0.scheduled"][came].tolist(), old, strict=True))
         gone = set(arrays["forgotten"].tolist())
         seconds, accuracy, loss = (float(arrays[key]) for key in ("seconds", "accuracy", "loss"))
         return cls(
             number,
             {ids[row]: outcome for row, outcome in outcomes.items()},
             {ids[row]: reason for row, reason in refused.items()},
+            {ids[row]: rounds for row, rounds in staleness.items()},
             [id_ for row, id_ in enumerate(ids) if row not in gone],
             np.delete(arrays["policy0.ages"], arrays["forgotten"]), seconds, accuracy, loss,
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """A line for a log: the round in numbers, and whose replies were refused."""
+        """A line for a log: the round in numbers, and whose replies were refused.
+
+        ``staleness`` says how many updates had which.
+        """
         numbers = {
             "seconds": self.seconds,
             "accuracy": self.accuracy,
@@ -101,8 +112,13 @@ class LiveRound(NamedTuple):
             "largest_age": int(self.ages.max()),
         }
         known = {name: x if math.isfinite(x) else None for name, x in numbers.items()}
-        asked = Counter(self.outcomes.values())
-        return json.dumps({"round": self.number, "asked": asked, "refused": self.refused} | known)
+        done = {
+            "round": self.number,
+            "asked": Counter(self.outcomes.values()),
+            "staleness": Counter(self.staleness.values()),
+            "refused": self.refused,
+        }
+        return json.dumps(done | known)
 
 
 @dataclass(eq=False)
