@@ -19,7 +19,17 @@ import agewise
 from agewise import Scenario
 from agewise.report import PICTURES, _curves, _idea, draw_figure, gain_map
 from agewise.report._setting import Setting
-from agewise.report._style import DARK, INKS, LIGHT, new_figure, paper_style, save
+from agewise.report._style import (
+    DARK,
+    INKS,
+    LIGHT,
+    height_of_names,
+    name_ends,
+    new_figure,
+    page_style,
+    paper_style,
+    save,
+)
 from agewise.report.figures import figure_csv
 from agewise.statistics import AXES, Contrast, mean_interval
 from agewise.tables import GainMap
@@ -252,6 +262,49 @@ def test_the_forest_has_the_largest_gain_on_top():
     assert [text.get_text() for text in axis.texts] == ["-1.0", "+2.0**"]
     spans = [line.get_xdata() for line in axis.lines if len(np.atleast_1d(line.get_xdata())) == 2]
     np.testing.assert_allclose(spans[1:], [[-2, 0], [1, 3]])
+
+
+@pytest.mark.parametrize("style", [page_style, paper_style])
+@pytest.mark.parametrize("count", [3, 9, 18])
+def test_names_of_points_are_inside_the_axes_and_apart(count, style):
+    numbers = np.random.default_rng(count).normal(size=(count, 2, 1))
+    indices = {f"policy-of-number-{i}": i for i in range(count)}
+    metrics = {
+        name: SimpleNamespace(ues_per_round=15 + x, age_mean=9 + y)
+        for name, (x, y) in zip(indices, numbers, strict=True)
+    }
+    with style():
+        figure = new_figure(4.0, 3.6)
+        setting = a_setting(indices=indices, metrics=metrics, pair=list(indices)[:2])
+        PICTURES["trade-off"].draw(setting, list(indices), figure)
+        assert_apart(figure)
+        inside, boxes = figure.axes[0].bbox, boxes_of_names(figure)
+        assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in boxes)
+        assert all(inside.y0 <= box.y0 and box.y1 <= inside.y1 for box in boxes)
+
+
+@pytest.mark.parametrize("count", [2, 9, 18])
+def test_names_of_lines_are_apart(count):
+    ends = {f"policy {i}": 0.9 + 0.001 * i for i in range(count)}
+    with page_style():
+        figure = new_figure(4.0, max(3.2, height_of_names(count)))
+        figure.subplots_adjust(bottom=0.15, top=0.97)
+        figure.subplots()
+        indices = dict(zip(ends, range(count), strict=True))
+        name_ends(figure.axes[0], ends, indices, figure.get_figheight())
+        assert_apart(figure)
+
+
+def boxes_of_names(figure):
+    return [Text.get_window_extent(text) for text in figure.axes[0].texts]
+
+
+def assert_apart(figure):
+    figure.draw_without_rendering()
+    boxes = boxes_of_names(figure)
+    assert boxes
+    for index, box in enumerate(boxes):
+        assert not box.count_overlaps(boxes[:index])
 
 
 def test_maps_have_stars_for_sure_squares_and_pale_ones_without():

@@ -245,6 +245,22 @@ def test_gains_on_every_axis_are_joined(costly):
         np.testing.assert_allclose(lines[name], expected)
 
 
+def test_every_line_of_gains_has_a_name(costly, monkeypatch):
+    """Of many policies those that lead are drawn, and those that were chosen."""
+    monkeypatch.setattr(_gains, "_MANY", 2)
+
+    def names(setting):
+        figure = new_figure(3.5, 2.6)
+        PICTURES["costs"].draw(setting, list(setting.runs), figure)
+        joined = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+        return {line.get_label() for line in joined}
+
+    usual = Setting(costly, {})
+    leaders = {_gains._leader(view, "max-pack") for view in _costs.axis_views(usual)}
+    assert names(usual) == {"age-based"} | leaders - {"max-pack"}
+    assert names(Setting(costly, {}, costly.policies)) == {"age-based", "round-robin"}
+
+
 def test_a_median_needs_half_of_the_runs():
     accuracy = [[0.1, 0.2], [0.1, 0.2], [0.1, 0.9]]
     late = statistics.time_to_target(accuracy, 0.9, cost=[[1, 2], [1, 2], [1, 3]])

@@ -492,7 +492,9 @@ def test_devices_and_late_updates_have_their_pictures(tmp_path):
     assert "s0-staleness" not in drawn, "all updates start from the newest model"
 
 
-def test_twelve_policies_have_a_colour_and_a_marker_each():
-    assert len({(_style.colour(i), _style.marker(i)) for i in range(12)}) == 12
+def test_every_policy_has_its_own_look():
+    """Twelve have a colour and a marker each; more differ at least in both together."""
+    assert len({(_style.colour(i), _style.marker(i)) for i in range(100)}) == 100
+    assert len({(_style.colour(i), str(_style.dash(i))) for i in range(60)}) == 60
     assert len({_style.colour(i) for i in range(12)}) == len(LIGHT) == len(DARK) == 12
     assert len({_style.marker(i) for i in range(12)}) == 12

@@ -81,8 +81,9 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: style.Canvas) 
     if style.on_page() and lowest:  # the first rounds climb from nowhere: what follows is compared
         low = max(low, min(lowest) - 0.5 * (max(ends.values()) - min(lowest)) - 0.01)
     axis.set_ylim(max(0.0, low), min(1.0, high))
+    height_in = max(3.2, style.height_of_names(len(ends)))
     if style.on_page():
-        style.name_ends(axis, ends, setting.indices)
+        style.name_ends(axis, ends, setting.indices, height_in)
     else:
         axis.legend(loc="lower right")
     reached = {n: setting.learning_curves[n].at(setting.end).mean() for n in setting.pair}
@@ -94,7 +95,7 @@ def draw_accuracy(setting: Setting, names: Sequence[str], canvas: style.Canvas) 
         f"{sentence_case(at_text(setting.end, setting.axis))}: {said}",
         f"Test accuracy{_along(setting)}, the mean over the seeds{_with_interval(fewest)}"
         f"{' for the compared pair' if len(setting.runs) > len(setting.pair) else ''}.",
-        3.2 if style.on_page() else None,
+        height_in if style.on_page() else None,
     )
 
 

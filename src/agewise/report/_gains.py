@@ -4,8 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from agewise.report import _style as style
 from agewise.report._costs import AxisView, axis_views
@@ -28,6 +32,12 @@ from agewise.tables._words import (
 #: The most that a square covers its background, so that its number can be read; and of one that
 #: is not sure, the part of that.
 _COVER, _UNSURE = 0.7, 0.3
+#: Where the name of a point may stand, in points around it, the nearest first.
+_BESIDE = sorted(
+    ((turn * (6 + step), rise) for step in range(0, 120, 6) for rise in range(-150, 153, 3)
+     for turn in (1, -1)),
+    key=lambda offset: 2 * abs(offset[1]) + abs(offset[0]),
+)  # fmt: skip
 #: From so many policies on a picture with an interval of each could not be read.
 _MANY = 6
 
@@ -90,8 +100,8 @@ def draw_forest(setting: Setting, names: Sequence[str], canvas: style.Canvas) ->
 def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:
     """Draw the mean gain of each policy on every axis, a row an axis, joined for each policy.
 
-    Lines that cross say that the order turns. Of many policies only the pair and the leaders have
-    a colour and an interval; the others are grey.
+    Lines that cross say that the order turns. Of many policies only the pair and the leaders are
+    drawn, unless others were chosen.
     """
     views, baseline = axis_views(setting), setting.baseline or ""
     found = dict.fromkeys(name for view in views for name in view.gains if name in names)
@@ -100,16 +110,13 @@ def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> 
     axis = canvas.subplots()
     axis.axvline(0.0, color=style.ink("ink"), linewidth=1.2, label=f"{baseline} (baseline)")
     first = [*setting.pair, *(_leader(view, baseline) for view in views)]
-    bright = [name for name in found if len(found) < _MANY or name in first]
+    drawn = [name for name in found if len(found) < _MANY or setting.policies or name in first]
     rows = np.arange(len(views), dtype=np.float64)
-    for name in found:
+    for place, name in enumerate(drawn):
         index = setting.indices[name]
         known = [(row, view.gains[name]) for row, view in enumerate(views) if name in view.gains]
         middle, at = [100 * gain.mean for _, gain in known], rows[[row for row, _ in known]]
-        if name not in bright:
-            axis.plot(middle, at, color=style.ink("others"), linewidth=0.8, zorder=1.5)
-            continue
-        at = at + 0.1 * (bright.index(name) - (len(bright) - 1) / 2)
+        at = at + 0.1 * (place - (len(drawn) - 1) / 2)
         for row, (_, gain) in zip(at, known, strict=True):
             _draw_spread(axis, gain, row, style.colour(index), 1.0)
         axis.plot(
@@ -119,13 +126,15 @@ def draw_costs(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> 
     _name_rows(axis, [view.head for view in views])
     axis.set(ylim=(len(views) - 0.5, -0.5), xlabel="mean gain over a run (points)")
     style.legend_above(axis)
-    legend_in = 0.17 * len(bright)
+    legend_in = 0.17 * len(drawn)
     few = _too_few(gain for view in views for gain in view.gains.values())
     spread = "that of each seed" if few else "its 95% interval"
+    which = "" if len(drawn) == len(found) else " of the compared policy and of those that lead"
     return Shown(
         _shown_apart(setting, views),
-        f"Mean gain over {baseline} in test accuracy, up to the last round or up to the cost of "
-        f"the cheapest run, with {spread}. Where lines cross, the order of the means turns.",
+        f"Mean gain{which} over {baseline} in test accuracy, up to the last round or up to the "
+        f"cost of the cheapest run, with {spread}. Where lines cross, the order of the means "
+        "turns.",
         1.0 + 0.45 * len(views) + legend_in if style.on_page() else 1.2 + 0.35 * len(views),
     )
 
@@ -191,8 +200,8 @@ def draw_trade_off(setting: Setting, names: Sequence[str], canvas: style.Canvas)
         axis.plot(
             x, y, marker=style.marker(index), color=style.colour(index), linestyle="", label=name
         )
-    _name_points(axis, points)
     axis.margins(0.25, 0.2)
+    _Names(axis, points)
     axis.set(xlabel="updates per round", ylabel="mean age (rounds)")
     said = {name: f"{x:.1f} and {y:.1f}" for name, (x, y) in points.items() if name in setting.pair}
     return Shown(
@@ -203,36 +212,48 @@ def draw_trade_off(setting: Setting, names: Sequence[str], canvas: style.Canvas)
     )
 
 
-#: Where the name of a point may stand, in points around it, the first that is free.
-_BESIDE = [(turn * (6 + step), rise * step) for step in range(0, 100, 3)
-           for rise in (1, -1) for turn in (1, -1)]  # fmt: skip
+class _Names(Artist):
+    """Names beside points, each where it is free when the picture is drawn.
 
+    A name is inside the axes, and neither on a point nor on another name.
+    """
 
-def _name_points(axis: Axes, points: dict[str, tuple[float, float]]) -> None:
-    """Write the names of points beside them, where they lie neither on a point nor on a name."""
-    width, height = (0.75 * size for size in style.size_pt(axis))
-    spans = np.maximum(np.ptp(list(points.values()), axis=0) * 1.4, 1e-9)
-    places = {n: (width * x / spans[0], height * y / spans[1]) for n, (x, y) in points.items()}
-    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places.values()]
-    left, right = min(x for x, _ in places.values()), max(x for x, _ in places.values())
-    for name, (x, y) in sorted(places.items(), key=lambda item: item[1][1]):
-        wide = 4.6 * len(name)
-        for dx, dy in _BESIDE:
-            start = x + dx if dx > 0 else x + dx - wide
-            box = (start, y + dy - 5, start + wide, y + dy + 5)
-            free = left - 0.3 * width < box[0] and box[2] < right + 0.3 * width
-            if free and all(
-                box[2] < a or c < box[0] or box[3] < b or d < box[1] for a, b, c, d in taken
-            ):
-                break
-        taken.append(box)
-        axis.annotate(
-            name, points[name], xytext=(dx, dy), textcoords="offset points", va="center",
-            ha="left" if dx > 0 else "right", fontsize="small", color=style.ink("ink"),
-            arrowprops={"arrowstyle": "-", "color": style.ink("others"), "linewidth": 0.5,
-                        "relpos": (0.0 if dx > 0 else 1.0, 0.5)}
-            if abs(dy) > 6 else None,
-        )  # fmt: skip
+    def __init__(self, axis: Axes, points: dict[str, tuple[float, float]]) -> None:
+        super().__init__()
+        named = sorted(points.items(), key=lambda item: item[1][1])
+        self._points = [point for _, point in named]
+        self._names = [
+            axis.annotate(
+                name, point, xytext=(0, 0), textcoords="offset points", va="center",
+                fontsize="small", color=style.ink("ink"), in_layout=False,
+                arrowprops={"arrowstyle": "-", "color": style.ink("others"), "linewidth": 0.5},
+            )
+            for name, point in named
+        ]  # fmt: skip
+        axis.add_artist(self)
+        self.set(in_layout=False, zorder=0.0)  # before the names
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Place the names, which the axes draw after this."""
+        if self.axes is None:
+            return
+        inside, dot = self.axes.bbox, float(np.asarray(renderer.points_to_pixels(1.0)))
+        spots = np.asarray(self.axes.transData.transform(self._points), np.float64)
+        taken = [Bbox.from_bounds(x - 4 * dot, y - 4 * dot, 8 * dot, 8 * dot) for x, y in spots]
+        for name, (x, y) in zip(self._names, spots, strict=True):
+            size = Text.get_window_extent(name, renderer)
+            wide, high = size.width, size.height + dot
+            for dx, dy in _BESIDE:
+                left = x + dot * dx if dx > 0 else x + dot * dx - wide
+                box = Bbox.from_bounds(left, y + dot * dy - high / 2, wide, high)
+                held = inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0
+                if held and box.y1 <= inside.y1 and not box.count_overlaps(taken):
+                    break
+            taken.append(box)
+            name.xyann = dx, dy
+            name.set_horizontalalignment("left" if dx > 0 else "right")
+            if name.arrow_patch is not None:
+                name.arrow_patch.set_visible(abs(dx) + abs(dy) > 12)
 
 
 def draw_classes(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Shown | None:

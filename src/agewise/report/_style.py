@@ -174,21 +174,24 @@ def dash_index(index: int) -> int:
 
 
 def marker(index: int) -> str:
-    """The marker of the policy with this index."""
-    return _MARKERS[index % len(_MARKERS)]
+    """The marker of the policy with this index: once the colours repeat, another one."""
+    return _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
 
 
-def size_pt(axis: Axes) -> tuple[float, float]:
-    """Width and height in points of the figure that an axis is in."""
-    box = axis.get_figure(root=True)
-    width_in, height_in = (COLUMN_IN, COLUMN_IN) if box is None else box.get_size_inches()
-    return 72.0 * float(width_in), 72.0 * float(height_in)
+def height_of_names(count: int) -> float:
+    """The least height in inches of a picture with so many names below each other at its right."""
+    return 0.7 + 0.165 * count
 
 
-def name_ends(axis: Axes, ends: Mapping[str, float], indices: Mapping[str, int]) -> None:
-    """Name lines at the right, in their colours, each at the height of its end or next to it."""
+def name_ends(
+    axis: Axes, ends: Mapping[str, float], indices: Mapping[str, int], height_in: float
+) -> None:
+    """Name lines at the right, in their colours, each at the height of its end or next to it.
+
+    The picture will be ``height_in`` high.
+    """
     low, high = axis.get_ylim()
-    height_pt = 0.7 * size_pt(axis)[1]  # about what labels below leave
+    height_pt = 72 * (height_in - 0.6)  # about what labels below leave
     free = min(11.5 / height_pt, 1.0 / max(len(ends), 1))
     at = dict(sorted(((name, (y - low) / (high - low)) for name, y in ends.items()), key=_second))
     ys = list(at.values())
