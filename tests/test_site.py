@@ -18,6 +18,7 @@ DOCS = ROOT / "docs"
 sys.path.append(str(DOCS / "_ext"))
 
 import cells  # noqa: E402
+import gallery  # noqa: E402
 import reference  # noqa: E402
 
 
@@ -84,6 +85,17 @@ def test_the_gallery_has_every_picture(site):
     text = (site / "gallery.html").read_text(encoding="utf-8")
     assert [name for name in PICTURES if f"{name} -o {name}.pdf" not in text] == []
     assert text.count('src="data:image/webp') == len(PICTURES) + 1, "and that of a channel"
+
+
+def test_commands_of_the_gallery_make_the_folders_that_it_draws():
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    made = {
+        f"runs/{kind}-{preset}"
+        for kind, preset in re.findall(r"^agewise (compare|sweep) (\S+)", text, re.MULTILINE)
+    }
+    assert {gallery._command(name).split()[2] for name in PICTURES} == made
+    explained = gallery._command("waterfall").split()[2]
+    assert f"agewise explain {explained}\n" in text
 
 
 def test_the_site_needs_no_network(site):

@@ -11,9 +11,10 @@ from PIL import Image
 import agewise
 from agewise.report.pictures import PICTURES
 
-#: Pictures that need another result than the comparison: its folder, as in the commands.
+#: The folder of the comparison, and those of pictures that need another, as docs/gallery.md says.
+_COMPARED = "compare-physical-timed"
 _FOLDERS = {
-    "map": "sweep-paper",
+    "map": "sweep-physical-timed",
     "devices": "compare-mixed-devices",
     "staleness": "compare-periodic",
 }
@@ -43,14 +44,14 @@ def _compute(folder: Path) -> None:
     scenario = agewise.Scenario.preset("physical-timed")
     options = {"engine": "inline", "quiet": True}
     policies = ["age-based", "max-pack", "round-robin"]
-    compared = agewise.compare(scenario, policies, 5, folder / "compare-paper", **options)
+    compared = agewise.compare(scenario, policies, 5, folder / _COMPARED, **options)
     agewise.keep_channel_of(compared)
     for preset in ("mixed-devices", "periodic"):
         small = agewise.Scenario.preset(preset).with_(**{"run.rounds": 20})
         agewise.compare(small, policies[:2], 2, folder / f"compare-{preset}", **options)
     vary = {"threshold.deadline_s": [0.1, 0.15, 0.3], "data.partition": ["iid", "shards"]}
     short = scenario.with_(**{"run.rounds": 30})
-    agewise.sweep(short, policies[:2], vary, 5, folder / "sweep-paper", **options)
+    agewise.sweep(short, policies[:2], vary, 5, folder / _FOLDERS["map"], **options)
     agewise.explain(compared, **options)
 
 
@@ -67,7 +68,7 @@ def _command(kind: str) -> str:
 
 
 def _folder(kind: str) -> str:
-    return _FOLDERS.get(kind, "compare-paper")
+    return _FOLDERS.get(kind, _COMPARED)
 
 
 def _card(picture: Path, title: str, sentence: str, command: str) -> str:
