@@ -235,6 +235,26 @@ def test_water_stands_at_one_level_above_the_inverse_gains(monkeypatch):
     assert [text.get_text() for text in axis.texts] == [f"{each:.1f} bit" for each in bits]
 
 
+def test_of_phones_with_equal_scores_those_that_upload_come_first():
+    kept = SimpleNamespace(t=0, need=np.array([1, 1, 0, 1, 1]), gain=None)
+    history = SimpleNamespace(eligible=kept, owner=[np.array([4, 3])])
+    setting = a_setting(
+        history=lambda _: history, choice=lambda *_: (np.full(5, 9), np.array([3, 4])),
+        result=SimpleNamespace(compared=[]), scenario=Scenario.preset("paper"),
+    )  # fmt: skip
+    assert _idea.rank(setting, "a").chosen.tolist() == [0, 1]
+    assert _idea._weight_text(0.5, "paper") == "f(age) = 2·age<sup>0.5</sup>"
+
+
+@pytest.mark.parametrize("needed", [2.0, None])
+def test_what_a_subchannel_needs_is_told_where_it_is_drawn(needed):
+    view = SimpleNamespace(mean_snr_db=np.arange(9.0), rate_threshold=needed)
+    figure = new_figure(3.5, 2.6)
+    shown = PICTURES["snr"].draw(a_setting(radio=view), [], figure)
+    dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert ("dashed line" in shown.measured) == bool(dashed) == (needed is not None)
+
+
 def test_the_chosen_stand_at_their_rank_and_the_cut_after_as_many():
     axis, score = new_axis(), np.array([4.0, 2.0, 1.0, 0.0])
     _idea._draw_ranks(axis, _idea.Ranking(4, score, np.array([0, 2]), np.array([0]), None), 0)

@@ -50,7 +50,7 @@ def test_the_verdict_comes_first_with_its_numbers(page, compared):
     assert places == sorted(places)
     gain = compared.table().rows[0].gains[8]
     assert headline(page) == (
-        f"Too few seeds for a verdict: 3: {points_text(gain.mean)} points after 8 rounds"
+        f"With 3 seeds no verdict: {points_text(gain.mean)} points after 8 rounds"
     )
     for row in compared.table().rows:
         assert estimate_text(row.at[8]) in page
@@ -84,6 +84,7 @@ def test_the_cause_is_said_as_measured(page, compared):
 
 def test_the_nearest_preset_and_what_is_not_as_there(page, compared):
     assert "The scenario is the preset paper but for" in page
+    assert "<span>paper, changed · 12 phones, " in page, "and not the folder's name"
     part = page[page.index("is the preset paper but for") :]
     rows = [plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part.split("</table>")[0])]
     changed = dict(zip(rows[::3], zip(rows[1::3], rows[2::3], strict=True), strict=True))
@@ -240,6 +241,10 @@ def test_a_sweep_has_a_map_and_starts_with_the_scenario_itself(swept, tmp_path):
     assert drawn.squares[0, 0, 1] is row.gains[8.0] or drawn.squares[0, 0, 1] == row.gains[8.0]
     assert drawn.where == "after 8 rounds"
     assert page.count("Gain of age-based over max-pack after 8 rounds") == 1
+    assert headline(page) == "With 2 seeds no verdict on age-based"
+    where = page[page.index('id="where"') : page.index('id="hero"')]
+    assert "Too few seeds for a verdict: 2." in where
+    assert not any(said in where for said in ("Stars", "pale squares", "differences of the seeds"))
 
 
 def test_a_sweep_without_a_rectangle_has_a_row_each():

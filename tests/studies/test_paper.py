@@ -101,7 +101,9 @@ def test_the_third_claim_as_coverage_needs_more_ues_and_a_gain_by_them():
     assert fourth(50, 0.02) == "holds"
     assert fourth(50, 0.0) == fourth(0, 0.02) == "not shown with 20 seeds"
     assert fourth(50, -0.02) == "does not hold"
-    assert judged(first, runs(0, 0))[3].verdict == "cannot be judged"
+    unexplained = judged(first, runs(0, 0))[3]
+    assert unexplained.verdict == "cannot be judged"
+    assert re.match(r"\d+(\.[1-9])? phones are heard against", unexplained.evidence)
 
 
 def test_short_runs_cannot_be_judged_on_early_rounds():

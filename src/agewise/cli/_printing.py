@@ -183,7 +183,7 @@ def print_map(study: "MapReproduction", *, as_json: bool) -> None:
     for layer in range(len(squares.policies)):
         print_table(squares.table(layer))
     say(f"{squares.summary('age-based', 'squares')}.")
-    say(f"{squares.family} {STARS_NOTE}.")
+    say(squares.family if squares.few else f"{squares.family} {STARS_NOTE}.")
     _print_end(study.result, study.figures)
 
 

@@ -190,7 +190,8 @@ def _coverage(pair: Pair, explained: Explanation | None) -> Claim:
     claim = "gradient diversity, as coverage over rounds, contributes to the gain"
     first, second = (each.distinct_ues for each in pair.metrics)
     wider = contrast(first, second)
-    evidence = f"{first.mean():.1f} UEs are heard against {second.mean():.1f}{_in_brackets(wider)}"
+    many, others = (f"{each.mean():.1f}".removesuffix(".0") for each in (first, second))
+    evidence = f"{many} phones are heard against {others}{_in_brackets(wider)}"
     if explained is None:
         return Claim(claim, UNJUDGED, f"{evidence}; agewise explain measures what that is worth")
     worth = explained.coverage

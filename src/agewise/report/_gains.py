@@ -308,8 +308,8 @@ def draw_map(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Sh
         gain_map(squares, squares.policies.index(name), axis)
     return Shown(
         f"Gain of {shown[0]} over {squares.baseline} {squares.where}",
-        "In percentage points of test accuracy. Blue is a win, red a loss; pale squares show no "
-        "difference.",
+        "In percentage points of test accuracy. Blue is a win, red a loss"
+        f"{'' if squares.few else '; pale squares show no difference'}.",
         1.0 + 0.55 * len(squares.rows) if style.on_page() else 0.9 + 0.42 * len(squares.rows),
     )
 

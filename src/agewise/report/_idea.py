@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -177,9 +178,12 @@ def draw_chosen(setting: Setting, names: Sequence[str], canvas: Canvas) -> Shown
     gains_known = len(parts) > len(rankings)
     return Shown(
         f"By age per subchannel, {', '.join(taken)}",
-        f"The phones in round {parts[0][1].t + 1} by {_weight_text(*_weighing(setting))} per "
-        "subchannel that they need. As many as upload stand before the cut."
-        f"{below if gains_known else ''}",
+        Markup(
+            "The phones in round {} by {} per subchannel that they need: in colour those that "
+            "upload, in grey those that wait. As many as upload stand before the cut.{}"
+        ).format(
+            parts[0][1].t + 1, _weight_text(*_weighing(setting)), below if gains_known else ""
+        ),
         0.6 + (1.75 if gains_known else 1.4) * len(rankings),
     )
 
@@ -193,7 +197,8 @@ def rank(setting: Setting, name: str) -> Ranking | None:
     (ages, chosen), need = setting.choice(name, eligible.t), eligible.need
     weights = f_alpha(ages, *_weighing(setting))
     score = np.where(need > 0, weights / np.maximum(need, 1), 0.0)
-    order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), -score))
+    waits = ~np.isin(np.arange(score.size), chosen)  # of equal scores those that upload are first
+    order = np.lexsort((np.where(need > 0, need, need.max(initial=0) + 1), waits, -score))
     place = np.append(np.argsort(order), -1)  # the last is nobody's
     return Ranking(
         t=eligible.t,
@@ -236,7 +241,8 @@ def _draw_ranks(axis: Axes, ranking: Ranking, index: int) -> None:
     axis.set_ylabel("f(age) / need")
     axis.yaxis.set_major_locator(MaxNLocator(3))
     axis.grid(visible=False, axis="x")
-    axis.legend(loc="upper right")
+    if not on_page():
+        axis.legend(loc="lower right", bbox_to_anchor=(1.0, 0.97), ncols=2, borderaxespad=0.2)
 
 
 def _draw_gains(
@@ -276,11 +282,13 @@ def _levels(gain: NDArray[np.float32]) -> Numbers:
     return np.asarray(np.clip((decibels - low) / max(high - low, 1e-9), 0.0, 1.0))
 
 
-def _weight_text(alpha: float, form: Form) -> str:
+def _weight_text(alpha: float, form: Form) -> Markup:
     """The weight of an age as a formula."""
-    power = 1.0 - alpha
     if alpha == 0:
-        return "age"
-    if form == "continuous" and alpha != 1:
-        return f"f(age) = ((1 + age)^{power:g} − 1) / {power:g}"
-    return "f(age) = log(1 + age)" if alpha == 1 else f"f(age) = {1 / power:.3g}·age^{power:g}"
+        return Markup("age")
+    if alpha == 1:
+        return Markup("f(age) = log(1 + age)")
+    power = Markup("<sup>{:g}</sup>").format(1 - alpha)
+    if form == "continuous":
+        return Markup("f(age) = ((1 + age){} − 1) / {:g}").format(power, 1 - alpha)
+    return Markup("f(age) = {:.3g}·age{}").format(1 / (1 - alpha), power)

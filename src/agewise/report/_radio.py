@@ -42,9 +42,10 @@ def draw_snr(setting: Setting, names: Sequence[str], canvas: style.Canvas) -> Sh
         return None
     snr_distribution(canvas.subplots(), view)
     median = float(np.median(view.mean_snr_db))
+    needed = " The dashed line is what one subchannel needs." if view.rate_threshold else ""
     return Shown(
         f"Half of the phones have a mean SNR below {median:.0f} dB",
-        "With all power on one subchannel. The dashed line is what one subchannel needs.",
+        f"With all power on one subchannel.{needed}",
         3.2,
     )
 

@@ -66,7 +66,7 @@ def _headline(row: Row, name: str, baseline: str, axis: Axis) -> str:
         "worse": f"{name} learns worse than {baseline}{equal}",
         "not shown": f"No difference between {name} and {baseline}{equal} is shown with "
         f"{counted(gain.pairs, 'seed')}",
-        "too few seeds": sentence_case(too_few(gain.pairs)),
+        "too few seeds": f"With {counted(gain.pairs, 'seed')} no verdict",
     }
     return f"{heads[gain.verdict]}: {points_text(gain.mean)} points {at_text(last, axis)}"
 

@@ -399,8 +399,15 @@ class GainMap:
         return max([0.01, *(abs(each.mean) for each in self.squares.values() if each.known)])
 
     @property
+    def few(self) -> str:
+        """That all squares have too few seeds for a verdict; nothing if one has enough."""
+        return too_few(max((each.pairs for each in self.squares.values()), default=FEWEST_SEEDS))
+
+    @property
     def family(self) -> str:
         """The sentence on the tests behind the p-values."""
+        if self.few:
+            return f"{sentence_case(self.few)}."
         return family_text(self.squares.values(), self.baseline, "squares of all maps")
 
     def counts(self, policy: int | None = None) -> tuple[int, int, int]:
@@ -412,8 +419,8 @@ class GainMap:
     def summary(self, name: str, what: str, policy: int | None = None) -> str:
         """In how many squares a policy, or any of them, was shown to win and to lose."""
         seeds = max((each.pairs for each in self._of(policy)), default=0)
-        if few := too_few(seeds):
-            return f"{name}: {few}"
+        if too_few(seeds):
+            return f"With {counted(seeds, 'seed')} no verdict on {name}"
         wins, neither, losses = self.counts(policy)
         text = f"{name} wins in {wins} and loses in {losses} of {wins + neither + losses} {what}"
         return f"{text}; in {neither} a difference is {not_shown(seeds)}" if neither else text
