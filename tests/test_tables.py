@@ -39,12 +39,17 @@ def test_the_same_numbers_in_every_form(table):
     for text in (
         shown.to_text(120), shown.to_markdown(),
         unescape(re.sub("<[^>]*>", " ", re.sub("</?span[^>]*>", "", shown.to_html()))),
-        shown.to_latex().replace(r"$\pm$", "±"),
     ):  # fmt: skip
         assert "80.0 ± 2.0" in text
         assert "+1.2 (+0.2 to +2.2), p = 0.031" in text
         assert "90.0" in text
         assert "nan" not in text
+    latex = shown.to_latex()
+    cells = [line.strip(" &\\") for line in latex.splitlines()]
+    first = next(i for i, line in enumerate(cells) if "80.0 $" in line)
+    assert cells[first + 1 : first + 4] == ["+1.2", "+0.2 to +2.2", "$p$ = 0.031"]
+    assert r"in \% (20 seeds), with its" in latex
+    assert "nan" not in latex
     narrow = shown.to_text(80).partition("Intervals and p-values")[0]
     assert re.search(r"\+1\.2 *\n +\+0\.2 to \+2\.2 *\n +p = 0\.031", narrow)
     assert max(map(len, narrow.splitlines())) <= 80
@@ -82,6 +87,15 @@ def test_columns_without_a_number_are_of_numbers(table):
     assert str(lonely.to_polars()["gain@10"].dtype) == "Float64"
     assert "age_mean_peak" in lonely.to_csv()
     assert "max-\n" not in table.accuracy().to_text(79), "names are not broken inside"
+
+
+def test_signs_of_numbers_are_those_of_mathematics_in_latex():
+    sure = Contrast(-0.0812, -0.123, -0.04, 0.0004, 20)
+    columns = [Column("policy-1", kind="words"), Column("gain", ".1f", 100.0)]
+    made = Table("p-values of a-2", columns, [["a-1", Estimate(0.8, 0.7, 0.9, sure)]]).to_latex()
+    assert r"\caption{$p$-values of a-2.}" in made
+    assert "a-1 & 80.0 $\\pm$ 10.0 \\\\\n & $-$8.1 \\\\\n & $-$12.3 to $-$4.0" in made
+    assert "$p$ $<$ 0.001" in made
 
 
 def test_no_text_steers_a_medium():

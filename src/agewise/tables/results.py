@@ -225,7 +225,8 @@ class ResultTable(PolicyTable):
 
     def accuracy(self) -> Table:
         """Accuracies with their intervals, and the gains over the baseline with their p-values."""
-        title = f"Test accuracy over {self.axis.name} in %{_spread(self.rows)}"
+        one = self._one_count
+        title = f"Test accuracy over {self.axis.name} in %{one and f' ({one})'}{_spread(self.rows)}"
         if self.baseline is not None:
             title += f"; below it the gain over {self.baseline}"
         columns = [Column(head_text(at, self.axis), ".1f", 100.0) for at in self.at]
@@ -237,8 +238,7 @@ class ResultTable(PolicyTable):
         lossy = any(row.metrics["outage"] for row in self.rows)
         shown = {name: each for name, each in _SERVICE.items() if lossy or name != "outage"}
         costly = self.axis.column is not None
-        counts = {row.seeds for row in self.rows}
-        one = counted(min(counts), "seed") if len(counts) == 1 else ""
+        one = self._one_count
         columns = [
             *([] if one else [Column("seeds")]),
             *shown.values(),
@@ -253,6 +253,12 @@ class ResultTable(PolicyTable):
             cells.append((row.policy, row.variation, more))
         title = "Who was served, and how old updates became, in rounds"
         return self.lay_out(title + (f" ({one})" if one else ""), columns, cells)
+
+    @property
+    def _one_count(self) -> str:
+        """How many seeds all rows have; nothing if they differ."""
+        counts = {row.seeds for row in self.rows}
+        return counted(min(counts), "seed") if len(counts) == 1 else ""
 
     def _ordered(self) -> list[Row]:
         """The rows of each variation, by the last accuracy if there are many policies."""

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agewise.checks import visible
@@ -58,8 +59,11 @@ class Column:
     scale: float = 1.0
     kind: Literal["number", "words", "policy", "setting"] = "number"
 
-    def lines(self, cell: Cell, *, narrow: bool = False) -> list[Line]:
-        """The cell in words: the one place where a number of a table becomes text."""
+    def lines(self, cell: Cell, *, narrow: int = 0) -> list[Line]:
+        """The cell in words: the one place where a number of a table becomes text.
+
+        ``narrow`` is the longest line of numbers if their parts stand below each other, else 0.
+        """
         match cell:
             case None:
                 return [Line(NOTHING)]
@@ -78,7 +82,7 @@ class Column:
                 return [Line(NOTHING if math.isnan(number) else f"{number:{self.form}}")]
         return list(cell)
 
-    def _gain_lines(self, gain: Contrast, *, narrow: bool) -> list[Line]:
+    def _gain_lines(self, gain: Contrast, *, narrow: int) -> list[Line]:
         if not gain.known:
             return []
         kind = "gain sure" if gain.shown else "gain"
@@ -86,13 +90,13 @@ class Column:
         return [Line(text, kind) for text in _stacked(text, narrow=narrow)]
 
 
-def _stacked(text: str, *, narrow: bool) -> list[str]:
+def _stacked(text: str, *, narrow: int) -> list[str]:
     """A number, what stands in brackets behind it and its p-value, below each other if narrow."""
     parts = re.split(r" \(|\)(?:, )?", text) if narrow else [text]
-    return [line for part in parts for line in textwrap.wrap(part, _NUMBER_WIDTH if narrow else 99)]
+    return [line for part in parts for line in textwrap.wrap(part, narrow or 99)]
 
 
-def _in_lines(name: str, *, narrow: bool) -> list[str]:
+def _in_lines(name: str, *, narrow: int) -> list[str]:
     """A name with its parameters below it, a line each, if it is long and the place is narrow."""
     if not narrow or len(name) <= _NAME_WIDTH:
         return [name]
@@ -139,7 +143,10 @@ class Table:
         made = RichTable(
             box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True
         )
-        narrow, shown = width < _WIDE, [c for c in self.columns if c.kind != "setting"]
+        narrow, shown = (
+            _NUMBER_WIDTH if width < _WIDE else 0,
+            [c for c in self.columns if c.kind != "setting"],
+        )
         for column in shown:
             head = visible(column.head, lines=True)
             if column.kind == "number":
@@ -182,21 +189,27 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def to_latex(self, labels: Mapping[str, str] | None = None) -> str:
-        """For a paper, with the package booktabs; the lines of a cell stand below each other.
+        """For a paper, with the package booktabs; a gain, its interval and p below each other.
 
         ``labels`` stand in the place of policies' names.
         """
 
         def words(text: str) -> str:
-            return latex_text(relabelled(text, labels or {}).replace("alpha=", "α="))
+            text = latex_text(relabelled(text, labels or {}).replace("alpha=", "α="))
+            return re.sub(r"\bp(?=-values| = | \$<\$ )", "$p$", text)
+
+        def number(text: str) -> str:
+            return words(re.sub(r"(?<!\w)-(?=\d)", "−", text))
 
         ends = "".join("r" if column.kind == "number" else "l" for column in self.columns)
-        heads = " & ".join(words(column.head.replace("\n", " ")) for column in self.columns)
-        body = []
-        for row in self._texts():
-            for place in range(max(map(len, row))):
-                cells = (words(c[place].text) if place < len(c) else "" for c in row)
-                body.append(rf"{' & '.join(cells)} \\")
+        heads = [list(map(words, column.head.split("\n"))) for column in self.columns]
+        most = max(map(len, heads))
+        heads = [(most - len(head)) * [""] + head for head in heads]  # they end in one line
+        forms = [number if column.kind == "number" else words for column in self.columns]
+        body = [
+            [[form(line.text) for line in cell] for form, cell in zip(forms, row, strict=True)]
+            for row in self._texts(narrow=99)
+        ]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -204,9 +217,9 @@ class Table:
                 rf"\caption{{{words(' '.join(filter(None, (self.title + '.', self.note))))}}}",
                 rf"\begin{{tabular}}{{{ends}}}",
                 r"\toprule",
-                rf"{heads} \\",
+                *_latex_lines(heads),
                 r"\midrule",
-                *body,
+                *(line for row in body for line in _latex_lines(row)),
                 r"\bottomrule",
                 r"\end{tabular}",
                 r"\end{table}",
@@ -242,9 +255,13 @@ class Table:
                 case _:
                     yield f"<td{_aligned(column)}>{inside}</td>"
 
-    def _texts(self) -> Iterator[list[list[Line]]]:
+    def _texts(self, *, narrow: int = 0) -> Iterator[list[list[Line]]]:
+        """The lines of every cell; those of numbers may be narrow."""
         for row in self.rows:
-            yield [column.lines(cell) for column, cell in zip(self.columns, row, strict=True)]
+            yield [
+                column.lines(cell, narrow=narrow if column.kind == "number" else 0)
+                for column, cell in zip(self.columns, row, strict=True)
+            ]
 
     def _setting(self, row: Sequence[Cell]) -> str:
         found = (
@@ -262,6 +279,12 @@ def _unbroken(text: str) -> str:
 
 def _aligned(column: Column) -> str:
     return ' class="words"' if column.kind == "words" else ""
+
+
+def _latex_lines(row: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a row, each of which has one of every cell."""
+    for cells in zip_longest(*row, fillvalue=""):
+        yield rf"{' & '.join(cells)} \\"
 
 
 def _markdown(text: str) -> str:
