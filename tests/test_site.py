@@ -70,6 +70,16 @@ def test_formulas_are_mathml(site):
         assert not re.search(r"<m[ion]>\\", text), f"{page}: a command of LaTeX that is none"
 
 
+def test_formulas_have_a_font_of_the_site(site):
+    style = (site / "_static" / "site.css").read_text(encoding="utf-8")
+    (name,) = re.findall(r'@font-face { font-family: "STIX Two Math"; src: url\("([^"]*)"\)', style)
+    font = site / "_static" / name
+    assert font.read_bytes()[:4] == b"wOF2"
+    assert font.stat().st_size < 500_000
+    assert "SIL OPEN FONT LICENSE" in (font.parent / "OFL.txt").read_text(encoding="utf-8")
+    assert f"docs/_static/{name}" in (ROOT / "NOTICE").read_text(encoding="utf-8")
+
+
 def test_pages_with_cells_can_be_saved_as_notebooks(site):
     for page in [*(DOCS / "tutorials").glob("*.md"), DOCS / "bring-your-own.md"]:
         found = cells.CELL.findall(page.read_text(encoding="utf-8"))
