@@ -70,6 +70,12 @@ def test_formulas_are_mathml(site):
         assert not re.search(r"<m[ion]>\\", text), f"{page}: a command of LaTeX that is none"
 
 
+def test_what_is_minimised_over_stands_below(site):
+    text = (site / "paper-map.html").read_text(encoding="utf-8")
+    assert text.count("<munder><mo>min</mo>") == 2
+    assert "<msub><mo>min</mo>" not in text
+
+
 def test_formulas_have_a_font_of_the_site(site):
     style = (site / "_static" / "site.css").read_text(encoding="utf-8")
     (name,) = re.findall(r'@font-face { font-family: "STIX Two Math"; src: url\("([^"]*)"\)', style)

@@ -46,10 +46,12 @@ def _complete(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def _visit_math(self: HTML5Translator, node: nodes.Element) -> None:
-    """Write a formula as MathML, which browsers show without a script or a font of ours."""
-    block = isinstance(node, nodes.math_block)
+    """Write a formula as MathML, which browsers show without a script."""
+    block, text = isinstance(node, nodes.math_block), node.astext()
+    if block:  # what is minimised over stands below
+        text = re.sub(r"\\(min|max)_", r"\\\1\\limits_", text)
     try:
-        formula = convert(node.astext(), display="block" if block else "inline")
+        formula = convert(text, display="block" if block else "inline")
     except Exception as error:
         raise ExtensionError(f"{node.source}: no MathML for {node.astext()}") from error
     self.body.append(f'<div class="formula">{formula}</div>' if block else formula)
