@@ -15,6 +15,8 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+#: That the site may have, without decisions.
+MOST_WORDS = 33_500
 
 
 def test_errata_figures_are_what_the_script_makes():
@@ -86,6 +88,13 @@ def test_readme_shows_what_its_command_says():
 
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_documents_do_not_grow():
+    """Words without decisions, code and tables included; what is new takes the place of old."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")
+             if path.parent.name != "decisions"]  # fmt: skip
+    assert sum(len(text.split()) for text in texts) <= MOST_WORDS
 
 
 def test_readme_is_as_fast_as_the_page_on_speed():
