@@ -1,4 +1,4 @@
-"""Policies by aggregations, each with tuned steps: ``make study NAME=aggregations``."""
+"""Policies by aggregations, each tuned in every scenario: ``make study NAME=aggregations``."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.experiment import LearningCurve, Plan, RunOptions, execute
 from agewise.policies import make_policy
+from agewise.scenario import Scenario
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import STARS_NOTE, starred
@@ -22,49 +23,74 @@ Form = Mapping[str, Any]
 #: Scenarios whose runs take milliseconds and whose data differ; policies that lead somewhere.
 CHOSEN: Final = ("paper", "low-rate", "one-digit", "weak-uneven", "deadline-unfiltered")
 POLICIES: Final = (
-    "age-based", "max-pack", "round-robin", "whittle", "max-weight", "power-of-choice",
-    "proportional-fair", "oort",
+    "age-based", "max-pack", "round-robin", "whittle", "proportional-fair", "oort",
 )  # fmt: skip
-#: Those whose mean score chooses the form of an aggregation.
+#: Those whose mean score chooses the forms of an aggregation.
 TUNED_WITH: Final = ("age-based", "max-pack", "round-robin")
 AVERAGE: Final = "average"
-_STEPS: Final = (0.003, 0.01, 0.03, 0.1, 0.3)
+_STEPS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+#: By how much a model moves if all updates agree: local step times server step over 1 - beta.
+_WHOLE_STEPS: Final = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-def _forms(*rules: Form) -> list[Form]:
+def _by_step(steps: Sequence[float], *rules: Form) -> list[Form]:
     """Each rule with every step of local learning."""
-    return [{"learn.aggregation": rule, "learn.step_size": x} for rule in rules for x in _STEPS]
+    return [{"learn.aggregation": rule, "learn.step_size": x} for rule in rules for x in steps]
 
 
-#: The forms that are tried, by what an aggregation is called.
+def _by_whole_step(beta: float, *server_steps: float) -> list[Form]:
+    """Each server step with the local steps that make up every whole step with it."""
+    return [
+        {
+            "learn.aggregation": {"kind": "momentum", "beta": beta, "server_step": x},
+            "learn.step_size": float(f"{whole * (1 - beta) / x:.2g}"),
+        }
+        for x in server_steps
+        for whole in _WHOLE_STEPS
+    ]
+
+
+#: The forms that are tried, by what an aggregation is called; about as many of each.
 FORMS: Final[dict[str, list[Form]]] = {
-    "average": _forms(
-        {"kind": "momentum", "beta": 0.0, "server_step": 0.2},
-        {"kind": "momentum", "beta": 0.0, "server_step": 0.5},
-        {"kind": "average"},
-        {"kind": "momentum", "beta": 0.0, "server_step": 2.0},
-    ),
-    "memory": _forms(
+    "average": _by_whole_step(0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+    "memory": _by_step(
+        _STEPS,
         {"kind": "memory", "discount": {"kind": "none"}},
-        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.03}},
-        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
-        {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.3}},
+        *(
+            {"kind": "memory", "discount": {"kind": "fixed", "rate": x}}
+            for x in (0.01, 0.03, 0.1, 0.3, 1.0)
+        ),
     ),
-    "FedVARP": _forms({"kind": "variance-reduced"}),
-    "momentum": _forms(
-        *({"kind": "momentum", "beta": 0.9, "server_step": x} for x in (0.03, 0.1, 0.3, 1.0))
+    "FedVARP": _by_step(
+        [float(f"{x:.2g}") for x in np.geomspace(0.000072, 0.3, 36)], {"kind": "variance-reduced"}
     ),
-    "Adam": _forms(
+    "momentum": _by_whole_step(0.9, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+    "Adam": _by_step(
+        _STEPS,
         *(
             {"kind": "adam", "beta_1": 0.9, "beta_2": 0.99, "tau": 1e-3, "server_step": x}
-            for x in (0.01, 0.03, 0.1)
-        )
+            for x in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+        ),
     ),
 }
 
 
+def numbers(form: Form) -> dict[str, float]:
+    """The numbers of a form that its grid is made of."""
+    rule, step = form["learn.aggregation"], form["learn.step_size"]
+    if "beta" in rule:
+        whole = step * rule["server_step"] / (1 - rule["beta"])
+        return {"server_step": rule["server_step"], "whole_step": float(f"{whole:.1g}")}
+    found = {"step_size": step}
+    if "discount" in rule:
+        found["discount"] = rule["discount"].get("rate", 0.0)
+    if "server_step" in rule:
+        found["server_step"] = rule["server_step"]
+    return found
+
+
 def measure(
-    scenario: str,
+    scenario: Scenario,
     policies: Mapping[str, str],
     forms: Sequence[Form],
     seeds: Sequence[int],
@@ -72,8 +98,7 @@ def measure(
     options: RunOptions,
 ) -> dict[tuple[int, str], NDArray[np.float64]]:
     """``[seed]``: the scores by form, counted from 0, and policy; NaN where a run failed."""
-    plan = Plan.of(SCENARIOS[scenario].scenario, list(policies.values()), seeds, forms)
-    result = execute(plan, folder / f"{scenario}-aggregations", options)
+    result = execute(Plan.of(scenario, list(policies.values()), seeds, forms), folder, options)
     found = {}
     for number, form in enumerate(forms):
         for name, text in policies.items():
@@ -82,38 +107,6 @@ def measure(
             by_seed = dict(zip(curve.seeds, curve.score.tolist(), strict=True))
             found[number, name] = np.array([by_seed.get(seed, np.nan) for seed in seeds])
     return found
-
-
-def tune_aggregations(
-    folder: Path, options: RunOptions, few: Sequence[int], more: Sequence[int]
-) -> dict[str, list[tuple[Form, float]]]:
-    """The forms of every aggregation with their mean scores, the best first."""
-    policies = {name: benchmark_policies("paper")[name] for name in TUNED_WITH}
-
-    def means(forms: Sequence[Form], seeds: Sequence[int]) -> list[float]:
-        found: list[NDArray[np.float64]] = []
-        for scenario in CHOSEN:
-            scores = measure(scenario, policies, forms, seeds, folder, options)
-            found.append(
-                np.array([[scores[i, name].mean() for name in policies] for i in range(len(forms))])
-            )
-        table = np.mean(found, axis=(0, 2))
-        return [float(x) for x in np.nan_to_num(table, nan=-1.0)]
-
-    every = [form for own in FORMS.values() for form in own]
-    first = dict(zip(map(id, every), means(every, few), strict=True))
-    leading = {
-        name: sorted(own, key=lambda form: -first[id(form)])[: max(2, len(own) // 4)]
-        for name, own in FORMS.items()
-    }
-    chosen = [form for own in leading.values() for form in own]
-    second = dict(zip(map(id, chosen), means(chosen, more), strict=True))
-    return {
-        name: sorted(
-            ((form, second[id(form)]) for form in leading[name]), key=lambda each: -each[1]
-        )
-        for name in FORMS
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +143,14 @@ def compare_aggregations(
     seeds: int, folder: Path, options: RunOptions, scenarios: Sequence[str] = CHOSEN
 ) -> AggregationTable:
     """Policies that lead somewhere with every aggregation, all in their best forms."""
-    forms = tuned("aggregations")
     scores = {}
     for scenario in scenarios:
+        forms = tuned("aggregations")[scenario]
         policies = {name: benchmark_policies(scenario)[name] for name in POLICIES}
-        found = measure(scenario, policies, list(forms.values()), range(seeds), folder, options)
+        found = measure(
+            SCENARIOS[scenario].scenario, policies, list(forms.values()), range(seeds),
+            folder / f"{scenario}-aggregations", options,
+        )  # fmt: skip
         scores[scenario] = {
             (aggregation, name): found[number, name]
             for number, aggregation in enumerate(forms)

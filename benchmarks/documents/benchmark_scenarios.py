@@ -28,7 +28,7 @@ BASELINE, AGE_BASED = "max-pack", "age-based"
 
 
 def tuned(kind: str) -> dict[str, Any]:
-    """The best forms found, of ``policies`` as they are written or of ``aggregations``."""
+    """The best forms found: of ``policies`` as written, or of ``aggregations`` by scenario."""
     found: dict[str, Any] = json.loads(TUNED_FILE.read_text(encoding="utf-8"))[kind]
     return found
 

@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 from agewise import statistics
 from agewise.experiment import LearningCurve, Plan, RunOptions, execute, product
 from agewise.policies import make_policy, names
+from agewise.scenario import Scenario
 from agewise.tables import Cell, Column, Table
-from agewise.tables._words import and_list, contrast_text, counted, estimate_text, variation_text
-from benchmarks.documents import aggregations
-from benchmarks.documents.benchmark_scenarios import LATE, SCENARIOS, TUNED_FILE
+from agewise.tables._words import and_list, contrast_text, estimate_text, variation_text
+from benchmarks.documents import aggregations, phase
+from benchmarks.documents.benchmark_scenarios import (
+    LATE,
+    SCENARIOS,
+    TUNED_FILE,
+    benchmark_policies,
+)
 from benchmarks.documents.pages import compact, write_csv, write_document
 
 FEW, ALL = range(1000, 1002), range(1000, 1006)
-#: As above for aggregations, which have more forms, and three policies each.
-AGGREGATION_FEW, AGGREGATION_ALL = range(1000, 1001), range(1000, 1004)
 #: At least so many forms of a policy, and at least this share of them, run on all seeds.
 _FEW_FORMS, _QUARTER = 3, 0.25
 FOLDER, PAGE = Path("runs/tune"), Path("docs/tuning.md")
@@ -64,6 +68,7 @@ NOTHING: Final = ("round-robin",)
 #: Ends beyond which a parameter has no value, or none that makes a difference in so many rounds.
 LIMITS: Final = {
     "alpha": (None, 1.0),
+    "discount": (0.0, None),
     "candidate_share": (None, 1.0),
     "cutoff": (0.0, None),
     "floor": (0.0, 1.0),
@@ -75,6 +80,9 @@ LIMITS: Final = {
     "rho": (None, 1.0),
     "draw_share": (None, None),
     "load": (None, None),
+    "server_step": (None, 100.0),  # then local steps are so small that all gradients are of w
+    "step_size": (None, None),
+    "whole_step": (None, None),
 }
 
 
@@ -102,10 +110,18 @@ All forms with their scores: [tuning.csv](data/tuning.csv).
 
 ## Aggregations
 
-Each rule was tuned in the step of local learning together with its own parameters (the average's \
-server step is that of momentum with beta 0; memory and FedVARP have none), on {chosen}, for the \
-mean of {with_policies}, so that no policy chooses for the others: {aggregation_few} for all \
-forms, {aggregation_all} for the best quarter.
+Each rule was tuned in each scenario by itself, for the mean of {with_policies}, so that no policy \
+chooses for the others, on the seeds of the policies. {forms} forms of each were tried, {average} \
+of the average: of the average (momentum with β 0) seven server steps and of momentum six, with \
+six *whole steps* each (local times server step over 1 − β), of Adam six server steps with six \
+local ones, of memory six discounts with six local steps, and of FedVARP, which has nothing else \
+to set, {forms} local steps. The least local steps are {least}. A server step of 100 is an end by \
+nature: local steps are then so small that all gradients are nearly of the same model. `all \
+alike` is a row of the [phase map](guide.md) at 4 bit; the other rows take the forms of {shared}, \
+whose data they share.
+
+The best form, and its score in percent: local step × server step (memory: local step, rate of \
+the discount). All forms: [tuning-aggregations.csv](data/tuning-aggregations.csv).
 
 {aggregations}
 """
@@ -160,10 +176,18 @@ def scores_of(
 
 
 def best_quarter(tried: Sequence[Tried]) -> list[Tried]:
-    """The forms that run on more seeds: the best quarter, at least three, and the default."""
-    ordered = sorted(tried, key=lambda one: -one.mean)
+    """The forms that run on more seeds: the best quarter, at least three, and the default.
+
+    Of forms that do the same in every run only one takes a place.
+    """
+    ordered = sorted(tried, key=lambda one: (-one.mean, not one.is_default))
+    different = [
+        one
+        for place, one in enumerate(ordered)
+        if not any(np.array_equal(one.scores, x.scores, equal_nan=True) for x in ordered[:place])
+    ]
     count = max(_FEW_FORMS, round(_QUARTER * len(ordered)))
-    return ordered[:count] + [one for one in ordered[count:] if one.is_default]
+    return different[:count] + [one for one in different[count:] if one.is_default]
 
 
 def tune_policies(
@@ -188,26 +212,80 @@ def tune_policies(
         name: [written(name, one.varied) for one in best_quarter(own)]
         for name, own in first.items()
     }
-    second = tried(leading, all_seeds)
-    return {
-        name: sorted(own, key=lambda one: -one.mean)
-        + [
-            one
-            for one in sorted(first[name], key=lambda one: -one.mean)
-            if written(name, one.varied) not in leading[name]
+    return _ranked(first, tried(leading, all_seeds))
+
+
+def _ranked(
+    first: Mapping[str, Sequence[Tried]], second: Mapping[str, Sequence[Tried]]
+) -> dict[str, list[Tried]]:
+    """Those of the second stage, the best of them at the front, then the others of the first."""
+    found = {}
+    for name, own in second.items():
+        again = [one.varied for one in own]
+        others = [one for one in first[name] if one.varied not in again]
+        found[name] = [
+            one for part in (own, others) for one in sorted(part, key=lambda one: -one.mean)
         ]
-        for name, own in second.items()
+    return found
+
+
+def tuned_on() -> dict[str, Scenario]:
+    """The scenarios that each aggregation is tuned on, one by one, by what they are called."""
+    paper = SCENARIOS["paper"].scenario
+    rows = {
+        data: paper.with_(**{"data.partition": phase.DATA[data]})
+        for data, name in phase.TUNED_ON.items()
+        if name not in SCENARIOS
     }
+    return {name: SCENARIOS[name].scenario for name in aggregations.CHOSEN} | rows
 
 
-def edges(name: str, best: Mapping[str, Any]) -> list[str]:
-    """The numbers of the best form at an edge of the grid that is not an end by nature."""
+def tune_aggregations(
+    folder: Path, options: RunOptions, few: Sequence[int] = FEW, all_seeds: Sequence[int] = ALL
+) -> dict[str, dict[str, list[Tried]]]:
+    """What was tried of every aggregation in each scenario, ordered as for policies."""
+    found = {}
+    for name, scenario in tuned_on().items():
+        own = folder / f"{name}-aggregations"
+        first = _aggregations_tried(scenario, aggregations.FORMS, few, own, options)
+        leading = {
+            aggregation: [one.varied for one in best_quarter(tried)]
+            for aggregation, tried in first.items()
+        }
+        found[name] = _ranked(
+            first, _aggregations_tried(scenario, leading, all_seeds, own, options)
+        )
+    return found
+
+
+def _aggregations_tried(
+    scenario: Scenario,
+    forms: Mapping[str, Sequence[aggregations.Form]],
+    seeds: Sequence[int],
+    folder: Path,
+    options: RunOptions,
+) -> dict[str, list[Tried]]:
+    """The forms with their scores by policy and seed, one behind the other."""
+    policies = {name: benchmark_policies("paper")[name] for name in aggregations.TUNED_WITH}
+    every = [(name, form) for name, own in forms.items() for form in own]
+    scores = aggregations.measure(
+        scenario, policies, [form for _, form in every], seeds, folder, options
+    )
+    found: dict[str, list[Tried]] = {name: [] for name in forms}
+    for number, (name, form) in enumerate(every):
+        by_policy = [scores[number, policy] for policy in policies]
+        found[name].append(Tried(name, form, np.concatenate(by_policy)))
+    return found
+
+
+def edges(best: Mapping[str, Any], tried: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The numbers of the best form at an edge of those tried that is not an end by nature."""
     found = []
     for key, value in best.items():
-        values = {grid[key] for grid in forms(name) if isinstance(grid.get(key), float | int)}
+        values = {each[key] for each in tried if isinstance(each.get(key), float | int)}
         at_edge = len(values) > 2 and value in (min(values), max(values))
         if at_edge and value not in LIMITS[key]:
-            found.append(f"{name} {key}={value:g}")
+            found.append(f"{key}={value:g}")
     return found
 
 
@@ -236,22 +314,66 @@ def policy_table(tried: Mapping[str, Sequence[Tried]]) -> Table:
 
 def policies_markdown(tried: Mapping[str, Sequence[Tried]]) -> str:
     """The best forms as a table, and which of their numbers are at the edge of a grid."""
-    at_edge = [one for name, own in tried.items() for one in edges(name, own[0].varied)]
-    said = f"At the edge of their grid: {and_list(at_edge)}." if at_edge else (
-        "No best value is at the edge of its grid, but for ends by nature."
-    )  # fmt: skip
-    return f"{compact(policy_table(tried))}\n\n{said}\n"
-
-
-def aggregations_markdown(found: Mapping[str, Sequence[tuple[aggregations.Form, float]]]) -> str:
-    """The best form of every aggregation."""
-    lines: list[list[Cell]] = [
-        [name, len(aggregations.FORMS[name]), variation_text(own[0][0]), f"{100 * own[0][1]:.1f}"]
-        for name, own in found.items()
+    at_edge = [
+        f"{name} {one}"
+        for name, own in tried.items()
+        for one in edges(own[0].varied, [each.varied for each in own])
     ]
-    columns = [Column("aggregation", kind="words"), Column("tried")]
-    columns += [Column("best form", kind="words"), Column("score %")]
-    return compact(Table("", columns, lines)) + "\n"
+    return f"{compact(policy_table(tried))}\n\n{_edges_text(at_edge)}\n"
+
+
+def _edges_text(at_edge: Sequence[str]) -> str:
+    if at_edge:
+        return f"At the edge of their grid: {and_list(at_edge)}."
+    return "No best value is at the edge of its grid, but for ends by nature."
+
+
+def aggregation_table(found: Mapping[str, Mapping[str, Sequence[Tried]]]) -> Table:
+    """The best form of every aggregation in each scenario: its steps or discount, and its score."""
+    lines: list[list[Cell]] = [
+        [scenario, *(_steps_text(tried[0]) for tried in own.values())]
+        for scenario, own in found.items()
+    ]
+    names = next(iter(found.values()))
+    return Table("", [Column("scenario", kind="words"), *map(Column, names)], lines)
+
+
+def _steps_text(best: Tried) -> str:
+    rule = best.varied["learn.aggregation"]
+    steps = f"{best.varied['learn.step_size']:g}"
+    if "server_step" in rule:
+        steps += f" × {rule['server_step']:g}"
+    if "discount" in rule:
+        steps += f", {rule['discount'].get('rate', 'none')}"
+    return f"{steps}: {100 * best.mean:.1f}"
+
+
+def aggregations_markdown(found: Mapping[str, Mapping[str, Sequence[Tried]]]) -> str:
+    """The best forms as a table, and which of their numbers are at the edge of a grid."""
+    grids = {name: [*map(aggregations.numbers, own)] for name, own in aggregations.FORMS.items()}
+    at_edge = [
+        f"{name} {one} in `{scenario}`"
+        for scenario, own in found.items()
+        for name, tried in own.items()
+        for one in edges(aggregations.numbers(tried[0].varied), grids[name])
+    ]
+    return f"{compact(aggregation_table(found))}\n\n{_edges_text(at_edge)}\n"
+
+
+def aggregation_rows(found: Mapping[str, Mapping[str, Sequence[Tried]]]) -> list[dict[str, Any]]:
+    """A line for each scenario, aggregation and form."""
+    return [
+        {
+            "scenario": scenario,
+            "aggregation": name,
+            "form": variation_text(one.varied),
+            "seeds": one.scores.size // len(aggregations.TUNED_WITH),
+            "score": f"{one.mean:.5f}",
+        }
+        for scenario, own in found.items()
+        for name, tried in own.items()
+        for one in tried
+    ]
 
 
 def main() -> None:
@@ -287,9 +409,13 @@ def main() -> None:
         write_csv(Path("docs/data/tuning.csv"), rows)
         write_document(given.out / "policies.md", policies_markdown(policies))
     if given.only != "policies":
-        found = aggregations.tune_aggregations(given.out, options, AGGREGATION_FEW, AGGREGATION_ALL)
-        kept["aggregations"] = {name: own[0][0] for name, own in found.items()}
+        found = tune_aggregations(given.out, options)
+        kept["aggregations"] = {
+            scenario: {name: tried[0].varied for name, tried in own.items()}
+            for scenario, own in found.items()
+        }
         write_document(TUNED_FILE, json.dumps(kept, indent=2) + "\n")
+        write_csv(Path("docs/data/tuning-aggregations.csv"), aggregation_rows(found))
         write_document(given.out / "aggregations.md", aggregations_markdown(found))
     parts = [given.out / f"{name}.md" for name in ("policies", "aggregations")]
     if all(part.exists() for part in parts):
@@ -303,10 +429,14 @@ def main() -> None:
             last=ALL[-1],
             late=and_list(f"`{name}`" for name in LATE),
             policies=policies_text.strip(),
-            chosen=and_list(f"`{name}`" for name in aggregations.CHOSEN),
             with_policies=and_list(aggregations.TUNED_WITH),
-            aggregation_few=counted(len(AGGREGATION_FEW), "seed"),
-            aggregation_all=counted(len(AGGREGATION_ALL), "seed"),
+            forms=len(aggregations.FORMS["FedVARP"]),
+            average=len(aggregations.FORMS["average"]),
+            least=and_list(
+                f"{min(form['learn.step_size'] for form in own):g} ({name})"
+                for name, own in aggregations.FORMS.items()
+            ),
+            shared=and_list(f"`{x}`" for x in phase.TUNED_ON.values() if x in SCENARIOS),
             aggregations=aggregations_text.strip(),
         )
         print(f"Page: {write_document(PAGE, text)}")

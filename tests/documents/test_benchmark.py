@@ -9,7 +9,7 @@ import pytest
 import agewise
 from agewise import Scenario, statistics
 from agewise.cost import SlotTiming
-from agewise.experiment import RunOptions
+from agewise.experiment import LearningCurve, RunOptions
 from agewise.policies import AgeBased, make_policy, names
 from benchmarks.documents import aggregations, benchmark_page, benchmark_scenarios, phase, tune
 from benchmarks.documents import benchmark as ranking
@@ -195,7 +195,7 @@ def test_the_page_its_picture_and_its_numbers(made, tmp_path):
 
 def test_every_policy_has_a_grid_with_its_default_and_packings():
     assert {*tune.GRIDS, *tune.NOTHING} == set(names())
-    assert not {*tune.ALL, *tune.AGGREGATION_ALL} & set(range(1000))
+    assert not set(tune.ALL) & set(range(1000))
     for name in tune.GRIDS:
         made = [make_policy(name, **varied) for varied in tune.forms(name)]
         assert make_policy(name) in made
@@ -205,8 +205,74 @@ def test_every_policy_has_a_grid_with_its_default_and_packings():
 
 
 def test_an_end_by_nature_is_no_edge():
-    assert tune.edges("age-based", {"alpha": -2.0}) == ["age-based alpha=-2"]
-    assert tune.edges("age-based", {"alpha": 1.0}) == []
+    tried = tune.forms("age-based")
+    assert tune.edges({"alpha": -2.0}, tried) == ["alpha=-2"]
+    assert tune.edges({"alpha": 1.0}, tried) == []
+
+
+def test_no_form_that_runs_is_at_the_edge_of_its_grid():
+    for name, text in benchmark_scenarios.tuned("policies").items():
+        tried = tune.forms(name)
+        best = next(varied for varied in tried if tune.written(name, varied) == text)
+        assert tune.edges(best, tried) == [], name
+    for scenario, own in benchmark_scenarios.tuned("aggregations").items():
+        for name, form in own.items():
+            assert form in aggregations.FORMS[name]
+            tried = [aggregations.numbers(each) for each in aggregations.FORMS[name]]
+            assert tune.edges(aggregations.numbers(form), tried) == [], (scenario, name)
+
+
+def test_aggregations_have_about_as_many_forms_each_and_all_are_tuned_where_they_run():
+    counts = {name: len(own) for name, own in aggregations.FORMS.items()}
+    assert counts == dict.fromkeys(aggregations.FORMS, 36) | {"average": 42}
+    for name, own in aggregations.FORMS.items():
+        assert len({repr(form) for form in own}) == len(own), name
+        assert min(form["learn.step_size"] for form in own) <= 0.001
+    scenarios = benchmark_scenarios.tuned("aggregations")
+    assert list(scenarios) == list(tune.tuned_on())
+    assert {*aggregations.CHOSEN, *phase.TUNED_ON.values()} == set(scenarios)
+    assert all(list(own) == list(aggregations.FORMS) for own in scenarios.values())
+    assert list(phase.TUNED_ON) == list(phase.DATA)
+    rows = {row: phase.DATA[row] for row in ("Dirichlet 0.5", "2 digits", "1 digit")}
+    for row, partition in rows.items():
+        scenario = benchmark_scenarios.SCENARIOS[phase.TUNED_ON[row]].scenario
+        assert scenario.with_(**{"data.partition": partition}) == scenario
+
+
+def test_forms_that_do_the_same_take_one_place_among_the_best():
+    scores = [0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    tried = [
+        tune.Tried("x", {"number": number}, np.array([score, score]), number in (2, 7))
+        for number, score in enumerate(scores)
+    ]
+    found = [one.varied["number"] for one in tune.best_quarter(tried[:-1])]
+    assert found == [2, 3, 4]  # the default stands for those that do the same
+    assert [one.varied["number"] for one in tune.best_quarter([*tried[:2], *tried[3:]])] == [
+        0, 3, 4, 7,
+    ]  # fmt: skip
+
+
+def test_aggregations_are_tuned_in_each_scenario(tmp_path, monkeypatch):
+    """All forms on few seeds, the best on all; forms that do the same are not run again."""
+    forms = {name: aggregations.FORMS[name][::12] for name in ("average", "Adam")}
+    monkeypatch.setattr(aggregations, "FORMS", forms)
+    scenarios = {
+        "plain": FEW["plain"].scenario,
+        "other": FEW["plain"].scenario.with_(**{"threshold.rate": 1.0}),
+    }
+    monkeypatch.setattr(tune, "tuned_on", lambda: scenarios)
+    found = tune.tune_aggregations(tmp_path, INLINE, [1000], [1000, 1001])
+    assert list(found) == ["plain", "other"]
+    for own in found.values():
+        assert {name: len(tried) for name, tried in own.items()} == {"average": 4, "Adam": 3}
+        for tried in own.values():
+            finalists = [one for one in tried if one.scores.size == 2 * 3]
+            assert len(finalists) == 3
+            assert tried[0].mean == max(one.mean for one in finalists)
+    assert len(tune.aggregation_rows(found)) == 2 * (4 + 3)
+    text = tune.aggregations_markdown(found)
+    assert "|plain|" in text
+    assert f": {100 * found['other']['Adam'][0].mean:.1f}" in text
 
 
 def test_the_best_form_is_found_whatever_the_default(tmp_path, monkeypatch):
@@ -223,8 +289,8 @@ def test_the_best_form_is_found_whatever_the_default(tmp_path, monkeypatch):
     assert any(one.is_default for one in finalists)
     assert 3 <= len(finalists) <= 4
     assert own[0].mean == max(one.mean for one in finalists)
-    assert tune.edges("markov", {"load": 3.0}) == ["markov load=3"]
-    assert tune.edges("markov", {"load": 1.0}) == []
+    assert tune.edges({"load": 3.0}, tune.forms("markov")) == ["load=3"]
+    assert tune.edges({"load": 1.0}, tune.forms("markov")) == []
     text = tune.policies_markdown(tried)
     assert f"|markov|{len(own)}|" in text
 
@@ -232,7 +298,7 @@ def test_the_best_form_is_found_whatever_the_default(tmp_path, monkeypatch):
 def test_aggregations_are_compared_with_the_average_and_with_max_pack(tmp_path, monkeypatch):
     forms = {name: aggregations.FORMS[name][2] for name in ("average", "memory")}
     monkeypatch.setattr(aggregations, "SCENARIOS", FEW)
-    monkeypatch.setattr(aggregations, "tuned", lambda _: forms)
+    monkeypatch.setattr(aggregations, "tuned", lambda _: {"plain": forms})
     monkeypatch.setattr(aggregations, "POLICIES", ("age-based", "max-pack"))
     monkeypatch.setattr(aggregations, "benchmark_policies", lambda _: FORMS)
     found = aggregations.compare_aggregations(6, tmp_path, INLINE, ["plain"])
@@ -253,7 +319,9 @@ def test_aggregations_are_compared_with_the_average_and_with_max_pack(tmp_path, 
 def test_the_phase_map_and_its_page(tmp_path, monkeypatch):
     forms = {name: aggregations.FORMS[name][2] for name in ("average", "Adam")}
     monkeypatch.setattr(phase, "SCENARIOS", {"paper": FEW["plain"]})
-    monkeypatch.setattr(phase, "tuned", lambda _: forms)
+    others = {name: aggregations.FORMS[name][20] for name in forms}
+    every = dict.fromkeys(phase.TUNED_ON.values(), forms) | {"one-digit": others}
+    monkeypatch.setattr(phase, "tuned", lambda _: every)
     monkeypatch.setattr(phase, "THRESHOLDS", (1.0, 4.0))
     found = phase.measure_phase(5, tmp_path / "runs", INLINE)
     assert len(found.scores) == 2 * 4 * 2 * 3
@@ -261,6 +329,9 @@ def test_the_phase_map_and_its_page(tmp_path, monkeypatch):
     own, other = (found.scores["Adam", "1 digit", 4.0, p] for p in ("age-based", "max-pack"))
     assert gains["1 digit", 4.0].mean == pytest.approx((own - other).mean())
     assert len(phase.phase_rows(found)) == 2 * 4 * 2 * 2
+    digit = {**others["Adam"], "data.partition": phase.DATA["1 digit"], "threshold.rate": 4.0}
+    alone = agewise.run(FEW["plain"].scenario.with_(**digit), "age-based", 5, quiet=True)
+    assert own.tolist() == LearningCurve.of(alone.histories("age-based")).score.tolist()
     text = phase.guide_markdown(found)
     assert "240 runs" in text
     assert len(text.split()) < 800

@@ -37,12 +37,13 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         scenarios = {name: Small(name, seeds=5) for name in NAMES}
         forms = {name: FORMS[name][2] for name in ("average", "memory", "Adam")}
+        every = dict.fromkeys([*aggregations.CHOSEN, *phase.TUNED_ON.values()], forms)
         for module in (ranking, aggregations, phase, benchmark_scenarios):
             patched.setattr(module, "SCENARIOS", scenarios)
         for module in (ranking, aggregations):
             patched.setattr(module, "benchmark_policies", lambda _: POLICIES)
         for module in (aggregations, phase):
-            patched.setattr(module, "tuned", lambda _: forms)
+            patched.setattr(module, "tuned", lambda _: every)
         patched.setattr(aggregations, "POLICIES", tuple(POLICIES)[:3])
         patched.setattr(results, "POINTS", (5, 10))
         options = {"engine": "inline", "quiet": True}
