@@ -182,19 +182,22 @@ def added_table(found: AggregationTable) -> Table:
 
 def aggregation_rows(found: AggregationTable) -> list[dict[str, Any]]:
     """A line for each scenario, aggregation and policy."""
-    return [
-        {
-            "scenario": name,
-            "aggregation": key[0],
-            "policy": key[1],
-            "seeds": found.seeds(name),
-            "score": f"{scores.mean():.5f}",
-            **limits("over_average", found.over_average(name).get(key)),
-            **limits("over_max_pack", found.over_max_pack(name).get(key)),
-        }
-        for name, own in found.scores.items()
-        for key, scores in own.items()
-    ]
+    rows = []
+    for name, own in found.scores.items():
+        over_average, over_max_pack = found.over_average(name), found.over_max_pack(name)
+        rows += [
+            {
+                "scenario": name,
+                "aggregation": key[0],
+                "policy": key[1],
+                "seeds": found.seeds(name),
+                "score": f"{scores.mean():.5f}",
+                **limits("over_average", over_average.get(key)),
+                **limits("over_max_pack", over_max_pack.get(key)),
+            }
+            for key, scores in own.items()
+        ]
+    return rows
 
 
 def main() -> None:
