@@ -93,8 +93,9 @@ Written by `make study NAME=tune`. Every policy of the [benchmark](benchmark.md)
 form found here, shown to be better than the default or not. Packing was tuned like any other \
 parameter, and about a dozen forms were tried of each policy, fewer where there is no more to \
 choose. All forms ran on {few} seeds that no comparison uses, on all {scenarios} scenarios; the \
-best quarter of them, at least {fewest}, and the default ran on {all} ({first} to {last}). \
-{late} ran only where updates arrive late: elsewhere they are age-based or max-pack.
+best quarter of them, at least {fewest}, and the default ran on {all} ({first} to {last}); forms \
+that do the same count once. {late} ran only where updates arrive late: elsewhere they are \
+age-based or max-pack.
 
 *Score* is that of the benchmark, the mean accuracy over all evaluated rounds, averaged over the \
 scenarios, with its 95% interval over the seeds; *over default* the paired difference on the same \
