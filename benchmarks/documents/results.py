@@ -92,9 +92,10 @@ Sets of UEs are replayed through the same learner, so that only who is heard cha
 ## Under which aggregation
 
 Gain over max-pack with the same aggregation, each tuned in every scenario ([tuning](tuning.md)); \
-{aggregation_seeds}. The [benchmark](benchmark.md) has the average with the presets' local step, \
-0.01, so that its gains are others. {stars}; single-step max-t over the policies and aggregations \
-of a scenario. [Aggregation](aggregation.md) has what each adds.
+{aggregation_seeds}. {stars}; single-step max-t over the policies and aggregations of a scenario. \
+[Aggregation](aggregation.md) has what each adds. Steps decide gains too: in the \
+[benchmark](benchmark.md), with the average and the presets' local step of 0.01, age-based gains \
+{preset} in `one-digit`, and {tuned} here.
 
 {aggregations}
 
@@ -129,8 +130,8 @@ coverage ({coverage}) are what drawing at random gives too; that it has fewer up
 round-robin in {ahead} and behind it in {behind}, ahead of oort in {oort_ahead} and behind it in \
 {oort_behind}. The mean over scenarios is {oort_mean}% for oort and {own_mean}% for age-based.
 - Not shown behind the best: {leading} of {count} scenarios.
-- The server's optimiser decides: on the paper's cell age-based minus the paper's max-pack is \
-{by_rule}. With one digit per UE it is {digit} with Adam.
+- The server's optimiser changes the gain: on the paper's cell age-based minus the paper's \
+max-pack is {by_rule}. With one digit per UE it is {digit}.
 - With one digit per UE memory adds {memory} to age-based, which with the average gains {beside} \
 over the paper's max-pack; on the paper's cell memory adds {paper_memory}, where it gains \
 {average_mean}.
@@ -338,7 +339,10 @@ def _found(made: Studies) -> dict[str, object]:
         "adam_mean": _points(by_rule["Adam"]),
         "memory": _points(made.added("one-digit", "memory", AGE_BASED, "average")),
         "beside": _points(made.added("one-digit", "average", AGE_BASED, "max_pack")),
-        "digit": _said(made.added("one-digit", "Adam", AGE_BASED, "max_pack")),
+        "digit": and_list(
+            f"{_said(made.added('one-digit', name, AGE_BASED, 'max_pack'))} with {name}"
+            for name in ("Adam", "average")
+        ),
         "paper_memory": _points(made.added("paper", "memory", AGE_BASED, "average")),
         "regimes": len(average),
         "phase_seeds": made.phase[0]["seeds"],
@@ -457,6 +461,8 @@ def results_markdown(made: Studies) -> str:
         if len(set(sizes.values())) > 1
         else counted(next(iter(sizes.values())), "seed"),
         stars=STARS_NOTE,
+        preset=_said(made.standing("one-digit", AGE_BASED).gain),
+        tuned=_said(made.added("one-digit", "average", AGE_BASED, "max_pack")),
         aggregations=compact(aggregation_gains(made)),
         deadlines=compact(deadline_table(made)),
         kept=kept_parts(),

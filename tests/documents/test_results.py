@@ -95,6 +95,10 @@ def test_the_page_says_what_was_measured(made, monkeypatch):
     assert f"it is {points_text(digit.mean)}" in short
     even, aged = (percent_text(made.explanation.scores[:, stage].mean()) for stage in (4, 6))
     assert f"drawn evenly from all UEs, reach {even}%, age-based {aged}%" in short
+    rules = text.split("## Under which aggregation\n")[1].split("\n## ")[0]
+    average = made.added("one-digit", "average", "age-based", "max_pack")
+    for gain in (made.standing("one-digit", "age-based").gain, average):
+        assert points_text(gain.mean) in rules
     for claim in made.reproduction.claims:
         assert f"**{claim.claim}: {claim.verdict}.**" in text
         assert f"{claim.claim}: {claim.verdict}" in short
