@@ -147,17 +147,22 @@ where UEs hold updates until they are heard, {restart} where they restart (FedBu
 """
 
 _README = """\
-On the paper's cell age-based gains {tuned} points over max-pack in its best form and {paper} \
-over the paper's; round-robin {robin} ({seeds} seeds). Untuned, the published seeds give \
-{published}, fresh ones {fresh}. As many uploads drawn evenly at random reach {even}%, age-based \
-{aged}%: evenness and coverage make the gain, hardly age. Over {count} scenarios it is ahead of \
-max-pack in {over} and behind in {under}, of Oort in {oort_ahead} and {oort_behind} (mean \
-{own_mean}%, Oort's {oort_mean}%). Deadlines: {filtered_mean} filtered, {unfiltered_mean} \
-unfiltered. Late updates: {hold} where phones hold them, {restart} where they restart. Adam leaves \
-{adam_mean} of {average_mean}; with one digit memory adds {memory}, age-based {beside}. It gains \
-in {wins} of {regimes} [regimes](docs/guide.md). The paper's claims: higher accuracy {higher}, \
-diversity within a round as cause {diversity}, coverage as contribution {covers}. With LeNet-5 six \
-seeds cannot tell. [Results](docs/results.md), [benchmark](docs/benchmark.md).
+- On the paper's cell age-based gains {tuned} points over max-pack in its best form and {paper} \
+over the paper's, round-robin {robin} ({seeds} seeds). Untuned, published seeds give {published}, \
+fresh ones {fresh}.
+- Hardly by age: as many uploads drawn evenly at random reach {even}%, age-based {aged}%. Evenness \
+and coverage make the gain.
+- Over {count} scenarios it is ahead of max-pack in {over} and behind in {under}, of Oort in \
+{oort_ahead} and {oort_behind} (mean {own_mean}%, Oort's {oort_mean}%).
+- Deadlines: {filtered_mean} filtered, {unfiltered_mean} unfiltered. Late updates: {hold} where \
+phones hold them, {restart} where they restart.
+- In [{regimes} regimes](docs/guide.md) it is ahead in {wins} and behind in {losses} with the \
+average, in {adam_wins} and {adam_losses} with Adam. With one digit per phone, memory adds \
+{memory}, age-based {beside}.
+- The paper's claims: higher accuracy {higher}, diversity within a round as cause {diversity}, \
+coverage as contribution {covers}. With LeNet-5 six seeds cannot tell.
+
+[Results](docs/results.md), [benchmark](docs/benchmark.md).
 """
 
 
@@ -336,7 +341,6 @@ def _found(made: Studies) -> dict[str, object]:
         "leading": and_list(_leading_text(leading(made.tables))),
         "by_rule": and_list(f"{_said(gain)} with {name}" for name, gain in by_rule.items()),
         "average_mean": _points(by_rule["average"]),
-        "adam_mean": _points(by_rule["Adam"]),
         "memory": _points(made.added("one-digit", "memory", AGE_BASED, "average")),
         "beside": _points(made.added("one-digit", "average", AGE_BASED, "max_pack")),
         "digit": and_list(
