@@ -1,39 +1,63 @@
 """Paces, staleness weights and policies at equal time: ``make study NAME=paces``.
 
-``python -m benchmarks.documents.paces PRESET SEEDS`` runs one preset; the folder
-``runs/paces-PRESET`` resumes. The part of docs/results.md and its picture are written from the
-folders that are finished.
+``python -m benchmarks.documents.paces PRESET SEEDS`` runs one preset; its folders below
+``runs/paces-PRESET``, one for each variant, resume. The part of docs/results.md and its picture are
+written from the folders that are finished.
 """
 
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
 from agewise import statistics
-from agewise.experiment import Plan, Result, RunOptions, execute
+from agewise.age import f_alpha
+from agewise.experiment import Plan, RunOptions, execute
 from agewise.policies import make_policy
+from agewise.random import Streams
 from agewise.records import History
 from agewise.scenario import Scenario
+from agewise.scheduling import Policy, RoundView
+from agewise.simulation import samples_of
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import and_list, judged_text, points_text
 from benchmarks.documents.pages import write_document
 
-POLICIES: Final = (
-    "age-based", "age-based:cap=2", "age-reduction", "max-pack", "round-robin", "whittle",
-    "version-age", "freshest", "random",
-)  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class AgeByStaleness(Policy):
+    """The age of a UE divided by that of its update: a candidate that the study compares."""
+
+    name: ClassVar[str] = "age/(1+s)"
+    equation: ClassVar[str] = "U_k = f_½(T_k) / (1 + s_k)"
+
+    def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Divide the weight of the age."""
+        return np.asarray(f_alpha(view.ages, 0.5) / (1.0 + view.staleness), np.float64)
+
+
 ABS, MAX_PACK = "age-based", "max-pack"
+#: By what they are called.
+POLICIES: Final = {
+    str(policy): policy
+    for policy in map(
+        make_policy,
+        (
+            ABS, "age-based:cap=2", "age-reduction", MAX_PACK, "version-age", "whittle",
+            "round-robin", AgeByStaleness(), "freshest", "random",
+        ),
+    )
+}  # fmt: skip
 #: Seconds of a run, and of a period: two slots, for local learning and an upload take about one.
 RUN_S, PERIOD_S = 150.0, 2.0
 #: Rounds that surely last as long, where no round is shorter than a slot and some computing.
-_ROUNDS = 100
+_ROUNDS = 75
 _FED_BUFF = {"kind": "polynomial", "exponent": 0.5, "normalised_by": "data"}
 _WHOLE = {"kind": "polynomial", "exponent": 0.5, "normalised_by": "weights"}
 _POWER = {"kind": "exponential", "base": 0.9, "normalised_by": "data"}
@@ -48,15 +72,17 @@ SETTINGS: Final[dict[str, tuple[str, Any]]] = {
     "restart, FedBuff": ("restart", _FED_BUFF),
     "restart, whole step": ("restart", _WHOLE),
 }
-SHORT: Final = "periods of 1 s"
-#: What is varied of computing times, steps and periods; the first has all settings, others these.
+FIRST, SHORT = "the usual", "periods of 1 s"
+#: What is varied of computing times, steps and periods; the first has all settings, others few.
 VARIANTS: Final[dict[str, dict[str, float]]] = {
-    "sigma 0.5, constant step": {"sigma": 0.5, "decay": 0.0, "period_s": PERIOD_S},
+    FIRST: {"sigma": 0.5, "decay": 0.0, "period_s": PERIOD_S},
     "sigma 1": {"sigma": 1.0, "decay": 0.0, "period_s": PERIOD_S},
     "a decaying step": {"sigma": 0.5, "decay": 0.05, "period_s": PERIOD_S},
     SHORT: {"sigma": 0.5, "decay": 0.0, "period_s": 1.0},
 }
 FEW: Final = ("rounds", "hold", "hold, FedBuff", "restart", "restart, FedBuff")
+#: Those of the other variants.
+VARIED: Final = ("rounds", "hold", "restart", "restart, FedBuff")
 
 
 def variation(setting: str, variant: str) -> dict[str, Any]:
@@ -75,21 +101,21 @@ def variation(setting: str, variant: str) -> dict[str, Any]:
 
 
 class Size(NamedTuple):
-    """How much of the study a preset gets, and how often its model is evaluated."""
+    """How much of the study a preset gets: policies in the first variant, and in the others."""
 
     seeds: int
-    evaluate_every: int
-    policies: tuple[str, ...] = POLICIES
-    settings: tuple[str, ...] = tuple(SETTINGS)
-    variants: tuple[str, ...] = tuple(VARIANTS)
+    policies: tuple[str, ...]
+    settings: tuple[str, ...]
+    varied: tuple[str, ...]
+    variants: tuple[str, ...]
 
 
-_LEADING = ("age-based", "age-reduction", "max-pack", "round-robin", "whittle")
-#: A run of the MLP takes as long as thirty of the others.
+_ALL = tuple(POLICIES)
+#: A run of the MLP takes as long as fifteen of the others.
 PRESETS: Final = {
-    "paper": Size(30, 2),
-    "one-digit": Size(30, 2, _LEADING, variants=tuple(VARIANTS)[:3]),
-    "mlp-mnist": Size(10, 5, _LEADING, FEW, tuple(VARIANTS)[:1]),
+    "paper": Size(30, _ALL, tuple(SETTINGS), _ALL[:5], tuple(VARIANTS)),
+    "one-digit": Size(30, _ALL[:8], FEW, (ABS, MAX_PACK), tuple(VARIANTS)[:3]),
+    "mlp-mnist": Size(10, _ALL[:6], FEW, (ABS, MAX_PACK), tuple(VARIANTS)[:3]),
 }
 
 
@@ -129,71 +155,85 @@ def measure_paces(
     out: Path | str | None = None,
     **options: Any,
 ) -> PaceStudy:
-    """Run a preset in all paces; ``runs/paces-PRESET`` by default resumes."""
+    """Run a preset in all paces; folders below ``runs/paces-PRESET`` by default resume."""
     size = PRESETS[preset]
     chosen = list(range(seeds or size.seeds) if seeds is None or isinstance(seeds, int) else seeds)
+    folder = Path(f"runs/paces-{preset}" if out is None else out)
+    runs: dict[tuple[str, str, str], list[History]] = {}
+    for variant in size.variants:
+        own = (size.policies, size.settings) if variant == FIRST else (size.varied, VARIED)
+        base, (names, settings) = measured(preset), own
+        changes = {setting: variation(setting, variant) for setting in settings}
+        plan = Plan.of(base, [POLICIES[name] for name in names], chosen, changes.values())
+        place = folder / variant.replace(" ", "-")
+        result = execute(plan, place, replace(RunOptions.of(options), fail_fast=True))
+        for setting, change in changes.items():
+            for name in names:
+                histories = result.histories(POLICIES[name], change)
+                runs[variant, setting, name] = [histories[seed] for seed in chosen]
+    starts = [first_accuracy(measured(preset), seed) for seed in chosen]
+    means = {
+        of: {key: float(np.mean([of(run) for run in found])) for key, found in runs.items()}
+        for of in (_joules, _staleness, _unheard)
+    }
+    return PaceStudy(
+        preset,
+        len(chosen),
+        {key: np.array(list(map(score, found, starts))) for key, found in runs.items()},
+        means[_joules],
+        means[_staleness],
+        means[_unheard],
+    )
+
+
+def measured(preset: str) -> Scenario:
+    """A preset in seconds; every model is evaluated, so that no pace is measured less often."""
     seconds = {
         "kind": "seconds",
         "slot_s": 1.0,
         "downlink": {"kind": "constant", "seconds": 0.0},
         "transmit_power_w": 0.1,
     }
-    base = Scenario.preset(preset).with_(
-        **{"timing": seconds, "run.evaluate_every": size.evaluate_every, "run.objective_every": 0},
-        **variation("rounds", next(iter(VARIANTS))),
-    )
-    keys = [
-        (variant, setting)
-        for number, variant in enumerate(size.variants)
-        for setting in (FEW if number else size.settings)
-    ]
-    changes = {key: variation(key[1], key[0]) for key in keys}
-    plan = Plan.of(base, size.policies, chosen, changes.values())
-    folder = Path(f"runs/paces-{preset}" if out is None else out)
-    result = execute(plan, folder, replace(RunOptions.of(options), fail_fast=True))
-    runs = {
-        (*key, policy): _runs(result, policy, changes[key], chosen)
-        for key in keys
-        for policy in size.policies
-    }
-    return PaceStudy(
-        preset,
-        len(chosen),
-        {key: np.array([_score(run) for run in found]) for key, found in runs.items()},
-        {key: float(np.mean([_joules(run) for run in found])) for key, found in runs.items()},
-        {key: float(np.mean([_staleness(run) for run in found])) for key, found in runs.items()},
-        {
-            key: float(np.mean([(run.participation == 0).sum() for run in found]))
-            for key, found in runs.items()
-        },
+    return Scenario.preset(preset).with_(
+        **{"timing": seconds, "run.evaluate_every": 1, "run.objective_every": 0},
+        **variation("rounds", FIRST),
     )
 
 
-def _runs(
-    result: Result, policy: str, changes: Mapping[str, Any], seeds: list[int]
-) -> list[History]:
-    histories = result.histories(make_policy(policy), changes)
-    return [histories[seed] for seed in seeds]
+def first_accuracy(scenario: Scenario, seed: int) -> float:
+    """Accuracy of the initial model, which all paces and policies of a seed share."""
+    federation = samples_of(scenario, Streams(seed)).federation(scenario)
+    return float(federation.learner.evaluate(federation.init().params).accuracy)
 
 
-def _score(run: History) -> float:
-    """Mean over the time of a run of the accuracy that was measured last, 0 before the first."""
+def score(run: History, start: float) -> float:
+    """Mean over the time of a run of the accuracy that was measured last, at first the start's."""
     times = np.cumsum(run.numbers("seconds"))
     if times[-1] < RUN_S:
         raise ValueError(f"a run lasts {times[-1]:.0f} s and must last {RUN_S:.0f}: raise _ROUNDS")
-    measured = ~np.isnan(run.accuracy)
-    at = np.searchsorted(times[measured], np.arange(1.0, RUN_S + 1.0), side="right") - 1
-    return float(np.where(at >= 0, run.accuracy[measured][at], 0.0).mean())
+    known = ~np.isnan(run.accuracy)
+    at = np.searchsorted(times[known], np.arange(1.0, RUN_S + 1.0), side="right")
+    return float(np.append(start, run.accuracy[known])[at].mean())
 
 
 def _joules(run: History) -> float:
-    """Joules of all UEs in the time of a run, worked out by the mean of its rounds."""
-    within = np.cumsum(run.numbers("seconds")) <= RUN_S
-    return float(run.numbers("joules")[within].sum())
+    """Joules of all UEs in the time of a run."""
+    return float(run.numbers("joules")[_in_time(run)].sum())
 
 
 def _staleness(run: History) -> float:
-    return float(np.concatenate(run.staleness).mean())
+    return float(np.concatenate(run.staleness[: _in_time(run).sum()]).mean())
+
+
+def _unheard(run: History) -> int:
+    """UEs of which nothing arrived in the time of a run."""
+    heard = np.concatenate(run.received[: _in_time(run).sum()])
+    return run.participation.size - np.unique(heard).size
+
+
+def _in_time(run: History) -> NDArray[np.bool_]:
+    """Rounds that end within the time of a run."""
+    return np.asarray(np.cumsum(run.numbers("seconds")) <= RUN_S)
 
 
 # ------------------------------------------------------------------------------------ documents
