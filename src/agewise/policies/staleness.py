@@ -56,11 +56,12 @@ class VersionAge(Policy):
 class AgeReduction(VersionAge):
     """The update first that makes the access point's knowledge of a UE the most younger.
 
-    If the access point has heard of UE k from a model that is Delta_k versions old, an update that
-    is s_k versions old makes that s_k: the utility is f_alpha(Delta_k - s_k), the fall of the
-    version age, per subchannel needed. Where updates start from the newest model s_k is 0 and
-    Delta_k the age, and this is age-based scheduling; where UEs hold their updates, an old one that
-    brings little news does not go before a fresh one (docs/late-updates.md derives it).
+    If what the access point last heard of UE k started from a model that is Delta_k versions old,
+    an update that is s_k versions old makes that s_k in place of Delta_k + 1. The utility is
+    f_alpha(Delta_k - s_k), per subchannel needed: the fall of the version age without the 1 that
+    all UEs share. Where updates start from the newest model s_k is 0 and Delta_k the age, and this
+    is age-based scheduling. Where UEs hold their updates, those never heard are left out: they hold
+    one of the first model, so that their fall is 0 (docs/late-updates.md).
     """
 
     name: ClassVar[str] = "age-reduction"
