@@ -26,7 +26,7 @@ from agewise.scheduling import Policy, RoundView
 from agewise.simulation import samples_of
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
-from agewise.tables._words import and_list, judged_text, points_text
+from agewise.tables._words import and_list, family_text, judged_text, percent_text, points_text
 from benchmarks.documents.pages import write_document
 
 
@@ -101,21 +101,20 @@ def variation(setting: str, variant: str) -> dict[str, Any]:
 
 
 class Size(NamedTuple):
-    """How much of the study a preset gets: policies in the first variant, and in the others."""
+    """How much of the study a preset gets; other variants than the first have two policies."""
 
     seeds: int
     policies: tuple[str, ...]
     settings: tuple[str, ...]
-    varied: tuple[str, ...]
     variants: tuple[str, ...]
 
 
 _ALL = tuple(POLICIES)
 #: A run of the MLP takes as long as fifteen of the others.
 PRESETS: Final = {
-    "paper": Size(30, _ALL, tuple(SETTINGS), _ALL[:5], tuple(VARIANTS)),
-    "one-digit": Size(30, _ALL[:8], FEW, (ABS, MAX_PACK), tuple(VARIANTS)[:3]),
-    "mlp-mnist": Size(10, _ALL[:6], FEW, (ABS, MAX_PACK), tuple(VARIANTS)[:3]),
+    "paper": Size(30, _ALL, tuple(SETTINGS), tuple(VARIANTS)),
+    "one-digit": Size(30, _ALL[:8], FEW, tuple(VARIANTS)[:3]),
+    "mlp-mnist": Size(10, _ALL[:5], FEW, tuple(VARIANTS)[:3]),
 }
 
 
@@ -143,10 +142,35 @@ class PaceStudy:
         """The paces with their weights, in order."""
         return list(dict.fromkeys(setting for _, setting, _ in self.score))
 
-    def gain(self, variant: str, setting: str, policy: str = ABS) -> Contrast:
-        """What a policy gains over max-pack in this pace."""
-        own, other = (self.score[variant, setting, each] for each in (policy, MAX_PACK))
-        return statistics.contrast(own, other)
+    def gains(self) -> dict[tuple[str, str], Contrast]:
+        """What age-based gains over max-pack by variant and pace, all of them one family."""
+        own = [key[:2] for key in self.score if key[1] in VARIED and key[2] == ABS]
+        made = [
+            statistics.contrast(self.score[(*key, ABS)], self.score[(*key, MAX_PACK)])
+            for key in own
+        ]
+        return dict(zip(own, statistics.correct(made), strict=True))
+
+    def leads(self) -> dict[tuple[str, str, str], Contrast]:
+        """By pace, its best policy and each other: what the best gains; all of them one family."""
+        keys = [
+            (setting, best, policy)
+            for setting in FEW
+            for best, *others in [self._ranked(setting)]
+            for policy in others
+        ]
+        made = [
+            statistics.contrast(
+                self.score[FIRST, setting, best], self.score[FIRST, setting, policy]
+            )
+            for setting, best, policy in keys
+        ]
+        return dict(zip(keys, statistics.correct(made), strict=True))
+
+    def _ranked(self, setting: str) -> list[str]:
+        return sorted(
+            self.policies, key=lambda policy: -float(self.score[FIRST, setting, policy].mean())
+        )
 
 
 def measure_paces(
@@ -161,7 +185,7 @@ def measure_paces(
     folder = Path(f"runs/paces-{preset}" if out is None else out)
     runs: dict[tuple[str, str, str], list[History]] = {}
     for variant in size.variants:
-        own = (size.policies, size.settings) if variant == FIRST else (size.varied, VARIED)
+        own = (size.policies, size.settings) if variant == FIRST else ((ABS, MAX_PACK), VARIED)
         base, (names, settings) = measured(preset), own
         changes = {setting: variation(setting, variant) for setting in settings}
         plan = Plan.of(base, [POLICIES[name] for name in names], chosen, changes.values())
@@ -207,13 +231,12 @@ def first_accuracy(scenario: Scenario, seed: int) -> float:
 
 
 def score(run: History, start: float) -> float:
-    """Mean over the time of a run of the accuracy that was measured last, at first the start's."""
+    """Mean accuracy over the time of a run: each model counts for as long as it is the newest."""
     times = np.cumsum(run.numbers("seconds"))
     if times[-1] < RUN_S:
         raise ValueError(f"a run lasts {times[-1]:.0f} s and must last {RUN_S:.0f}: raise _ROUNDS")
-    known = ~np.isnan(run.accuracy)
-    at = np.searchsorted(times[known], np.arange(1.0, RUN_S + 1.0), side="right")
-    return float(np.append(start, run.accuracy[known])[at].mean())
+    newest = np.append(start, run.accuracy[:-1])
+    return float(newest @ np.diff(np.minimum(times, RUN_S), prepend=0.0) / RUN_S)
 
 
 def _joules(run: History) -> float:
@@ -240,14 +263,15 @@ def _in_time(run: History) -> NDArray[np.bool_]:
 def paces_markdown(studies: Iterable[PaceStudy]) -> str:
     """The study as a part of docs/results.md."""
     found = list(studies)
-    first = next(iter(VARIANTS))
     text = (
         f"Accuracy in percent, mean over {RUN_S:.0f} s with 95% intervals, at equal time: rounds "
         f"that wait for those scheduled, and periods of {PERIOD_S:g} s in which UEs learn in the "
         "background and hold a finished update or restart from the newest model "
-        "([how](late-updates.md)). Local learning takes 1 s in the median (log-normal, deviation "
-        "0.5) and 1 W, an upload at the rate threshold 1 s. Stale updates are shortened by "
-        "(1+s)^-½ (FedBuff) or 0.9^s, or weighed by (1+s)^-½ beside fresher ones (whole step).\n"
+        "([how](late-updates.md)). Every model counts for as long as it is the newest, the initial "
+        "one too. Local learning takes 1 s in the median (log-normal, sigma 0.5) and 1 W, an "
+        "upload at the rate threshold 1 s; the step is constant. Stale updates are shortened by "
+        "(1+s)^-½ (FedBuff) or 0.9^s, or weighed by (1+s)^-½ beside fresher ones "
+        "(whole step). The candidate age/(1+s) divides age-based's utility by 1 + s.\n"
     )
     parts = [
         "## Paces\n",
@@ -256,7 +280,7 @@ def paces_markdown(studies: Iterable[PaceStudy]) -> str:
     ]
     for study in found:
         lines: list[list[Cell]] = [
-            [policy, *(statistics.estimate(study.score[first, s, policy]) for s in study.settings)]
+            [policy, *(statistics.estimate(study.score[FIRST, s, policy]) for s in study.settings)]
             for policy in study.policies
         ]
         heads = [Column(setting, ".1f", 100.0) for setting in study.settings]
@@ -267,80 +291,116 @@ def paces_markdown(studies: Iterable[PaceStudy]) -> str:
 
 
 def _sentences(study: PaceStudy) -> str:
-    """Tell what pace makes of the ranking, which policy loses least, and what restarting costs."""
-    first, *others = dict.fromkeys(variant for variant, _, _ in study.score)
-    paces = ("rounds", "hold", "restart, FedBuff")
-    gains = [study.gain(first, name) for name in paces]
+    """Tell what pace makes of the ranking, which policies lose least, and what restarting costs."""
+    told = (_ranking(study), _best(study), _losses(study), _costs(study), *_by_period(study))
+    return "\n".join(f"- {each}" for each in told)
+
+
+def _ranking(study: PaceStudy) -> str:
+    gains, paces = study.gains(), ("rounds", "hold", "restart, FedBuff")
+    first = [gains[FIRST, name] for name in paces]
     in_rounds, held, restarted = (
-        f"{points_text(gain.mean)} points ({judged_text(gain)})" for gain in gains
+        f"{points_text(gain.mean)} points ({judged_text(gain)})" for gain in first
     )
-    turned = [gain.mean > 0 for gain in gains] == [True, False, True]
-    changed = "".join(
+    turned = [gain.verdict for gain in first] == ["better", "worse", "better"]
+    varied = "".join(
         f"; with {variant} "
-        + and_list(points_text(study.gain(variant, name).mean) for name in paces)
-        for variant in others
+        + and_list(
+            points_text(gain.mean) + ("" if gain.shown else " (not shown)")
+            for name in paces
+            for gain in [gains[variant, name]]
+        )
+        for variant in dict.fromkeys(variant for variant, _ in gains)
+        if variant != FIRST
     )
-    best = {
-        name: max(study.policies, key=lambda policy: float(study.score[first, name, policy].mean()))
-        for name in FEW
-    }
-    lowest = {
-        policy: min(float(study.score[first, name, policy].mean()) for name in FEW)
-        for policy in study.policies
-    }
-    steady = max(study.policies, key=lowest.__getitem__)
-    spent = {name: study.joules[first, name, ABS] for name in FEW}
-    ranking = (
+    return (
         f"{'Holding turns the ranking over, restarting turns it back' if turned else 'Ranking'}: "
         f"age-based minus max-pack is {in_rounds} in rounds, {held} where UEs hold their updates "
-        f"and {restarted} where they restart and stale updates count as in FedBuff{changed}."
+        f"and {restarted} where they restart and stale updates count as in FedBuff{varied}. "
+        + family_text(gains.values(), MAX_PACK, "paces and variants", "P-values")
     )
-    choice = (
-        f"The best policy depends on the pace: it is "
-        f"{and_list(f'{policy} ({name})' for name, policy in best.items())}. Whoever wants one for "
-        f"these five loses least with {steady}, whose lowest accuracy is "
-        f"{100 * lowest[steady]:.1f}%."
+
+
+def _best(study: PaceStudy) -> str:
+    """Name the best policy of each pace, and who is not shown to be behind it."""
+    level: dict[tuple[str, str], list[str]] = {}
+    for (name, best, policy), gain in study.leads().items():
+        level.setdefault((name, best), []).extend([] if gain.shown else [policy])
+    told = [
+        f"{best} ({name}{f'; not shown behind: {and_list(others)}' if others else ''})"
+        for (name, best), others in level.items()
+    ]
+    return f"The best policy depends on the pace: it is {and_list(told)}. " + family_text(
+        study.leads().values(), "the best", "policies and paces", "Tests"
     )
-    energy = (
+
+
+def _losses(study: PaceStudy) -> str:
+    """Order the policies by their largest loss to the best of a pace."""
+    losses = dict.fromkeys(study.policies, 0.0)
+    for (_, _, policy), gain in study.leads().items():
+        losses[policy] = max(losses[policy], gain.mean)
+    alike: dict[str, list[str]] = {}
+    for policy in sorted(losses, key=losses.__getitem__):
+        alike.setdefault(percent_text(losses[policy]), []).append(policy)
+    told = [f"{and_list(policies)} {loss}" for loss, policies in alike.items()]
+    return (
+        "What a policy loses to the best of these five paces, at most and in points: "
+        f"{', '.join(told)}."
+    )
+
+
+def _costs(study: PaceStudy) -> str:
+    """Tell the energy of all UEs, and who is left out."""
+    spent = {name: study.joules[FIRST, name, ABS] for name in FEW}
+    unheard = {policy: round(study.unheard[FIRST, "hold", policy]) for policy in study.policies}
+    left = sorted((policy for policy in unheard if unheard[policy]), key=lambda x: -unheard[x])
+    return (
         f"Restarting costs energy: in {RUN_S:.0f} s under age-based all UEs together spend "
         f"{spent['restart']:,.0f} J, where they spend {spent['hold']:,.0f} J holding and "
         f"{spent['rounds']:,.0f} J in rounds; what arrives is then "
-        f"{study.staleness[first, 'restart', ABS]:.1f} versions old in place of "
-        f"{study.staleness[first, 'hold', ABS]:.1f}. Max-pack leaves "
-        f"{study.unheard[first, 'rounds', MAX_PACK]:.0f} UEs unheard in rounds and "
-        f"{study.unheard[first, 'hold', MAX_PACK]:.0f} where they hold."
+        f"{study.staleness[FIRST, 'restart', ABS]:.1f} versions old in place of "
+        f"{study.staleness[FIRST, 'hold', ABS]:.1f}. UEs unheard by then: in rounds "
+        f"{study.unheard[FIRST, 'rounds', MAX_PACK]:.0f} under max-pack; where they hold "
+        f"{and_list(f'{unheard[policy]} under {policy}' for policy in left)}."
     )
-    return "\n".join(f"- {each}" for each in (ranking, choice, energy, *_by_period(study, first)))
 
 
-def _by_period(study: PaceStudy, first: str) -> list[str]:
+def _by_period(study: PaceStudy) -> list[str]:
     """Tell how much the length of a period decides, where it was varied."""
-    told = [
-        f"{points_text(gain.mean)} ({judged_text(gain)}) in periods of "
-        f"{VARIANTS[variant]['period_s']:g} s, where what arrives is "
-        f"{study.staleness[variant, 'restart', ABS]:.1f} versions old"
-        for variant in (first, SHORT)
-        if (variant, "restart", ABS) in study.score
-        for gain in [study.gain(variant, "restart")]
-    ]
-    if len(told) < 2:
+    gains = study.gains()
+    if (SHORT, "restart") not in gains:
         return []
-    start = "The shorter the period, the more the weights matter: where UEs restart and all updates"
-    return [f"{start} count alike, age-based minus max-pack is {', and '.join(told)}."]
+    parts = [
+        f"in periods of {VARIANTS[variant]['period_s']:g} s max-pack has "
+        f"{percent_text(float(study.score[variant, 'hold', MAX_PACK].mean()))}% where UEs hold and "
+        f"leaves {study.unheard[variant, 'hold', MAX_PACK]:.0f} UEs unheard, age-based has "
+        f"{percent_text(float(study.score[variant, 'hold', ABS].mean()))}%; where they restart and "
+        f"all updates count alike, age-based minus max-pack is "
+        f"{points_text(gains[variant, 'restart'].mean)} "
+        f"({judged_text(gains[variant, 'restart'])}) with updates "
+        f"{study.staleness[variant, 'restart', ABS]:.1f} versions old"
+        for variant in (FIRST, SHORT)
+    ]
+    why = (
+        "A UE that was heard learns for 1 s and may upload for 1 s more: it is never ready in the "
+        "next period of 1 s, which leaves the subchannels to others, but often in that of 2 s."
+    )
+    return [f"Length of periods: {', and '.join(parts)}. {why}"]
 
 
 def draw_paces(studies: Iterable[PaceStudy], path: Path) -> Path:
     """A panel for each preset, a line for each policy over the settings."""
-    found, first = list(studies), next(iter(VARIANTS))
+    found = list(studies)
     figure, axes = plt.subplots(
         1, len(found), figsize=(4.2 * len(found), 4.0), squeeze=False, layout="constrained"
     )
-    markers = "oXsPD^v<>"
+    markers = "oXsPD^v<>*"
     for panel, study in zip(axes[0], found, strict=True):
         for number, (policy, marker) in enumerate(zip(POLICIES, markers, strict=True)):
             if policy not in study.policies:
                 continue
-            estimates = [statistics.estimate(study.score[first, s, policy]) for s in FEW]
+            estimates = [statistics.estimate(study.score[FIRST, s, policy]) for s in FEW]
             means = 100 * np.array([each.mean for each in estimates])
             halves = 100 * np.array([each.high - each.mean for each in estimates])
             panel.errorbar(
