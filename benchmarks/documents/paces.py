@@ -43,17 +43,15 @@ class AgeByStaleness(Policy):
 
 
 ABS, MAX_PACK = "age-based", "max-pack"
+_NAMED = (
+    ABS, "age-based:cap=2", "age-reduction", MAX_PACK, "version-age", "whittle", "round-robin",
+)  # fmt: skip
 #: By what they are called.
 POLICIES: Final = {
-    str(policy): policy
-    for policy in map(
-        make_policy,
-        (
-            ABS, "age-based:cap=2", "age-reduction", MAX_PACK, "version-age", "whittle",
-            "round-robin", AgeByStaleness(), "freshest", "random",
-        ),
-    )
-}  # fmt: skip
+    **{name: make_policy(name) for name in _NAMED},
+    AgeByStaleness.name: AgeByStaleness(),
+    **{name: make_policy(name) for name in ("freshest", "random")},
+}
 #: Seconds of a run, and of a period: two slots, for local learning and an upload take about one.
 RUN_S, PERIOD_S = 150.0, 2.0
 #: Rounds that surely last as long, where no round is shorter than a slot and some computing.
@@ -114,7 +112,7 @@ _ALL = tuple(POLICIES)
 PRESETS: Final = {
     "paper": Size(30, _ALL, tuple(SETTINGS), tuple(VARIANTS)),
     "one-digit": Size(30, _ALL[:8], FEW, tuple(VARIANTS)[:3]),
-    "mlp-mnist": Size(10, _ALL[:5], FEW, tuple(VARIANTS)[:3]),
+    "mlp-mnist": Size(10, (ABS, "age-reduction", MAX_PACK), FEW, tuple(VARIANTS)[:3]),
 }
 
 
@@ -287,6 +285,9 @@ def paces_markdown(studies: Iterable[PaceStudy]) -> str:
         columns = [Column("policy", kind="words"), *heads]
         parts += [f"`{study.preset}`, {study.seeds} seeds:\n"]
         parts += [Table("", columns, lines).to_markdown(), _sentences(study), ""]
+    missing = [f"`{name}`" for name in PRESETS if name not in {study.preset for study in found}]
+    if missing:
+        parts.append(f"Not measured: {and_list(missing)}.")
     return "\n".join(parts)
 
 
@@ -313,11 +314,13 @@ def _ranking(study: PaceStudy) -> str:
         for variant in dict.fromkeys(variant for variant, _ in gains)
         if variant != FIRST
     )
+    others = [variant for variant in VARIANTS if (variant, "hold") not in gains]
     return (
         f"{'Holding turns the ranking over, restarting turns it back' if turned else 'Ranking'}: "
         f"age-based minus max-pack is {in_rounds} in rounds, {held} where UEs hold their updates "
         f"and {restarted} where they restart and stale updates count as in FedBuff{varied}. "
         + family_text(gains.values(), MAX_PACK, "paces and variants", "P-values")
+        + (f" Not run: {and_list(others)}." if others else "")
     )
 
 
@@ -371,22 +374,27 @@ def _by_period(study: PaceStudy) -> list[str]:
     gains = study.gains()
     if (SHORT, "restart") not in gains:
         return []
-    parts = [
-        f"in periods of {VARIANTS[variant]['period_s']:g} s max-pack has "
-        f"{percent_text(float(study.score[variant, 'hold', MAX_PACK].mean()))}% where UEs hold and "
-        f"leaves {study.unheard[variant, 'hold', MAX_PACK]:.0f} UEs unheard, age-based has "
-        f"{percent_text(float(study.score[variant, 'hold', ABS].mean()))}%; where they restart and "
-        f"all updates count alike, age-based minus max-pack is "
-        f"{points_text(gains[variant, 'restart'].mean)} "
-        f"({judged_text(gains[variant, 'restart'])}) with updates "
-        f"{study.staleness[variant, 'restart', ABS]:.1f} versions old"
-        for variant in (FIRST, SHORT)
+    lengths = [f"{VARIANTS[variant]['period_s']:g} s" for variant in (FIRST, SHORT)]
+    held = [
+        f"{percent_text(float(study.score[variant, 'hold', MAX_PACK].mean()))}% with "
+        f"{study.unheard[variant, 'hold', MAX_PACK]:.0f} UEs unheard in periods of {length}"
+        for variant, length in zip((FIRST, SHORT), lengths, strict=True)
+    ]
+    restarted = [
+        f"{points_text(gain.mean)} ({judged_text(gain)}) in periods of {length} "
+        f"({study.staleness[variant, 'restart', ABS]:.1f} versions old)"
+        for variant, length in zip((FIRST, SHORT), lengths, strict=True)
+        for gain in [gains[variant, "restart"]]
     ]
     why = (
-        "A UE that was heard learns for 1 s and may upload for 1 s more: it is never ready in the "
-        "next period of 1 s, which leaves the subchannels to others, but often in that of 2 s."
+        "A UE that was heard learns and uploads for more than 1 s, so that it leaves the next "
+        "period of 1 s to others."
     )
-    return [f"Length of periods: {', and '.join(parts)}. {why}"]
+    equal = "Where they restart and all updates count alike, age-based minus max-pack is"
+    return [
+        f"The length of periods matters: where UEs hold, max-pack has {and_list(held)}. {why} "
+        f"{equal} {and_list(restarted)}."
+    ]
 
 
 def draw_paces(studies: Iterable[PaceStudy], path: Path) -> Path:
