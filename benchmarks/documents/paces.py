@@ -391,10 +391,8 @@ def _by_period(study: PaceStudy) -> list[str]:
         "period of 1 s to others."
     )
     equal = "Where they restart and all updates count alike, age-based minus max-pack is"
-    return [
-        f"The length of periods matters: where UEs hold, max-pack has {and_list(held)}. {why} "
-        f"{equal} {and_list(restarted)}."
-    ]
+    start = "The length of periods matters: where UEs hold, max-pack has"
+    return [f"{start} {and_list(held)}. {why} {equal} {and_list(restarted)}."]
 
 
 def draw_paces(studies: Iterable[PaceStudy], path: Path) -> Path:
