@@ -60,7 +60,7 @@ class AgeReduction(VersionAge):
     an update that is s_k versions old makes that s_k in place of Delta_k + 1. The utility is
     f_alpha(Delta_k - s_k), per subchannel needed: the fall of the version age without the 1 that
     all UEs share. Where updates start from the newest model s_k is 0 and Delta_k the age, and this
-    is age-based scheduling. Where UEs hold their updates, those never heard are left out: they hold
+    is age-based scheduling. Where UEs hold their updates, those never heard come last: they hold
     one of the first model, so that their fall is 0 (docs/late-updates.md).
     """
 
