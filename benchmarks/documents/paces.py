@@ -26,7 +26,7 @@ from agewise.scheduling import Policy, RoundView
 from agewise.simulation import samples_of
 from agewise.statistics import Contrast
 from agewise.tables import Cell, Column, Table
-from agewise.tables._words import and_list, family_text, judged_text, percent_text, points_text
+from agewise.tables._words import and_list, judged_text, percent_text, points_text
 from benchmarks.documents.pages import write_document
 
 
@@ -269,7 +269,9 @@ def paces_markdown(studies: Iterable[PaceStudy]) -> str:
         "one too. Local learning takes 1 s in the median (log-normal, sigma 0.5) and 1 W, an "
         "upload at the rate threshold 1 s; the step is constant. Stale updates are shortened by "
         "(1+s)^-½ (FedBuff) or 0.9^s, or weighed by (1+s)^-½ beside fresher ones "
-        "(whole step). The candidate age/(1+s) divides age-based's utility by 1 + s.\n"
+        "(whole step). The candidate age/(1+s) divides age-based's utility by 1 + s. "
+        "Paired t tests: of a preset those against max-pack are one family, those against the best "
+        "of a pace another (single-step max-t, below 20 seeds Bonferroni).\n"
     )
     parts = [
         "## Paces\n",
@@ -318,8 +320,7 @@ def _ranking(study: PaceStudy) -> str:
     return (
         f"{'Holding turns the ranking over, restarting turns it back' if turned else 'Ranking'}: "
         f"age-based minus max-pack is {in_rounds} in rounds, {held} where UEs hold their updates "
-        f"and {restarted} where they restart and stale updates count as in FedBuff{varied}. "
-        + family_text(gains.values(), MAX_PACK, "paces and variants", "P-values")
+        f"and {restarted} where they restart and stale updates count as in FedBuff{varied}."
         + (f" Not run: {and_list(others)}." if others else "")
     )
 
@@ -333,9 +334,7 @@ def _best(study: PaceStudy) -> str:
         f"{best} ({name}{f'; not shown behind: {and_list(others)}' if others else ''})"
         for (name, best), others in level.items()
     ]
-    return f"The best policy depends on the pace: it is {and_list(told)}. " + family_text(
-        study.leads().values(), "the best", "policies and paces", "Tests"
-    )
+    return f"The best policy depends on the pace: it is {and_list(told)}."
 
 
 def _losses(study: PaceStudy) -> str:
