@@ -67,8 +67,9 @@ Version {version}, written by `make study NAME=benchmark` with Agewise {agewise}
 policies on {scenarios} scenarios of {rounds} rounds, {seeds}. All policies meet the same places, \
 channels, samples and initial models, so differences are paired over the seeds. Each runs in the \
 best form that [tuning](tuning.md) found on other seeds, packing included; max-pack, the baseline, \
-and "{age_based}, the paper's" are as in the paper. All forms, numbers, intervals and p-values: \
-[benchmark.csv](data/benchmark.csv).
+and "{age_based}, the paper's" are as in the paper. Local steps and aggregation are the presets'; \
+[tuned ones](results.md#under-which-aggregation) give other gains. All forms, numbers, intervals \
+and p-values: [benchmark.csv](data/benchmark.csv).
 
 - *Score*: test accuracy, the mean over all evaluated rounds (every {every}th).
 - *Gain*: score minus that of max-pack, in points.
