@@ -147,20 +147,18 @@ where UEs hold updates until they are heard, {restart} where they restart (FedBu
 """
 
 _README = """\
-- On the paper's cell age-based gains {tuned} points over max-pack in its best form and {paper} \
-over the paper's, round-robin {robin} ({seeds} seeds). Untuned, published seeds give {published}, \
-fresh ones {fresh}.
-- Hardly by age: as many uploads drawn evenly at random reach {even}%, age-based {aged}%. Evenness \
-and coverage make the gain.
-- Over {count} scenarios it is ahead of max-pack in {over} and behind in {under}, of Oort in \
+- On the paper's cell age-based gains {tuned} points over max-pack at its best, {paper} over the \
+paper's; round-robin {robin} ({seeds} seeds). Untuned: published seeds {published}, fresh {fresh}.
+- Hardly by age: as many uploads drawn at random reach {even}%, age-based {aged}%.
+- In {count} scenarios it is ahead of max-pack in {over}, behind in {under}; of Oort in \
 {oort_ahead} and {oort_behind} (mean {own_mean}%, Oort's {oort_mean}%).
 - Deadlines: {filtered_mean} filtered, {unfiltered_mean} unfiltered. Late updates: {hold} where \
 phones hold them, {restart} where they restart.
-- In [{regimes} regimes](docs/guide.md) it is ahead in {wins} and behind in {losses} with the \
-average, in {adam_wins} and {adam_losses} with Adam. With one digit per phone, memory adds \
-{memory}, age-based {beside}.
-- The paper's claims: higher accuracy {higher}, diversity within a round as cause {diversity}, \
-coverage as contribution {covers}. With LeNet-5 six seeds cannot tell.
+- In [{regimes} regimes](docs/guide.md) it is ahead in {wins}, behind in {losses} with the \
+average, {adam_wins} and {adam_losses} with Adam. With one digit each, memory adds {memory}, \
+age-based {beside}.
+- Claims: higher accuracy {higher}, diversity within a round as cause {diversity}, coverage as \
+contribution {covers}. With LeNet-5 six seeds cannot tell.
 
 [Results](docs/results.md), [benchmark](docs/benchmark.md).
 """
