@@ -16,7 +16,7 @@ _MOST_UES = 2_000
 #: The most owners (policies x rounds x subchannels) of one seed that are embedded, and the most
 #: bytes of the other seeds.
 _MOST_OWNERS = 2_000_000
-_MOST_BYTES = 700_000
+_MOST_BYTES = 300_000
 
 
 def replay(setting: Setting, *, all_seeds: bool = True) -> dict[str, Any] | None:
