@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from agewise.statistics import Contrast
+from agewise.studies.racing import LATE
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import (
     STARS_NOTE,
@@ -25,7 +26,6 @@ from benchmarks.documents.benchmark_scenarios import (
     EVALUATE_EVERY,
     FRESH,
     FRESH_SEEDS,
-    LATE,
     ROUNDS,
     SCENARIOS,
     VERSION,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from agewise.policies import names
 from agewise.scenario import Scenario
+from agewise.studies.racing import LATE
 
 VERSION: Final = 4
 ROUNDS: Final = 60
@@ -18,8 +19,6 @@ ROUNDS: Final = 60
 EVALUATE_EVERY: Final = 5
 #: The best forms found on other seeds than the benchmark's: `make study NAME=tune` writes them.
 TUNED_FILE: Final = Path(__file__).with_name("tuned.json")
-#: What these differ in from age-based and max-pack shows only where updates arrive late.
-LATE: Final = ("age-reduction", "freshest", "version-age")
 #: Rivals that are told what no access point knows: bounds, not rivals.
 FRESH: Final = {"best-channel-norm": "norms", "best-norm": "norms", "power-of-choice": "losses"}
 #: Bounds have fewer seeds: all UEs learn for them in every round.

@@ -19,11 +19,11 @@ from agewise import statistics
 from agewise.experiment import LearningCurve, Plan, RunOptions, execute, product
 from agewise.policies import make_policy, names
 from agewise.scenario import Scenario
+from agewise.studies.racing import LATE
 from agewise.tables import Cell, Column, Table
 from agewise.tables._words import and_list, contrast_text, estimate_text, variation_text
 from benchmarks.documents import aggregations, phase
 from benchmarks.documents.benchmark_scenarios import (
-    LATE,
     SCENARIOS,
     TUNED_FILE,
     benchmark_policies,

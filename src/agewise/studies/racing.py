@@ -40,7 +40,7 @@ _RUNS_EACH: Final = 6
 _EVALUATIONS: Final = 20
 _PACKINGS: Final = (Greedy(), InOrder())
 #: What these differ in from age-based and max-pack shows only where updates arrive late.
-_LATE: Final = ("age-reduction", "freshest", "version-age")
+LATE: Final = ("age-reduction", "freshest", "version-age")
 _FIELD: Final = "learn.aggregation"
 #: What runs beside the scenario's own aggregation.
 _AGGREGATIONS: Final[tuple[Mapping[str, Any], ...]] = (
@@ -359,7 +359,7 @@ def _plan(
     changed = [scenario.with_(**{_FIELD: each}) if each else scenario for each in given]
     variations = [{_FIELD: each.resolved()["learn"]["aggregation"]} for each in changed]
     late = scenario.pace.kind != "rounds"
-    usual = [name for name in names() if late or name not in _LATE]
+    usual = [name for name in names() if late or name not in LATE]
     entered = [form for policy in policies or usual for form in _packed(policy)]
     plan = Plan.of(scenario, entered, range(_HEATS[0]), variations)
     forms = frozenset(
