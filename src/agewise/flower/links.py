@@ -175,11 +175,11 @@ class Airtime(Links):
     A client of throughput b and computing time c needs x = N payload / ((deadline - c) b) of the N
     ``shares``. b is the median of its last five uploads, c that of the last three, as the server
     timed them. What machines take to handle an update is in b, for among updates of one size
-    nothing tells it from the link: fast links look slower than they are. A client that was never
-    measured is taken to need ``first_guess`` shares. One that needs more than all of them, or
-    missed the deadline, is planned for as if it needed all: whether it makes it is seen by trying,
-    which the planner's `Retry` keeps rare. ``payload_bytes`` is the size of an update, by default
-    that of the client's last.
+    nothing tells it from the link; an upload that takes no longer than the time between two looks
+    is timed roughly. A client that was never measured is taken to need ``first_guess`` shares. One
+    that needs more than all of them, or missed the deadline, is planned for as if it needed all:
+    whether it makes it is seen by trying, which the planner's `Retry` keeps rare. ``payload_bytes``
+    is the size of an update, by default that of the client's last.
     """
 
     shares: int
