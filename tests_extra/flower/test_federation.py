@@ -141,6 +141,8 @@ def test_the_server_of_the_page_errs_by_what_was_measured():
     alone_s, measured_s = 8e-6 * Size().update_bytes / rates.T
     assert np.median(measured_s - alone_s) == pytest.approx(HANDLING_S, abs=0.05)
     assert f"takes {HANDLING_S:g} s of handling for the link's" in page
+    true, measured = rates.T
+    assert np.abs(measured / true - 1.0).max() <= 0.25, "the page says within a quarter"
 
 
 def refused(*command):

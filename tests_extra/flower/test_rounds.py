@@ -6,12 +6,13 @@ import time
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import strategy as flower
 
 from agewise import History, Result, Scenario, simulate, write_page
 from agewise.flower import Airtime, Clients, Modelled, Slots, Timeouts, identify
+from agewise.flower.grid import DeadlineGrid
 from agewise.flower.round import InnerStrategy, _flatten, _unflatten
 from agewise.learn import UpdateMemory
 from tests.scenarios import tiny
@@ -208,6 +209,18 @@ def test_a_node_that_does_not_say_who_it_is_holds_up_one_round(problem):
     assert [number for _, kind, number in grid.asked if kind != "train"] == list(range(12))
     rounds = result.train_metrics_clientapp
     assert [rounds[r]["agewise-eligible"] for r in range(1, 5)] == [11] * 4
+
+
+@pytest.mark.parametrize(("nodes", "pause_s"), [(5, 0.2), (300, 3.0)])
+def test_looks_for_many_replies_are_no_more_than_a_hundred_a_second(problem, nodes, pause_s):
+    silent = InProcessGrid(problem.app, lambda _: range(nodes), lambda *_: True)
+    grid = DeadlineGrid(silent, poll_s=0.2)
+    kind = f"{MessageType.QUERY}.nothing"
+    try:
+        grid.exchange([Message(RecordDict(), 1000 + k, kind) for k in range(nodes)], 0.0)
+        assert grid.pause_s == pause_s
+    finally:
+        grid.close()
 
 
 def test_a_model_keeps_its_shapes_and_types():

@@ -25,6 +25,8 @@ except ImportError:  # before Flower 1.41
     _pull_objects = None
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
 _MOST_ASKED = 4
+#: The most looks for replies in a second, for all that are to come.
+_MOST_LOOKS = 100
 #: The most characters of a client's id.
 _LONGEST_ID = 256
 #: The action that a client answers with its id, and the record of the answer.
@@ -44,13 +46,14 @@ class Timeouts:
     ``timeout`` that Flower's `start` is given. ``least_round_s`` is the least time of a round, so
     that rounds in which nobody can transmit do not pass at once. ``wait_s`` is how long to wait for
     the least number of nodes that the strategy asks for. ``poll_s`` is the time between two looks
-    for a reply. After ``patience`` rounds in a row in which no update arrived the run is stopped.
+    for a reply; it is longer where more than a hundred looks a second would come of it. After
+    ``patience`` rounds in a row in which no update arrived the run is stopped.
     """
 
     deadline_s: float | None = None
     least_round_s: float = 1.0
     wait_s: float = 120.0
-    poll_s: float = 0.5
+    poll_s: float = 0.2
     patience: int = 20
 
     def __post_init__(self) -> None:
@@ -147,6 +150,11 @@ class DeadlineGrid(_ForwardingGrid):
         """The nodes whose reply to an earlier message is still to come."""
         return frozenset(self._pending.values())
 
+    @property
+    def pause_s(self) -> float:
+        """Seconds between two looks for a reply."""
+        return max(self._poll_s, len(self._pending) / _MOST_LOOKS)
+
     def exchange(self, messages: Sequence[Message], timeout_s: float | None) -> list[Reply]:
         """Send messages; the replies that are there in time, errors among them."""
         ids = list(self.inside.push_messages(messages)) if messages else []
@@ -204,7 +212,7 @@ class DeadlineGrid(_ForwardingGrid):
                     timing = UploadTiming(now - started, now - looked, bits)
                     future.set_result(Reply(message.metadata.dst_node_id, found[0], timing))
                     return
-                self._stop.wait(self._poll_s)
+                self._stop.wait(self.pause_s)
         except Exception as error:  # it is raised where the round waits
             future.set_exception(error)
 
