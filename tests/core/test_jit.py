@@ -135,6 +135,18 @@ def test_a_kernel_is_compiled_anew_when_a_file_behind_it_changes(tmp_path):
     assert run(tmp_path) == [43, 1]
 
 
+def test_kernels_of_types_that_are_there_no_more_are_forgotten(tmp_path):
+    room = make_room(tmp_path)
+    with (room / "helper.py").open("a") as helper:
+        helper.write("import typing\nclass Pair(typing.NamedTuple):\n    first: int\n")
+    (room / "kernels.py").write_text(KERNEL.replace("more(x)", "more(x.first)"))
+    call(tmp_path, "import room.helper, room.kernels as k; k.answer(room.helper.Pair(1)); exit()\n")
+    (room / "helper.py").write_text(HELPER.format(step=2))
+    (room / "kernels.py").write_text(KERNEL)
+    assert run(tmp_path) == [42, 0]
+    assert run(tmp_path) == [42, 1]
+
+
 def test_modules_of_the_room_import_each_other_in_the_one_way_that_is_looked_for():
     for file in Path(agewise.core.jit.__file__).parent.glob("*.py"):
         for line in file.read_text().splitlines():

@@ -56,17 +56,20 @@ class _SealedFiles(IndexDataCacheFile):
     """
 
     def _save_index(self, overloads):
-        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+        # Read only if the stamp agrees: other files may have had types that are there no more.
+        content = self._dump(overloads)
+        self._write(self._index_path, (self._version, self._source_stamp, content))
 
     def _load_index(self):
         try:
-            version, stamp, overloads = self._read(self._index_path)
+            version, stamp, content = self._read(self._index_path)
+            is_ours = (version, stamp) == (self._version, self._source_stamp)
+            return pickle.loads(content) if is_ours else {}  # noqa: S301 - as in `_read`
         except FileNotFoundError:
             return {}
-        except ValueError as error:  # it is written anew
+        except Exception as error:  # damage can fail in any way; it is written anew
             _complain("has damaged files", error)
             return {}
-        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
 
     def _save_data(self, name, data):
         self._write(self._data_path(name), data)
