@@ -142,3 +142,40 @@ def best_value(gains, weights, budget, threshold):
             for free in sets
         }
     return best[frozenset(range(subchannels))]
+
+
+class Background:
+    """UEs that learn in the background, on one clock that goes on through all periods."""
+
+    def __init__(self, period, downlink, compute, least_upload, restarts):
+        self.period, self.downlink, self.compute = period, downlink, compute
+        self.least_upload, self.restarts = least_upload, restarts
+        self.hands, self.jobs = [None] * len(compute), [None] * len(compute)  # (version, when)
+
+    def begin(self, t, able, downlink):
+        """For each UE its version and when it was done, and how often it began since before."""
+        self.heard_at = t * self.period + self.downlink + downlink
+        self.starts = getattr(self, "starts_at_end", [0] * len(self.compute))
+        for ue, hears in enumerate(able):
+            if hears and not self.jobs[ue] and (self.restarts or not self.hands[ue]):
+                self.learn(ue, t, self.heard_at)
+        last = [(t + 1) * self.period - least for least in self.least_upload]
+        self.go_on(t, last, able)
+        return list(self.hands), self.starts
+
+    def end(self, t, heard, able):
+        self.starts = self.starts_at_end = [0] * len(self.compute)
+        for ue in heard:
+            self.hands[ue] = self.jobs[ue] = None
+        self.go_on(t, [(t + 1) * self.period] * len(able), able)
+
+    def learn(self, ue, t, when):
+        self.jobs[ue] = (t, max(when, self.heard_at) + self.compute[ue])
+        self.starts[ue] += 1
+
+    def go_on(self, t, until, able):
+        for ue, hears in enumerate(able):
+            while self.jobs[ue] and self.jobs[ue][1] <= until[ue]:
+                self.hands[ue], self.jobs[ue] = self.jobs[ue], None
+                if self.restarts and self.hands[ue][0] < t and hears:
+                    self.learn(ue, t, self.hands[ue][1])

@@ -19,6 +19,7 @@ from agewise.part import CodeError
 from agewise.random import Streams
 from agewise.resources import kept_memories, require_resources
 from agewise.scenario import ScenarioError
+from tests import reference as twin
 from tests.scenarios import in_seconds, tiny
 
 SLOTS = {
@@ -71,6 +72,29 @@ def test_who_restarts_fast_waits_for_the_next_model():
 
 def test_the_model_is_there_after_the_downlink():
     assert followed("hold", [0.5], [[0], [0]], downlink=0.25)[1] == ([0.75], [0], [1])
+
+
+@pytest.mark.parametrize("waiting", ["hold", "restart"])
+def test_updates_in_hand_are_those_of_one_clock(waiting):
+    rng, period, downlink, ues = np.random.default_rng(7), 2.5, 0.2, 40
+    compute, least = rng.lognormal(0.5, 1.0, ues), rng.uniform(0.2, 1.5, ues)
+    background = Periodic(period_slots=period, waiting=waiting).start(
+        Times(period, downlink, compute, least)
+    )
+    plain = twin.Background(period, downlink, compute, least, waiting == "restart")
+    for t in range(60):
+        able, late = rng.random(ues) < 0.8, float(rng.random())
+        found, (hands, starts) = background.begin(t, able, late), plain.begin(t, able, late)
+        assert found.ready.tolist() == [hand is not None for hand in hands]
+        assert found.version.tolist() == [hand[0] if hand else -1 for hand in hands]
+        assert found.starts.tolist() == starts
+        when = [max(hand[1] - t * period, 0.0) if hand else math.inf for hand in hands]
+        np.testing.assert_allclose(found.ready_slots, when, rtol=0, atol=1e-9)
+        jobs = {job[0] for job in (*plain.hands, *plain.jobs) if job}
+        assert background.versions == jobs
+        heard = np.flatnonzero(found.ready & (rng.random(ues) < 0.3))
+        background.end(t, heard, able)
+        plain.end(t, heard.tolist(), able)
 
 
 def test_an_absent_ue_does_not_start_and_keeps_what_it_has():
@@ -194,8 +218,9 @@ class Pulls:
     def init(self, streams):
         return np.ones(1, np.float32)
 
-    def train(self, params, ues, t, streams, corrections=None):
-        return params + self.share * (self.goals[ues] - params)[:, np.newaxis]
+    def train_from(self, start):
+        models = start.starts[start.version]
+        return models + self.share * (self.goals[start.ues][:, np.newaxis] - models)
 
 
 def federation_of(goals, share, **changes):

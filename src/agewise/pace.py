@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from agewise.core.periods import NONE, Hearing, Work, begin_period, end_period
 from agewise.part import LARGE, Part
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
-#: The version of nothing: no update in hand, none under way.
-_NONE = -1
 #: Times that differ by less, in periods, are equal.
 _ROUNDING = 1e-9
 
@@ -126,62 +125,36 @@ class Periodic(Pace):
 class Background:
     """UEs that learn in the background, period after period.
 
-    `begin` a period, schedule, then `end` it with who was heard. ``hand[ue]`` is the version of the
-    update that a UE has, ``under_way[ue]`` that of the one that it computes until ``done_at[ue]``,
-    in slots from the beginning of the period.
+    `begin` a period, schedule, then `end` it with who was heard.
     """
 
     def __init__(self, times: Times, *, restarts: bool) -> None:
-        count = times.compute.size
+        none, never = np.full((2, times.compute.size), NONE), np.full(times.compute.size, math.inf)
+        self._work = Work(none[0], np.zeros_like(never), none[1], never, np.zeros_like(none[0]))
         self._times, self._restarts = times, restarts
-        self._hand, self._under_way = np.full((2, count), _NONE)
-        self._done_at, self._since = np.full(count, math.inf), np.zeros(count)
-        self._starts = np.zeros(count, np.int64)
-        self._heard_at = times.downlink
+        self._heard_at, self._rounding = times.downlink, _ROUNDING * times.period
 
     def begin(self, t: int, able: _Flags, downlink: float = 0.0) -> InHand:
         """Begin period ``t``, in which only those ``able`` hear the model and may start.
 
         The model takes ``downlink`` slots beyond the usual time.
         """
-        self._heard_at = self._times.downlink + downlink
-        times, last = self._times, self._times.period - self._times.least_upload
-        idle = (self._under_way == _NONE) & able
-        if not self._restarts:
-            idle &= self._hand == _NONE
-        self._start(idle, t, self._done_at)
-        self._advance(t, last + _ROUNDING * times.period, able)
-        ready = np.where(self._hand == _NONE, math.inf, np.clip(self._since, 0.0, last))
-        found = InHand(ready, self._hand.copy(), self._starts)
-        self._starts = np.zeros_like(self._starts)
+        times, work = self._times, self._work
+        self._heard_at = times.downlink + downlink
+        hearing, last = Hearing(t, self._heard_at, able), times.period - times.least_upload
+        ready = begin_period(work, hearing, times.compute, last, self._rounding, self._restarts)
+        found = InHand(ready, work.hand.copy(), work.starts.copy())
+        work.starts[:] = 0
         return found
 
     def end(self, t: int, heard: _Ints, able: _Flags) -> None:
         """End period ``t``: those ``heard`` start from the next model, the others go on."""
-        self._hand[heard] = self._under_way[heard] = _NONE
-        self._done_at[heard] = math.inf
-        period = self._times.period
-        self._advance(t, np.full(able.size, period * (1.0 - _ROUNDING)), able)
-        self._done_at -= period
-        self._since -= period
+        times, hearing = self._times, Hearing(t, self._heard_at, able)
+        end_period(
+            self._work, hearing, times.compute, times.period, self._rounding, self._restarts, heard
+        )
 
     @property
     def versions(self) -> set[int]:
         """The rounds whose models some UE has an update of, or computes one from."""
-        return {*self._hand.tolist(), *self._under_way.tolist()} - {_NONE}
-
-    def _start(self, ues: _Flags, t: int, at: _Floats) -> None:
-        """Start from the model of period ``t``, at these times or when it is there."""
-        self._under_way[ues] = t
-        begun = np.where(at < math.inf, np.maximum(at, self._heard_at), self._heard_at)
-        self._done_at[ues] = (begun + self._times.compute)[ues]
-        self._starts[ues] += 1
-
-    def _advance(self, t: int, until: _Floats, able: _Flags) -> None:
-        """Take over what is computed by then; restart those for whom there is a newer model."""
-        while (done := self._done_at <= until).any():
-            at, news = self._done_at.copy(), self._under_way < t
-            self._hand[done], self._since[done] = self._under_way[done], at[done]
-            self._under_way[done], self._done_at[done] = _NONE, math.inf
-            if self._restarts:
-                self._start(done & news & able, t, at)
+        return {*self._work.hand.tolist(), *self._work.under_way.tolist()} - {NONE}

@@ -72,12 +72,13 @@ def _train_one(rows, drawn, descent, step_size, centres):
 
 
 @kernel(nogil=True)
-def train(rows, offsets, descent, now, ues, model, trained):
-    """``trained[i]``: the centres of ``ues[i]`` after its local steps from ``model``."""
-    for i in range(ues.size):
-        drawn = draw_rows(now.key, now.t, ues[i], offsets, descent.steps * descent.batch)
-        trained[i] = model
-        _train_one(rows, drawn, descent, now.step_size, trained[i])
+def train(rows, offsets, descent, key, cohort, starts, trained):
+    """``trained[i]``: the centres of the cohort's UE i after its local steps."""
+    for i in range(cohort.ues.size):
+        count = descent.steps * descent.batch
+        drawn = draw_rows(key, cohort.t[i], cohort.ues[i], offsets, count)
+        trained[i] = starts[cohort.start[i]]
+        _train_one(rows, drawn, descent, cohort.step_size[i], trained[i])
 
 
 @kernel(nogil=True)

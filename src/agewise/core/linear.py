@@ -64,21 +64,17 @@ class Descent(NamedTuple):
 
 
 class Cohort(NamedTuple):
-    """The UEs that train, and ``corrections[i]`` of the gradients of ``ues[i]``.
+    """The UEs that train: ``ues[i]`` from the model ``start[i]``, which is that of round ``t[i]``.
 
-    Without corrections, that array is empty.
+    It takes steps of ``step_size[i]``, with ``corrections[i]`` of its gradients; without
+    corrections, that array is empty.
     """
 
     ues: np.ndarray
+    start: np.ndarray
+    t: np.ndarray
+    step_size: np.ndarray
     corrections: np.ndarray
-
-
-class Round(NamedTuple):
-    """What is particular to one round: the key of its draws is that of ``key`` and ``t``."""
-
-    key: np.uint64
-    t: int
-    step_size: float
 
 
 # ------------------------------------------------------------------------ a model in padded form
@@ -335,15 +331,15 @@ def step_l1(stored, stop, amount):
 
 
 @inlined
-def proximal_terms(model, cohort, i, descent, step_size):
+def proximal_terms(model, cohort, i, descent):
     """What a step adds to the weights of UE number ``i`` besides gradient and penalty.
 
     A step against the proximal term mu (w - model) and the correction is ``w - step * mu * w``
     plus these, which are the same in all steps.
     """
-    terms = np.float32(step_size * descent.proximal_weight) * model
+    terms = np.float32(cohort.step_size[i] * descent.proximal_weight) * model
     if cohort.corrections.size > 0:
-        terms -= np.float32(step_size) * cohort.corrections[i]
+        terms -= np.float32(cohort.step_size[i]) * cohort.corrections[i]
     return terms
 
 
@@ -439,20 +435,23 @@ def _score_rows(rows, first, last, stored, stride, given):
 
 # ----------------------------------------------------------------------------- what Python calls
 @kernel(nogil=True)
-def train(rows, offsets, scores, descent, now, cohort, model, trained):
-    """``trained[i]``: the flat model of the cohort's UE i after its local steps from ``model``.
+def train(rows, offsets, scores, descent, key, cohort, starts, trained):
+    """``trained[i]``: the flat model of the cohort's UE i after its local steps.
 
-    The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
+    The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``. It is faster where
+    UEs that start from the same of the ``starts`` follow one another.
     """
     outputs, ues = scores.outputs, cohort.ues
     with_terms = descent.proximal_weight > 0.0 or cohort.corrections.size > 0
-    size = model.size // outputs * stride_of(outputs)
+    size = starts.shape[1] // outputs * stride_of(outputs)
     stored, terms = aligned(size), aligned(size if with_terms else 0)
     signs = signs_of(outputs, max(2, outputs))
-    padded = aligned(size)
-    _pad(model, outputs, padded)
+    padded, start = aligned(size), -1
     for i in range(ues.size):
-        drawn = draw_rows(now.key, now.t, ues[i], offsets, descent.steps * descent.batch)
+        if cohort.start[i] != start:
+            start = cohort.start[i]
+            _pad(starts[start], outputs, padded)
+        drawn = draw_rows(key, cohort.t[i], ues[i], offsets, descent.steps * descent.batch)
         for row in drawn:  # to ask for its entries one must know where they are
             prefetch(rows.starts, row)
         for row in drawn[:AHEAD]:
@@ -460,8 +459,8 @@ def train(rows, offsets, scores, descent, now, cohort, model, trained):
         for at in range(0, size, LANES):
             store(stored, at, load(padded, at))
         if with_terms:
-            _pad(proximal_terms(model, cohort, i, descent, now.step_size), outputs, terms)
-        scale = _train_one(rows, drawn, scores, descent, now.step_size, signs, terms, stored)
+            _pad(proximal_terms(starts[start], cohort, i, descent), outputs, terms)
+        scale = _train_one(rows, drawn, scores, descent, cohort.step_size[i], signs, terms, stored)
         _trim(stored, outputs, scale, trained[i])
 
 

@@ -463,8 +463,8 @@ def _train_one(rows, drawn, descent, step_size, terms, net, batch):
 
 # ----------------------------------------------------------------------------- what Python calls
 @kernel(nogil=True)
-def train(rows, offsets, widths, descent, now, cohort, model, trained):
-    """``trained[i]``: the flat model of the cohort's UE i after its local steps from ``model``.
+def train(rows, offsets, widths, descent, key, cohort, starts, trained):
+    """``trained[i]``: the flat model of the cohort's UE i after its local steps.
 
     The samples of UE k are the rows from ``offsets[k]`` to ``offsets[k + 1]``.
     """
@@ -476,11 +476,12 @@ def train(rows, offsets, widths, descent, now, cohort, model, trained):
         longest = max(longest, _longest_row(rows, offsets[ue], offsets[ue + 1]))
     batch = _empty_batch(widths, descent.batch, longest)
     for i in range(cohort.ues.size):
-        drawn = draw_rows(now.key, now.t, cohort.ues[i], offsets, descent.steps * descent.batch)
+        model, count = starts[cohort.start[i]], descent.steps * descent.batch
+        drawn = draw_rows(key, cohort.t[i], cohort.ues[i], offsets, count)
         if with_terms:
-            put(proximal_terms(model, cohort, i, descent, now.step_size), terms)
+            put(proximal_terms(model, cohort, i, descent), terms)
         put(model, net)
-        scale = _train_one(rows, drawn, descent, now.step_size, terms, net, batch)
+        scale = _train_one(rows, drawn, descent, cohort.step_size[i], terms, net, batch)
         take(net, scale, trained[i])
 
 

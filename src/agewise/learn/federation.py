@@ -17,7 +17,7 @@ from agewise.learn import kmeans, linear, mlp, pytorch  # noqa: F401 - kinds of 
 from agewise.learn.aggregation import Aggregation
 from agewise.learn.compression import Compression, NoCompression
 from agewise.learn.local import LocalObjective, PlainObjective
-from agewise.learn.model import Learner, LocalSteps, Model, Penalty
+from agewise.learn.model import Learner, LocalRound, LocalSteps, Model, Penalty
 from agewise.learn.staleness import ConstantStaleness, Staleness
 from agewise.learn.updates import (
     ArraySpec,
@@ -211,16 +211,23 @@ class Federation:
         code, unsent = self.settings.compression, state.unsent
         known, found = {**state.past, t: state.params}, sorted(set(versions.tolist()))
         starts = np.array([known[version] for version in found] or [state.params])
-        which = np.searchsorted(found, versions)
+        order, which = np.argsort(versions, kind="stable"), np.searchsorted(found, versions)
+        step_of, steps_of = self.learner.steps.relative_step_of, self.learner.steps.steps_of
+        trained = self.learner.train_from(
+            LocalRound(
+                starts, which[order], ues[order], versions[order], self.streams.sgd,
+                steps_of(versions[order]),
+                self.settings.local.corrections(state.variates, ues[order]),
+            )
+        )  # fmt: skip
         models = np.empty((ues.size, state.params.size), np.float32)
-        for i, version in enumerate(found):
-            own = np.flatnonzero(which == i)
-            trained = self.train(state._replace(params=starts[i]), ues[own], version)
-            sent = LocalModels(starts[i], trained, ues[own], t)
+        ends = np.bincount(which, minlength=len(found)).cumsum().tolist()
+        for start, first, end in zip(starts, [0, *ends], ends, strict=False):
+            own = order[first:end]
+            sent = LocalModels(start, trained[first:end], ues[own], t)
             arrived, unsent = code.send(unsent, sent, self.streams.compression)
-            kernels.shorten(arrived, starts[i], weights[own], own, models)
-        step_of = self.learner.steps.relative_step_of
-        steps = np.array([step_of(version) for version in versions.tolist()])
+            kernels.shorten(arrived, start, weights[own], own, models)
+        steps = np.array([step_of(version) for version in found])[which]
         made = Updates(state.params, models, ues, factors, starts, which, step_of(t), steps)
         return made, unsent
 

@@ -53,20 +53,19 @@ class KMeans(Model):
         """Take the steps of local SGD of Algorithm 3; there are no gradients to correct."""
         if start.corrections is not None:
             raise ValueError("k-means moves centres: it takes no corrections of gradients")
-        centres = self._centres(start.params)
-        trained = np.empty((start.ues.size, *centres.shape), np.float32)
+        count, starts = start.ues.size, np.stack([self._centres(each) for each in start.starts])
+        trained = np.empty((count, *starts.shape[1:]), np.float32)
         rows, offsets, descent = samples.train.rows, samples.offsets, steps.descent
-        now = start.for_kernel()
 
         def work(chunk: slice) -> None:
-            kernels.train(rows, offsets, descent, now, start.ues[chunk], centres, trained[chunk])
+            kernels.train(
+                rows, offsets, descent, start.key, start.cohort(chunk), starts, trained[chunk]
+            )
 
         # A step reads all centres, and their distances to its samples.
-        entries = (
-            float(start.ues.size) * steps.local_steps * (steps.batch_size + 1) * start.params.size
-        )
-        in_chunks(work, start.ues.size, entries)
-        return trained.reshape(start.ues.size, start.params.size)
+        entries = float(trained.size) * steps.local_steps * (steps.batch_size + 1)
+        in_chunks(work, count, entries)
+        return trained.reshape(count, start.length)
 
     def losses(
         self, samples: UeSamples, params: Params, ues: NDArray[np.int64]

@@ -63,13 +63,13 @@ class Linear(Model):
 
     def train(self, samples: UeSamples, steps: LocalSteps, start: LocalRound) -> Params:
         """Take the steps of local SGD of Algorithm 3."""
-        trained = np.empty((start.ues.size, start.params.size), np.float32)
+        trained = np.empty((start.ues.size, start.length), np.float32)
         scores, descent = self._scores(samples.test_counts.size), steps.descent
-        now, rows, offsets = start.for_kernel(), samples.train.rows, samples.offsets
+        rows, offsets = samples.train.rows, samples.offsets
 
         def work(chunk: slice) -> None:
             kernels.train(
-                rows, offsets, scores, descent, now, start.cohort(chunk), start.params,
+                rows, offsets, scores, descent, start.key, start.cohort(chunk), start.starts,
                 trained[chunk],
             )  # fmt: skip
 

@@ -72,13 +72,13 @@ class Mlp(Model):
 
     def train(self, samples: UeSamples, steps: LocalSteps, start: LocalRound) -> Params:
         """Take the steps of local SGD of Algorithm 3."""
-        trained = np.empty((start.ues.size, start.params.size), np.float32)
-        widths, descent, now = self._widths(samples.dataset), steps.descent, start.for_kernel()
+        trained = np.empty((start.ues.size, start.length), np.float32)
+        widths, descent = self._widths(samples.dataset), steps.descent
         rows, offsets = samples.train.rows, samples.offsets
 
         def work(chunk: slice) -> None:
             kernels.train(
-                rows, offsets, widths, descent, now, start.cohort(chunk), start.params,
+                rows, offsets, widths, descent, start.key, start.cohort(chunk), start.starts,
                 trained[chunk],
             )  # fmt: skip
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agewise.core.linear import Cohort, Descent
-from agewise.core.linear import Round as KernelRound
 from agewise.core.samples import Rows, draw_rows, rows_of
 from agewise.data import Dataset, Partition, Samples
 from agewise.learn.threads import in_chunks
@@ -105,6 +104,10 @@ class LocalSteps:
         """The step size of round ``t``."""
         return self.step_size / (1.0 + self.step_decay * t)
 
+    def steps_of(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The step sizes of these rounds."""
+        return np.asarray(self.step_size / (1.0 + self.step_decay * t))
+
     def relative_step_of(self, t: int) -> float:
         """The step size of round ``t`` over that of round 0."""
         return 1.0 / (1.0 + self.step_decay * t)
@@ -119,28 +122,34 @@ class LocalSteps:
 
 
 class LocalRound(NamedTuple):
-    """Start of the UEs' local learning in a round: the model, its chance, its corrections.
+    """Start of the UEs' local learning: their models, their chance, their corrections.
 
-    What a UE does depends on the model, the round ``t``, the UE, the ``key`` and its own row of
-    ``corrections[len(ues), length]`` alone.
+    ``ues[i]`` starts from the model ``starts[version[i]]``, which is that of round ``t[i]``, and
+    takes steps of ``step_size[i]``. What it does depends on these, the UE, the ``key`` and its own
+    row of ``corrections[len(ues), length]`` alone.
     """
 
-    params: Params
+    starts: Params
+    version: NDArray[np.int64]
     ues: NDArray[np.int64]
-    t: int
+    t: NDArray[np.int64]
     key: np.uint64
-    step_size: float
+    step_size: NDArray[np.float64]
     corrections: Params | None = None
 
-    def for_kernel(self) -> KernelRound:
-        """Give what is particular to the round, as the kernels take it."""
-        return KernelRound(self.key, self.t, self.step_size)
+    @property
+    def length(self) -> int:
+        """Count the numbers of a model."""
+        return int(self.starts.shape[1])
 
     def cohort(self, chunk: slice) -> Cohort:
         """Select a chunk of the UEs, with their corrections, as the kernels take it."""
-        if self.corrections is None:
-            return Cohort(self.ues[chunk], np.empty((0, 0), np.float32))
-        return Cohort(self.ues[chunk], np.ascontiguousarray(self.corrections[chunk], np.float32))
+        corrections = np.empty((0, 0), np.float32)
+        if self.corrections is not None:
+            corrections = np.ascontiguousarray(self.corrections[chunk], np.float32)
+        return Cohort(
+            self.ues[chunk], self.version[chunk], self.t[chunk], self.step_size[chunk], corrections
+        )
 
 
 class OrderedSamples:
@@ -242,19 +251,19 @@ class Model(Part):
 
         A step goes against gradient + mu (w - start) + correction (`agewise.learn.local`).
         """
-        trained = np.repeat(start.params[np.newaxis], start.ues.size, axis=0)
-        for i, (ue, w) in enumerate(zip(start.ues.tolist(), trained, strict=True)):
-            count = steps.local_steps * steps.batch_size
-            drawn = draw_rows(start.key, start.t, ue, samples.offsets, count)
+        trained, count = start.starts[start.version], steps.local_steps * steps.batch_size
+        for i, w in enumerate(trained):
+            first = w.copy()
+            drawn = draw_rows(start.key, start.t[i], start.ues[i], samples.offsets, count)
             for rows in drawn.reshape(steps.local_steps, steps.batch_size):
                 _, gradient = self.loss_and_gradient(w, *samples.train.batch(rows))
                 slope = np.array(gradient, np.float32)
                 weights = self.penalised(slope, samples.dataset)
                 weights += steps.penalty.gradient(self.penalised(w, samples.dataset))
-                slope += np.float32(steps.proximal_weight) * (w - start.params)
+                slope += np.float32(steps.proximal_weight) * (w - first)
                 if start.corrections is not None:
                     slope += start.corrections[i]
-                w -= np.float32(start.step_size) * slope
+                w -= np.float32(start.step_size[i]) * slope
         return trained
 
     def measure(
@@ -340,11 +349,15 @@ class Learner:
         corrections: Params | None = None,
     ) -> Params:
         """``[len(ues), length]``: the model of each of these UEs after its local steps."""
-        step_size, params = self.steps.step_of(t), np.ascontiguousarray(params, np.float32)
-        return self.train_from(LocalRound(params, ues, t, streams.sgd, step_size, corrections))
+        starts = np.ascontiguousarray(params, np.float32)[np.newaxis]
+        version, versions = np.zeros(ues.size, np.int64), np.full(ues.size, t)
+        steps = self.steps.steps_of(versions)
+        return self.train_from(
+            LocalRound(starts, version, ues, versions, streams.sgd, steps, corrections)
+        )
 
     def train_from(self, start: LocalRound) -> Params:
-        """`train` of a round whose chance and step size are known."""
+        """`train` where UEs may start from different models."""
         return self.model.train(self.samples, self.steps, start)
 
     def losses(self, params: Params, ues: NDArray[np.int64]) -> NDArray[np.float64]:

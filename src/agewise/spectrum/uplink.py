@@ -55,8 +55,11 @@ class Uplink:
         """Return the same uplink on which the other UEs cannot transmit: their gains are 0."""
         if eligible.all():
             return self
-        gains = np.where(eligible[:, np.newaxis], self.gains, 0.0)
-        return Uplink(gains, self.power_budget, self.rate_threshold)
+        shown = object.__new__(Uplink)  # checked already
+        vars(shown).update(vars(self))
+        _set(shown, "gains", read_only(np.where(eligible[:, np.newaxis], self.gains, 0.0)))
+        _set(shown, "best_gains", read_only(np.where(eligible, self.best_gains, 0.0)))
+        return shown
 
     def read_only_copy(self) -> "Uplink":
         """Return the same uplink on arrays of its own, which cannot be written to."""

@@ -113,20 +113,21 @@ class TorchLearner(Learner):
                 return self._train_together(self._batched, start)
             except RuntimeError:  # random numbers, or an operation that vmap does not know
                 self._batched = None
-        trained = np.empty((ues.size, start.params.size), np.float32)
+        trained = np.empty((ues.size, start.length), np.float32)
 
         def work(part: slice) -> None:
             with self._replica() as replica:
                 replica.module.train()
                 for i in range(part.start, part.stop):
-                    replica.load(start.params)
+                    replica.load(start.starts[start.version[i]])
                     correction = None if corrections is None else corrections[i]
-                    batches = self._batches(int(ues[i]), start.t, start.key)
-                    self._descent.go(replica, batches, self.loss, start.step_size, correction)
+                    batches = self._batches(int(ues[i]), int(start.t[i]), start.key)
+                    step_size = float(start.step_size[i])
+                    self._descent.go(replica, batches, self.loss, step_size, correction)
                     trained[i] = replica.numbers()
 
         def seed(i: int) -> int:
-            return int(seed_of(start.key, start.t, ues[i]))
+            return int(seed_of(start.key, start.t[i], ues[i]))
 
         with _one_thread():
             self._watched_training.run(work, ues.size, seed)
@@ -154,16 +155,18 @@ class TorchLearner(Learner):
 
     def _train_together(self, batched: "Batched", start: LocalRound) -> Params:
         """`train_from` for all UEs at once."""
-        each = [self._batches(int(ue), start.t, start.key) for ue in start.ues]
+        whose = zip(start.ues.tolist(), start.t.tolist(), strict=True)
+        each = [self._batches(ue, t, start.key) for ue, t in whose]
         steps = (
             (torch.stack(inputs), torch.stack(labels))
             for inputs, labels in (zip(*step, strict=True) for step in zip(*each, strict=True))
         )
-        flat = torch.from_numpy(start.params).to(self.device).expand(start.ues.size, -1)
+        flat = torch.from_numpy(start.starts[start.version]).to(self.device)
+        step_sizes = torch.from_numpy(start.step_size.astype(np.float32)).to(self.device)
         added = None
         if start.corrections is not None:
             added = torch.from_numpy(start.corrections[:, : batched.trainable]).to(self.device)
-        trained = batched.train(flat, steps, self._descent, start.step_size, added)
+        trained = batched.train(flat, steps, self._descent, step_sizes, added)
         models: Params = trained.cpu().numpy()
         return models
 
@@ -271,18 +274,19 @@ class Batched:
         flat: torch.Tensor,
         batches: Iterable[Batch],
         descent: LocalOptimiser,
-        step_size: float,
+        step_sizes: torch.Tensor,
         added: torch.Tensor | None,
     ) -> torch.Tensor:
         """``[ue, length]`` from ``flat[ue, length]`` after a step for each batch.
 
         ``batches`` gives ``inputs[ue, sample, ...]`` and ``labels[ue, sample]``; ``added`` are
-        corrections of the gradients. ``RuntimeError`` if the module draws random numbers.
+        corrections of the gradients, and ``step_sizes[ue]`` the steps. ``RuntimeError`` if the
+        module draws random numbers.
         """
         learning, rest = flat[:, : self.trainable].clone(), flat[:, self.trainable :]
         start = learning.clone() if descent.proximal_weight else learning
         for inputs, labels in batches:
             gradient = self._slopes(learning, rest, inputs, labels)
             descent.add_terms(gradient, learning, start, added)
-            learning.sub_(gradient, alpha=step_size)
+            learning.sub_(step_sizes[:, None] * gradient)
         return torch.cat([learning, rest], dim=1)
