@@ -29,4 +29,4 @@ def aged_rounds(
             if t in wanted:
                 rank = streams.policy(t).permutation(channel.ue_count)
                 yield t, uplink, f_alpha(access_point.ages, 0.5), rank
-            access_point.receive(np.flatnonzero(access_point.plan(uplink).scheduled))
+            access_point.receive(access_point.plan(uplink).ues)

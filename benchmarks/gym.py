@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import gymnasium
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +29,7 @@ def bare(transport: Transport) -> Callable[[], object]:
     def rounds() -> None:
         for _ in range(BLOCK):
             allocation = transport.access_point.plan(transport.begin())
-            transport.receive(np.flatnonzero(allocation.scheduled))
+            transport.receive(allocation.ues)
 
     return rounds
 

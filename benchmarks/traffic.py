@@ -3,15 +3,14 @@
 import time
 from collections.abc import Callable
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from agewise import AccessPoint, Scenario, Streams, Uplink, schedule_traffic
 from agewise.policies import make_policy
 
-#: Slots of one measurement, some ten milliseconds: short enough to fall between disturbances.
-BLOCK, BLOCKS = 500, 40
+#: Slots of one measurement: so many that setting up, some 4 ms, hardly counts.
+BLOCK, BLOCKS = 5_000, 8
 POLICIES = (
     "age-based",
     "max-pack",
@@ -47,7 +46,7 @@ def main() -> None:
 
         def plan(access_point: AccessPoint = access_point) -> None:
             for uplink in uplinks:
-                access_point.receive(np.flatnonzero(access_point.plan(uplink).scheduled))
+                access_point.receive(access_point.plan(uplink).ues)
 
         def slots(name: str = name) -> None:
             schedule_traffic(scenario, name, BLOCK)

@@ -27,7 +27,7 @@ for policy in (AgeBased(alpha=0.5), MaxPack()):
     for t in range(ROUNDS):
         uplink = Uplink(channel.block(t).seen, channel.power_budget, scenario.rate_threshold)
         allocation = access_point.plan(uplink)
-        access_point.receive(np.flatnonzero(allocation.scheduled))
+        access_point.receive(allocation.ues)
         strip = " ".join(f"{ue:3d}" if ue >= 0 else "  ." for ue in allocation.owner)
         ages = access_point.ages
         print(

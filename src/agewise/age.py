@@ -10,7 +10,8 @@ from agewise.checks import real_number
 from agewise.core.pack import CONTINUOUS, PAPER, weigh_ages
 
 Form = Literal["paper", "continuous"]
-_FORMS = {"paper": PAPER, "continuous": CONTINUOUS}
+_FORMS = get_args(Form)
+_CODES = {"paper": PAPER, "continuous": CONTINUOUS}
 #: Above this not every whole number is a float64, and squares of ages could overflow.
 _LARGEST_AGE = 2**53
 _Age = TypeVar("_Age", np.int64, np.float64)
@@ -41,8 +42,8 @@ def next_ages(
 
 def check_alpha(alpha: float, form: Form = "paper") -> None:
     """Raise ``ValueError`` unless ``f_alpha`` of this form is a sensible weight of an age."""
-    if form not in get_args(Form):
-        raise ValueError(f"form must be one of {', '.join(get_args(Form))}, not {form!r}")
+    if form not in _FORMS:
+        raise ValueError(f"form must be one of {', '.join(_FORMS)}, not {form!r}")
     real_number("alpha", alpha)
     if form == "paper" and alpha > 1:
         raise ValueError(
@@ -97,7 +98,7 @@ def f_alpha(ages: ArrayLike, alpha: float, form: Form = "paper") -> NDArray[np.f
         raise ValueError(f"ages must be real numbers, not {x.dtype}")
     flat = np.ascontiguousarray(x, x.dtype if x.dtype == np.int64 else np.float64).reshape(-1)
     power = 1.0 - alpha
-    lowest, highest = weigh_ages(flat, power, _FORMS[form], weights.reshape(-1))
+    lowest, highest = weigh_ages(flat, power, _CODES[form], weights.reshape(-1))
     if not lowest >= 0:
         raise ValueError("ages must be non-negative")
     try:

@@ -135,7 +135,7 @@ class SchedulingEnv(gymnasium.Env[_Floats, _Floats]):
         t, allocation = access_point.t, access_point.plan(self._uplink)
         transport = self._transport
         if transport.loses_nothing:  # whatever it cost
-            received, versions = np.flatnonzero(allocation.scheduled), None
+            received, versions = allocation.ues, None
         else:
             delivery, _ = transport.deliver(allocation)
             received, versions = delivery.received, delivery.received_versions

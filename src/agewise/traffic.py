@@ -236,7 +236,7 @@ def schedule_traffic(
             if devices is not None:
                 uplink = uplink.only(devices.available(t))
             allocation = access_point.plan(uplink)
-            delivered = np.flatnonzero(allocation.scheduled)
+            delivered = allocation.ues
             if arrivals is not None and (generated[delivered] == _NOTHING).any():
                 idle = delivered[generated[delivered] == _NOTHING][0]
                 raise InfeasibleAllocation(

@@ -125,6 +125,12 @@ def scheduled_mask(owner, ues):
 
 
 @kernel
+def scheduled_ues(owner, ues):
+    """The UEs that own a subchannel, in rising order."""
+    return np.flatnonzero(scheduled_mask(owner, ues))
+
+
+@kernel
 def rates_of(owner, power, gain, ues):
     """``rate[ue]``: the sum of ½ log2(1 + G P) over the subchannels of each UE."""
     rate = np.zeros(ues)

@@ -280,22 +280,22 @@ def waterfill_owners(gains, power_budget, owner):
 
 @kernel
 def reach(gains, free, power_budget, rate_threshold):
-    """Fewest best of the ``free`` subchannels that reach the threshold, and the nats they carry.
+    """Fewest best of the ``free`` subchannels that reach the threshold, and the rate on them.
 
-    All have an entry per UE. The need of a UE that cannot reach its threshold is 0, and its nats
-    are the most that it can.
+    All have an entry per UE. The need of a UE that cannot reach its threshold is 0, and its rate
+    is the highest that it can.
     """
     ues = gains.shape[0]
-    need, nats = np.zeros(ues, np.int64), np.zeros(ues)
+    need, rate = np.zeros(ues, np.int64), np.zeros(ues)
     found, channels, chosen, excess = fill_scratch(free.size)
     for ue in range(ues):
         link = link_of(ue, power_budget, rate_threshold)
         count, at = _collect(gains[ue], link.power_budget, free, found, channels)
         if count > 0:
             filling, reached = _grow(count, at, link, 1, found, channels, chosen, excess)
-            nats[ue] = nats_of(filling)
+            rate[ue] = nats_of(filling) / NATS_PER_BIT
             need[ue] = filling.size if reached else 0
-    return need, nats
+    return need, rate
 
 
 @njit

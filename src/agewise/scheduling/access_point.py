@@ -54,7 +54,7 @@ class AccessPoint:
     >>> uplink = Uplink(np.array([[9.0], [8.0], [7.0]]), power_budget=1.0, rate_threshold=1.0)
     >>> for _ in range(3):
     ...     allocation = access_point.plan(uplink)
-    ...     access_point.receive(np.flatnonzero(allocation.scheduled))
+    ...     access_point.receive(allocation.ues)
     >>> access_point.ages
     array([2, 1, 0])
     """
@@ -78,7 +78,8 @@ class AccessPoint:
         self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
         self._asked = self._pending = np.empty(0, np.int64)  # rows
-        self._failing = False  # whether the last attempt of any UE failed
+        self._pauses = not isinstance(retry, NoPause)
+        self._failing = False  # whether the last attempt of any UE failed, where that counts
         self._best_gains = np.empty(0)  # of the UEs in the planned round
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
         self._is_ours = rooms == {_PACKAGE}
@@ -185,7 +186,7 @@ class AccessPoint:
     def sitting_out(self) -> NDArray[np.bool_] | None:
         """``[ue]``: who is not eligible in the next round on any channel; ``None`` if nobody is."""
         present, out = self._roster.present, None
-        if self._failing and self.retry is not _AT_ONCE:
+        if self._failing:
             out = present("resumes") > self.t
         if self.deadline_slots < math.inf and not self.everyone_eligible:
             there = present("compute_slots") + present("threshold_slots")
@@ -211,7 +212,7 @@ class AccessPoint:
         except InfeasibleAllocation as error:
             raise InfeasibleAllocation(f"{self.policy} in round {self.t}: {error}") from error
         self._keep(view.state)
-        self._asked = self._roster.rows(np.flatnonzero(allocation.scheduled))
+        self._asked = self._roster.rows(allocation.ues)
         if view.uplink is uplink:  # a policy of the package, which saw the arrays themselves
             return allocation
         return allocation.on(uplink)  # whatever the policy said of gains and threshold
@@ -247,7 +248,7 @@ class AccessPoint:
             asked = np.setdiff1d(np.union1d(asked, self._pending), pending)
         self._asked, self._pending = asked[:0], pending
         self._roster.count("attempts", asked)
-        if np.array_equal(asked, answered) and not self._failing:
+        if not self._pauses or (not self._failing and np.array_equal(asked, answered)):
             return  # as a rule
         failed = asked[~np.isin(asked, answered)]
         failures = columns["failures"].copy()

@@ -19,6 +19,7 @@ from agewise.core.proof import (
     owners_gains,
     rates_of,
     scheduled_mask,
+    scheduled_ues,
 )
 from agewise.spectrum.uplink import Uplink, read_only
 
@@ -109,6 +110,11 @@ class Allocation:
     def scheduled(self) -> NDArray[np.bool_]:
         """``bool[ue]``: S_k, whether the UE holds a subchannel."""
         return read_only(scheduled_mask(self.owner, self.ue_count))
+
+    @functools.cached_property
+    def ues(self) -> NDArray[np.int64]:
+        """The UEs that transmit, in rising order."""
+        return read_only(scheduled_ues(self.owner, self.ue_count))
 
     def subchannels_of(self, ue: int) -> NDArray[np.int64]:
         """C_k: the subchannels that ``ue`` holds, in rising order."""
