@@ -88,7 +88,7 @@ def main() -> None:
     for heading in ("agewise", "seconds", "times the import", "goal"):
         table.add_column(heading, justify="right")
     for name, seconds in waits.items():
-        goal = f"{GOALS[name] / 2.0:.2f}x"
+        goal = f"{GOALS[name]:g} s, {GOALS[name] / 2.0:.2f}x"
         table.add_row(name, f"{seconds:.2f}", f"{seconds / libraries_s:.2f}x", goal)
     Console(width=110).print(table)
 

@@ -1,7 +1,5 @@
 """Decibels at the edges, linear SI inside."""
 
-import math
-
 import numpy as np
 
 from agewise.core.elementary import power_each
@@ -18,15 +16,6 @@ def db_to_linear(ratio_db: float) -> float:
     return float(power_each(_TEN, ratio_db / 10.0)[0])
 
 
-def linear_to_db(ratio: float) -> float:
-    """A plain power ratio in dB.
-
-    >>> linear_to_db(100.0)
-    20.0
-    """
-    return 10.0 * math.log10(ratio)
-
-
 def dbm_to_watt(power_dbm: float) -> float:
     """A power in dBm (decibels over a milliwatt) in watts.
 
@@ -34,12 +23,3 @@ def dbm_to_watt(power_dbm: float) -> float:
     1.0
     """
     return db_to_linear(power_dbm - 30.0)
-
-
-def watt_to_dbm(power_w: float) -> float:
-    """A power in watts in dBm.
-
-    >>> watt_to_dbm(1.0)
-    30.0
-    """
-    return linear_to_db(power_w) + 30.0

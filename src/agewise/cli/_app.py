@@ -170,7 +170,7 @@ def print_json(value: object) -> None:
     say_verbatim(json.dumps(_plain(value), indent=2, default=str, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     match value:
         case Mapping():
             return {str(name): _plain(inner) for name, inner in value.items()}

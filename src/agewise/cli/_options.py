@@ -323,7 +323,7 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
         parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
 
     @wraps(function)
-    def command(**given: Any) -> None:
+    def command(**given: object) -> None:
         made = {
             name: make(**{each: given.pop(each) for each in inside})
             for name, (make, inside) in groups.items()
@@ -371,7 +371,7 @@ def compared_scenario(
 
 def swept_scenario(
     source: "str | agewise.Scenario",
-    varied: dict[str, list[Any]],
+    varied: dict[str, list[object]],
     changes: list[str] | None,
     rounds: int | None = None,
 ) -> "agewise.Scenario":
@@ -451,9 +451,9 @@ def labels_of(texts: list[str] | None) -> dict[str, str]:
 
 def variations_of(
     texts: list[str], changes: list[str] | None = None, rounds: int | None = None
-) -> dict[str, list[Any]]:
+) -> dict[str, list[object]]:
     """The values of each field, from ``name=value,value`` texts, beside the changes of --set."""
-    varied: dict[str, list[Any]] = {}
+    varied: dict[str, list[object]] = {}
     for name, values in (_assignment(text, "--vary") for text in texts):
         if name in varied:
             raise ValueError(f"--vary {name} is given twice: write all its values behind one")
@@ -469,7 +469,7 @@ _RANGE = re.compile(rf"{_NUMBER}(:{_NUMBER})+")
 _MOST_VALUES = 10_000
 
 
-def _varied(text: str, name: str) -> list[Any]:
+def _varied(text: str, name: str) -> Sequence[object]:
     """The values of one part behind --vary: a single value, or those of a range."""
     if not _RANGE.fullmatch(text):
         return [value_of(text, "--vary")]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from agewise.experiment.plan import Plan, find_policy, variation_key
 from agewise.files import NO_CHECKSUM, json_with_checksum, parse_json, verify_checksum
+from agewise.part import Values
 from agewise.provenance import code_digests, policy_source, scorer_files, source_names
 from agewise.records import PolicyKey, RunInfo
 from agewise.scenario import Scenario
@@ -54,7 +55,7 @@ class Description(BaseModel):
     version: str = Field(alias="agewise")
     scenario: _Scenario
     scenario_toml: str
-    variations: list[dict[str, Any]]
+    variations: list[Values]
     policies: list[_Key]
     seeds: list[int]
     baseline: _Key | None
@@ -162,24 +163,22 @@ class Description(BaseModel):
         kept = {name: known for name, known in self.sources.items() if name not in again}
         return kept | dict(new.sources)
 
-    def run(
-        self, scenario: Scenario, resolved: dict[str, Any], policy: PolicyKey, seed: int
-    ) -> RunInfo:
+    def run(self, scenario: Scenario, resolved: Values, policy: PolicyKey, seed: int) -> RunInfo:
         """What the file of a run must say of it, in so far as that is known beforehand."""
         names = {*source_names(scenario), policy_source(policy.name), *scorer_files(policy)}
         sources = {name: known for name, known in self.sources.items() if name in names}
         return RunInfo(resolved, policy, seed, self.version, None, None, (), sources)
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def difference(old: Mapping[str, object], new: Mapping[str, object]) -> str:
     """The first value that differs, by its dotted name."""
     before, after = _flat(old), _flat(new)
     name = next((key for key in before | after if before.get(key) != after.get(key)), "")
     return f"{name} is {before.get(name, 'absent')} there and {after.get(name, 'absent')} here"
 
 
-def _flat(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(values: Mapping[str, object], path: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
     for key, value in values.items():
         flat |= _flat(value, f"{path}{key}.") if isinstance(value, dict) else {path + key: value}
     return flat

@@ -22,7 +22,7 @@ class LoggedRun:
     """A finished run: a name, what was set, and per round what was measured, by name."""
 
     name: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     rounds: Sequence[Mapping[str, float]]
 
     @classmethod

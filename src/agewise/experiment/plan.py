@@ -218,7 +218,7 @@ def default_baseline(policies: Sequence[PolicyKey]) -> PolicyKey | None:
     return usual if usual in packs else (packs or policies)[0]
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     """Data as JSON has it, with 2.0 and true as whole numbers: equal data is the same text."""
     match value:
         case Mapping():
@@ -232,7 +232,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _written(values: Mapping[str, Any]) -> str:
+def _written(values: Variation) -> str:
     """Names, without the sections they are in, and values, in the order of the names.
 
     Of a path only its last part: where files are is nobody's business who gets the results.

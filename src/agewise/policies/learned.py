@@ -32,7 +32,7 @@ class Scorer(NamedTuple):
     @classmethod
     def load(cls, path: Path) -> "Scorer":
         """Read the NPZ file that `save` wrote; ``ValueError`` says what is wrong with it."""
-        read_provenance(path)
+        _read_provenance(path)
         *arrays, names = read_arrays(path, [*cls._fields, "features"])
         if tuple(map(str, names.ravel())) != FEATURES:
             raise ValueError(
@@ -63,7 +63,7 @@ class Scorer(NamedTuple):
         return found
 
 
-def read_provenance(path: Path) -> str:
+def _read_provenance(path: Path) -> str:
     """Read how the weights of a file were made; ``ValueError`` unless it says so in a text."""
     (found,) = read_arrays(path, ["provenance"])
     if found.dtype.kind != "U" or found.ndim or not (text := str(found).strip()):
@@ -109,7 +109,7 @@ class Learned(Policy):
             raise ValueError(f"path must be the name of an NPZ file, not {self.path!r}")
         path = Path(self.path) if self.path else _SHIPPED
         object.__setattr__(self, "scorer", Scorer.load(path))
-        object.__setattr__(self, "provenance", read_provenance(path))
+        object.__setattr__(self, "provenance", _read_provenance(path))
 
     def utility(self, view: RoundView, rng: np.random.Generator) -> NDArray[np.float64]:
         """Score the UEs."""

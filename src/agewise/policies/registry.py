@@ -38,7 +38,7 @@ class Parameter:
     """A parameter of a policy; ``allowed`` says in words which values it may have."""
 
     name: str
-    default: Any
+    default: object
     allowed: str
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,7 +143,7 @@ class AccessPoint:
                 )
             self._roster.put(name, values)
 
-    def snapshot(self) -> dict[str, NDArray[Any]]:
+    def snapshot(self) -> dict[str, Column]:
         """Copy the state as arrays for `restore`: columns ``[ue]``, scalars, the round.
 
         Rows are those of all UEs that were ever known, in the order in which they came.
@@ -151,7 +151,7 @@ class AccessPoint:
         scalars = {_SCALAR + name: np.array(value) for name, value in self._scalars.items()}
         return self._roster.columns | scalars | {"t": np.array(self.t)}
 
-    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, snapshot: Mapping[str, Column]) -> None:
         """Go on where `snapshot` was taken, of the same policy and with the same UEs present."""
         expected = self.snapshot()
         if snapshot.keys() != expected.keys():

@@ -26,7 +26,7 @@ from agewise.scenario import Scenario, require_scenario, short_hash
 from agewise.scheduling import Policy
 from agewise.spectrum import Greedy, InOrder
 from agewise.statistics import LEVELS, contrast, correct
-from agewise.tables import Racer, RaceTable
+from agewise.tables import Racer, RaceTable, Variation
 from agewise.tables._words import counted, value_text
 
 #: Seeds that those who still run have after each heat, counted from 0.
@@ -43,7 +43,7 @@ _PACKINGS: Final = (Greedy(), InOrder())
 LATE: Final = ("age-reduction", "freshest", "version-age")
 _FIELD: Final = "learn.aggregation"
 #: What runs beside the scenario's own aggregation.
-_AGGREGATIONS: Final[tuple[Mapping[str, Any], ...]] = (
+_AGGREGATIONS: Final[tuple[Variation, ...]] = (
     {"kind": "memory", "discount": {"kind": "fixed", "rate": 0.1}},
     {"kind": "adam", "server_step": 0.03, "beta_1": 0.9, "beta_2": 0.99, "tau": 0.001},
 )
@@ -71,7 +71,7 @@ class _Heat(Plan):
         found = super().runs()
         return [one for one in found if self.form(one.policy.key, one.variation) in self.forms]
 
-    def form(self, policy: PolicyKey, variation: Mapping[str, Any]) -> _Form:
+    def form(self, policy: PolicyKey, variation: Variation) -> _Form:
         """Return the form that a run is of."""
         return _Form(policy, self.variations.index(variation))
 
@@ -89,7 +89,7 @@ def race(
     policies: Sequence[Policy | str] | None = None,
     out: Path | str = "runs/race",
     *,
-    aggregations: Sequence[str | Mapping[str, Any]] | None = None,
+    aggregations: Sequence[str | Variation] | None = None,
     budget: int | str | None = None,
     **options: Any,
 ) -> Race:
@@ -347,7 +347,7 @@ def _budget(given: int | str | None) -> tuple[int | None, float | None]:
 def _plan(
     scenario: Scenario,
     policies: Sequence[Policy | str] | None,
-    aggregations: Sequence[str | Mapping[str, Any]] | None,
+    aggregations: Sequence[str | Variation] | None,
 ) -> _Heat:
     """Plan what enters the race; ``ValueError`` unless there are two forms."""
     require_scenario(scenario)
@@ -355,7 +355,7 @@ def _plan(
     scenario = scenario.with_(**{"run.evaluate_every": seldom})
     for name, listed in {"policies": policies, "aggregations": aggregations}.items():
         require_list(name, listed or ())
-    given: Sequence[Any] = aggregations or ({}, *_AGGREGATIONS)
+    given: Sequence[str | Variation] = aggregations or ({}, *_AGGREGATIONS)
     changed = [scenario.with_(**{_FIELD: each}) if each else scenario for each in given]
     variations = [{_FIELD: each.resolved()["learn"]["aggregation"]} for each in changed]
     late = scenario.pace.kind != "rounds"

@@ -239,7 +239,7 @@ class _Array(NamedTuple):
             yield np.ascontiguousarray(self.part(channel.block(t)), "<f8").reshape(self.shape[-2:])
 
 
-def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, Any]) -> None:
+def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, object]) -> None:
     """Write the first rounds of a channel as a trace, a block at a time.
 
     ``about`` says what it is from. Any block can be drawn again, so that none has to be kept.
@@ -261,7 +261,7 @@ def write_trace(path: Path, channel: Channel, rounds: int, about: Mapping[str, A
 
 
 def _write_npz(
-    file: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, Any]
+    file: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, object]
 ) -> None:
     """Write members as they are, so that they can be mapped, and without a date."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -308,7 +308,7 @@ class _KeepingFile(io.FileIO):
 
 
 def _write_hdf5(
-    path: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, Any]
+    path: Path, channel: Channel, arrays: Mapping[str, _Array], about: Mapping[str, object]
 ) -> None:
     """Write datasets a block at a time, and the rest as attributes."""
     with _KeepingFile(path, "w+") as file:
