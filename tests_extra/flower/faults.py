@@ -202,6 +202,8 @@ def test_make_federation_short(tmp_path, capsys, monkeypatch):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [training["rounds"] for training in summary["trainings"]] == [2, 2]
     assert all(sum(training["updates"]) > 0 for training in summary["trainings"])
-    assert "random (Flower)" in capsys.readouterr().out
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert ["age-based", "2"] in rows
+    assert ["flower", "2"] in rows
     assert not namespaces("agw5a5a5a")
     assert not marked("agw5a5a5a")
