@@ -58,6 +58,7 @@ def _augmenting_path(at, gains, power_budget, rate_threshold, ues, owner, closed
     while True:
         link = link_of(ues[place], power_budget, rate_threshold)
         for n in range(owner.size):
+            # An edge of the graph: the UE reaches its threshold with this subchannel alone (3b).
             if seen[n] or not reaches_alone(gains[ues[place], n], link):
                 continue
             seen[n] = True
@@ -95,6 +96,7 @@ def match(gains, power_budget, rate_threshold, ues, weights):
             at, gains, power_budget, rate_threshold, ues, owner, closed, path
         )
         if end < 0:
+            # By Hall's theorem those searched are all taken, by UEs that reach nothing else.
             for n in path[2][:queued]:
                 closed[n] = True
                 dual[n] = weights[at]
@@ -226,6 +228,8 @@ def _fill_knapsack(count, nu, ranked, knapsack):
     snr, price, content = ranked.snr, ranked.price, knapsack.content
     knapsack.content_after[count] = 0.0
     for i in range(count - 1, -1, -1):
+        # The most that log(1 + snr p) - nu p can be over powers p >= 0; nu itself is added once,
+        # for the whole budget.
         content[i] = log(snr[i] / nu) - 1.0 + nu / snr[i] if snr[i] > nu else 0.0
         knapsack.content_after[i] = knapsack.content_after[i + 1] + content[i]
         knapsack.density[i] = price[i] / content[i] if content[i] > 0.0 else np.inf
@@ -256,6 +260,7 @@ def _best_knapsack(count, target, ranked, knapsack):
     """Fill ``knapsack`` for the power price with the highest bound; what is missing, the bound."""
     snr = ranked.snr
     inverse_sum, highest = 0.0, 0.0
+    # The price of power at which the n best spend the whole budget: n / (1 + sum of 1 / snr).
     for n in range(1, count + 1):
         inverse_sum += 1.0 / snr[n - 1]
         highest = max(highest, n / (1.0 + inverse_sum))
@@ -279,11 +284,13 @@ def _extend(i, size, count, target, limit, scratch):
     """Try to extend the set of ``size`` subchannels by the i-th best."""
     ranked, knapsack, path = scratch
     room = limit - path.cost[size]
+    # By the bound all that is left would not be enough.
     if i >= count or path.missing[size] > knapsack.content_after[i]:
         return _DEAD
     dearest = path.dearest[size]
     if _cover(path.missing[size], i, dearest, count, room, ranked, knapsack) >= room:
         return _DEAD
+    # Too dear itself, but worse subchannels may be cheaper.
     if ranked.price[i] >= dearest or ranked.price[i] >= room:
         return _PASSED
     best = path.chosen[0] if size > 0 else i
@@ -352,6 +359,7 @@ def _search_ue(place, count, limit, target, scratch, quota, sets, progress):
                 break
             cost = path.cost[size + 1]
             least_cost = min(least_cost, cost)
+            # Only what is cheaper still is of interest from here on; the last one is overwritten.
             if quota.only_cheapest:
                 limit, found = cost, first
             sets = _add_set(sets, found, place, cost, path.chosen[: size + 1], ranked.channel)
@@ -449,6 +457,8 @@ def _keep_open(active, room, columns, closed_at, kept):
 @njit
 def _count_uses(active, columns, dual, uses, least_share):
     """How many active columns use each row, and the least share of a cost that falls on it."""
+    # A row ends unused, which costs its dual, or used, which costs a share of its column. The least
+    # of these, summed over the open rows, bounds the rest of the gap from below.
     uses[:] = 0
     least_share[:] = dual
     for c in active:
@@ -532,6 +542,7 @@ def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
             gap[depth] += unusable
             row[depth], cursor[depth] = _branching_row(uses, dual, closed_at), 0
             done = gap[depth] + ahead >= limit or nodes > most_nodes
+            # No row is left to decide: a packing, with the smallest gap so far.
             if not done and row[depth] < 0:
                 limit, best, done = gap[depth], picked[:depth].copy(), True
         fresh = False
@@ -553,6 +564,7 @@ def smallest_gap(reduced_cost, start, rows, dual, limit, most_nodes):
             depth += 1
             size[depth] = _keep_open(active, limit - gap[depth], columns, closed_at, lists[depth])
             continue
+        # Tried out or cut off: the rows of this node open again, and the search goes back.
         closed_at[closed_at == depth] = -1
         depth -= 1
     return limit, best[best >= 0], nodes

@@ -120,6 +120,7 @@ def put(model, net):
     for layer in range(net.widths.size - 1):
         inputs, outputs = net.widths[layer], net.widths[layer + 1]
         rows, first = _inputs_of(net.widths, layer), net.starts[layer]
+        # A panel is 16 outputs of all inputs: what a vector instruction needs lies in one piece.
         for i in range(inputs):  # row by row, as the model lies in memory
             _put_row(model[at : at + outputs], net.weights, first + i * LANES, rows * LANES)
             at += outputs
@@ -249,6 +250,7 @@ def _first_layer(net, batch, count, scale):
     weights, places, values, ends = net.weights, batch.places, batch.values, batch.ends
     inputs, stride = net.widths[0], stride_of(net.widths[1])
     behind, panel = inputs * LANES, 0
+    # Two panels at a time: entries of the samples are read half as often.
     while panel + 2 * LANES <= stride:
         for j in range(count):
             one, other = _dot_two(
@@ -272,6 +274,8 @@ def _dense_layer(net, batch, count, layer, hidden):
     for panel in range(0, stride, LANES):
         base = net.starts[layer] + panel * inputs
         bias = load(net.biases, net.bias_starts[layer] + panel)
+        # Five samples share each row of weights that is loaded. Those beyond the batch are padding,
+        # and nobody reads what comes of them.
         for j in range(0, count, TILE):
             at = batch.starts[layer - 1] + j * inputs
             a = bias
@@ -341,8 +345,10 @@ def _backwards(net, batch, count, layer):
                 s = fused(load(weights, at + 240), slope, s)
                 at += size
                 row += LANES
+            # Sixteen vectors of partial sums become one vector of sixteen sums.
             sums = sums_across((a, b, c, d, e, f, g, h, k, m, n, o, p, q, r, s))
             to = batch.starts[layer - 1] + j * inputs + i
+            # The derivative of ReLU: 1 where the unit was above 0, else 0.
             store(slopes, to, where_positive(load(batch.units, to), sums))
 
 
@@ -393,6 +399,7 @@ def _change_first(net, batch, count, scale):
         base = panel * inputs
         for j in range(count):
             change = load(slopes, j * stride + panel) / scale
+            # Units that ReLU cut off change nothing, and they are many.
             if not any_nonzero(change):
                 continue
             add(weights, base, 1, places, values, ends[j], ends[j + 1], change)
@@ -423,6 +430,8 @@ def _train_one(rows, drawn, descent, step_size, terms, net, batch):
     stride = stride_of(scores.outputs)
     with_terms = terms.weights.size > 0
     proximal, shrinking = step_size * descent.proximal_weight, step_size * descent.penalty_weight
+    # The L2 penalty makes every weight (1 - eta xi) times what it was. For the large first layer
+    # that is one number, the scale; later layers are touched in each step anyway.
     kept = np.float32(1.0 - shrinking) if penalty == L2 and not with_terms else _ONE
     rest = np.float32(1.0 - proximal - (shrinking if penalty == L2 else 0.0))
     amount = np.float32(shrinking if penalty == L1 else 0.0)
@@ -450,6 +459,7 @@ def _train_one(rows, drawn, descent, step_size, terms, net, batch):
             step_l1(net.weights, net.weights.size, amount)
         elif penalty == L2:
             scale *= kept
+            # Before the scale gets so small that digits are lost, it goes into the weights.
             if abs(scale) < LEAST_SCALE:
                 shrink(net.weights, 0, net.starts[1], scale)
                 scale = _ONE

@@ -45,6 +45,8 @@ def _in_hexagon(x, y, apothem):
 def draw_point(key, count, area):
     """(x, y, next count): uniform in the area."""
     inner = area.least_m * area.least_m
+    # Uniform in the ring, for areas grow with the square of the distance; what falls outside of
+    # the hexagon is drawn again.
     while True:
         share = uniform(random_bits(key, count))
         cosine, sine = cos_sin(uniform(random_bits(key, count + 1)))
@@ -69,6 +71,7 @@ def _is_clear(x, y, to_x, to_y, least_m):
     """Whether the straight way between two points keeps the least distance from (0, 0)."""
     along_x, along_y = to_x - x, to_y - y
     square = along_x * along_x + along_y * along_y
+    # The nearest point of the way to (0, 0) is its foot, if that lies between the two ends.
     share = 0.0
     if square > 0.0:
         share = min(max(-(x * along_x + y * along_y) / square, 0.0), 1.0)
@@ -92,10 +95,12 @@ def _start(key, area, walk, leg):
     as 1/v. Pairs of points with a clear way between them are uniform among such pairs.
     """
     longest = 2.0 * area.reach_m
+    # Seconds per metre in the mean over speeds: the mean of 1 / v for uniform v.
     slowness = 1.0 / walk.slowest_m_s
     if walk.fastest_m_s > walk.slowest_m_s:
         ratio = walk.fastest_m_s / walk.slowest_m_s
         slowness = log1p(ratio - 1.0) / (walk.fastest_m_s - walk.slowest_m_s)
+    # The share of time that a leg of the greatest length would take of itself and its pause.
     travelling = longest * slowness / (longest * slowness + walk.pause_s)
     count = 0
     while True:
@@ -107,10 +112,13 @@ def _start(key, area, walk, leg):
         if not _is_clear(leg[0], leg[1], leg[2], leg[3], area.least_m):
             continue
         if not moves:
+            # In its pause: the speed to come is uniform, and time 0 anywhere in the pause.
             leg[4] = walk.slowest_m_s + speed * (walk.fastest_m_s - walk.slowest_m_s)
             leg[5] = -share * walk.pause_s
             return count
+        # Under way: longer legs last longer, so time 0 falls into them more often.
         if accepted < _length(leg):
+            # The distribution with a density that falls as 1/v, inverted.
             leg[4] = walk.slowest_m_s * power(walk.fastest_m_s / walk.slowest_m_s, speed)
             leg[5] = -walk.pause_s - share * _length(leg) / leg[4]
             return count
@@ -150,10 +158,12 @@ def go_on(key, time_s, bounds, law, legs, counts):
     for ue in range(ues):
         leg, ue_key = legs[ue], fold_in(key, ue)
         length = _length(leg)
+        # Legs that are over by then; each draws from the UE's own stream, whoever asks and when.
         while time_s >= leg[5] + walk.pause_s + length / leg[4]:
             counts[ue] = _next_leg(ue_key, counts[ue], area, walk, leg)
             length = _length(leg)
         gone_m = (time_s - leg[5] - walk.pause_s) * leg[4]
+        # Before 0 metres it is still in the pause at the beginning of the leg.
         share = min(gone_m / length, 1.0) if gone_m >= 0.0 else 0.0
         positions[ue, 0] = leg[0] + share * (leg[2] - leg[0])
         positions[ue, 1] = leg[1] + share * (leg[3] - leg[1])
@@ -165,9 +175,11 @@ def go_on(key, time_s, bounds, law, legs, counts):
 def _way_to_wall(x, y, along_x, along_y, area):
     """(metres, (x, y)): how far the wall is along a unit vector, and the wall's normal there."""
     along = x * along_x + y * along_y
+    # |p + s d| = reach is a quadratic equation in s; ahead lies its larger root.
     beside = along * along - (x * x + y * y)
     metres = math.sqrt(max(beside + area.reach_m * area.reach_m, 0.0)) - along
     inner = beside + area.least_m * area.least_m
+    # The inner circle is met on the way in alone, at the smaller root.
     if along < 0.0 and inner > 0.0:
         metres = min(metres, -along - math.sqrt(inner))
     metres = max(metres, 0.0)
@@ -177,6 +189,7 @@ def _way_to_wall(x, y, along_x, along_y, area):
     for side in range(6):
         across = (1.0, 0.5, -0.5, -1.0, -0.5, 0.5)[side]
         up = (0.0, _HALF_ROOT, _HALF_ROOT, 0.0, -_HALF_ROOT, -_HALF_ROOT)[side]
+        # A side of the hexagon, if the way leads to it and meets it before the circles.
         nearing = along_x * across + along_y * up
         if nearing > 0.0 and area.apothem_m - (x * across + y * up) < metres * nearing:
             metres = max((area.apothem_m - (x * across + y * up)) / nearing, 0.0)
@@ -207,6 +220,7 @@ def _move(state, step_s, area):
             return
         along_x, along_y = state[2] / speed, state[3] / speed
         metres, normal_x, normal_y = _way_to_wall(state[0], state[1], along_x, along_y, area)
+        # No wall on what is left of the way.
         if left_s * speed <= metres:
             state[0] += left_s * state[2]
             state[1] += left_s * state[3]
@@ -214,6 +228,7 @@ def _move(state, step_s, area):
         state[0] += metres * along_x
         state[1] += metres * along_y
         left_s -= metres / speed
+        # The mean velocity turns as well, or the UE would be driven into the wall again.
         _mirror(state, 2, normal_x, normal_y)
         _mirror(state, 4, normal_x, normal_y)
     for i in range(6):
@@ -242,6 +257,7 @@ def drift(key, steps, step_s, bounds, law, states):
     Returns ``positions[ue, (x, y)]`` there. The bounds are those of an `Area`.
     """
     area = Area(*bounds)
+    # v[n+1] = mean + a (v[n] - mean) + sqrt(1 - a^2) sigma z keeps the deviation sigma at any a.
     memory, fresh = law[0], _ROOT_TWO * law[1] * math.sqrt(max(1.0 - law[0] * law[0], 0.0))
     for ue in range(states.shape[0]):
         state, ue_key = states[ue], fold_in(key, ue)

@@ -181,12 +181,14 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
     tree, score, need = tournament
     for ue in range(ues):
         link = link_of(ue, power_budget, rate_threshold)
+        # Eq. 8 with a lower bound in the place of |C|: no UE really stands higher than here.
         need[ue] = least_need(best_gains[ue], link, subchannels)
         score[ue] = weights[ue] / need[ue] if need[ue] > 0 else OUT
     _play_all(tournament, rank)
     while free.size > 0 and score[tree[1]] != OUT:
         ue = tree[1]
         size = 0
+        # Algorithm 1 on what is still free; more than that it cannot get.
         if need[ue] <= free.size:
             link = link_of(ue, power_budget, rate_threshold)
             filling = fewest_best(gains[ue], link, free, fill)
@@ -196,6 +198,7 @@ def pack_lazily(gains, best_gains, weights, rank, power_budget, rate_threshold):
                 need[ue] = size
                 score[ue] = weights[ue] / size
                 _play_again(ue, tournament, rank)
+                # Its true score let somebody else pass, whose score may be a bound as well.
                 if tree[1] != ue:
                     continue
             free = grant(ue, gains[ue], filling, fill, free, grants)
@@ -313,6 +316,7 @@ def _exchange(chosen, gains, link, free, price, others, sorted_gains):
 
     The dearest member first, each for the cheapest that still reaches the target.
     """
+    # By insertion: sets have few members.
     for i in range(1, chosen.size):  # the dearest first
         member, at = chosen[i], i
         while at > 0 and _is_cheaper(chosen[at - 1], member, price, gains):
@@ -326,9 +330,11 @@ def _exchange(chosen, gains, link, free, price, others, sorted_gains):
         for at in range(count):
             if others[at] < 0:
                 continue
+            # Those that follow are dearer still.
             if not price[others[at]] < price[member]:
                 break
             chosen[i] = others[at]
+            # A set of the same size that still carries the target (3b) at a lower price.
             if _reaches(gains, chosen, power_budget, target, sorted_gains):
                 others[at] = -1
                 break
@@ -343,6 +349,7 @@ def _pack_at_prices(gains, bidders, sets, exponent, price, scratch, owner):
     tree, score, need = tournament
     for channel in range(owner.size):
         free[channel], owner[channel] = channel, -1
+    # Powers of whole numbers, once for all UEs.
     for size in range(1, divisor.size):
         divisor[size] = power(size, exponent)
     for ue in range(weights.size):
@@ -364,6 +371,7 @@ def _pack_at_prices(gains, bidders, sets, exponent, price, scratch, owner):
                     continue
             chosen = fill.chosen[:now]
             _exchange(chosen, gains[ue], link, free, price, others, sorted_gains)
+            # Power is water-filled at the end, for the best of all packings alone.
             for channel in chosen:
                 owner[channel] = ue
             free = _still_free(free, owner)
@@ -380,6 +388,7 @@ def _asked_prices(bidders, sets, subchannels):
     for ue in bidders.order:
         need = sets.need[ue]
         for channel in sets.members[ue, :need]:
+            # What a UE can pay at most for each of its subchannels.
             price[channel] += bidders.weights[ue] / need
     return price
 
@@ -423,6 +432,7 @@ def _adjust_prices(gains, bidders, sets, price, step, scratch):
             for channel in chosen:
                 claims[channel] += 1
     for channel in range(price.size):
+        # One claim: the price is right. None: it falls. Several: it rises by how many there are.
         price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 

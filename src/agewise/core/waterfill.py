@@ -133,6 +133,7 @@ def write_powers(filling, chosen, excess, power):
     # Eq. 5, in the excesses of the gains (see above).
     level = _level_of(filling)
     for i in range(filling.size):
+        # P_i = (u - d_i) / gain_1, so that all P_i + 1 / gain_i are the same water level.
         power[chosen[i]] = (level - excess[i]) / filling.best_gain
 
 
@@ -143,6 +144,7 @@ def _collect(gains, power_budget, free, found, channels):
     best_gain = 0.0
     for channel in free:
         gain = gains[channel]
+        # Written in any case and counted if usable: no branch that the processor guesses wrong.
         found[count], channels[count] = gain, channel
         better = gain > best_gain
         at = count if better else at
@@ -174,6 +176,7 @@ def _grow(count, at, link, bound, found, channels, chosen, excesses):
             at = i if better else at
             gain = found[i] if better else gain
         excess = excess_of(filling, gain)
+        # Eq. 6: water would not rise to the floor of this one, nor of worse ones.
         if not gets_power(filling, excess):
             break  # the rate cannot grow any more
         chosen[filling.size], excesses[filling.size] = channels[at], excess
@@ -272,6 +275,7 @@ def waterfill_owners(gains, power_budget, owner):
     for ue in owner:
         if ue >= 0 and not done[ue]:
             done[ue] = True
+            # Eq. 5 on all that the UE holds together.
             held = np.flatnonzero(owner == ue)
             filling = _fill_all(gains[ue], power_budget[ue], held, scratch)
             write_powers(filling, scratch.chosen, scratch.excess, power)
