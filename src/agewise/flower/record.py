@@ -38,7 +38,7 @@ _TRACE = "trace.npz"
 #: How the names of folders begin in which results are made.
 _MAKING = ".results-"
 #: Results are written again after so many times the time that it takes.
-_SELDOM = 10.0
+_SELDOM = 100.0
 #: Arrays of a round that are large, and of no use but for the trace.
 _LINKS = ("gains", "true")
 #: So many rounds at a time become rows of a history, whose ages are looked at all together.
@@ -212,7 +212,7 @@ class LiveRecord:
         ]
 
     def write_now_and_then(self) -> None:
-        """Write the results so far, unless that takes more than a tenth of the server's time."""
+        """Write the results so far, where that takes at most a hundredth of the server's time."""
         if time.monotonic() - self._written >= _SELDOM * self._writing_s:
             self._write_results()
 
