@@ -63,6 +63,24 @@ def test_an_absent_ue_goes_on_ageing():
     assert point.ages.tolist() == [3, 0]
 
 
+def test_a_number_of_ues_is_short_for_their_numbers():
+    seen = []
+    for ues in (3, [0, 1, 2]):
+        point = AccessPoint(MaxPack(), ues, Streams(0))
+        assert list(point.ids) == [0, 1, 2]
+        for members, heard in ((None, 1), ([2, 0, 7], 0), ([7, 1], 1)):
+            if members is not None:
+                point.set_present(members)
+            point.plan(Uplink(np.ones((len(point.ids), 1)), 1.0, 0.1))
+            point.receive(np.array([heard]))
+        point.set_present([0, 1, 2, 7])
+        seen.append(point.ages.tolist())
+    assert seen == [[3, 0, 1, 2]] * 2
+    with pytest.raises(ValueError, match="must differ"):
+        point.set_present([0, 0])
+    assert list(point.ids) == [0, 1, 2, 7]
+
+
 def test_a_plan_that_fails_leaves_the_state_as_it_was():
     @dataclass(frozen=True)
     class Cheat(Counting):

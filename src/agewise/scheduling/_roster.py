@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,20 @@ class Roster:
     """The UEs that were ever known, by id, with one row each in every column.
 
     Rows never move: a UE that leaves keeps its row and finds it again when it comes back. The
-    present UEs are a selection of rows in the order of ``ids``. ``fills`` has the value of a new
-    UE in each of the ``columns``, whose type is that of the value. Columns are replaced, never
-    changed.
+    present UEs are a selection of rows in the order of ``ids``; a number of UEs is short for the
+    ids 0, 1, 2 and so on. ``fills`` has the value of a new UE in each of the ``columns``, whose
+    type is that of the value. Columns are replaced, never changed.
     """
 
-    def __init__(self, ids: Iterable[Hashable], fills: Mapping[str, float]) -> None:
-        self.columns: dict[str, Column] = {name: _filled(0, fill) for name, fill in fills.items()}
+    def __init__(self, ids: Iterable[Hashable] | int, fills: Mapping[str, float]) -> None:
         self._fills = dict(fills)
         self._row: dict[Hashable, int] = {}
-        self.set_present(ids)
+        # The present rows, in order; None where all are, for then nothing need be selected.
+        self._rows: NDArray[np.int64] | None = None
+        self.ids: Sequence[Hashable] = range(ids) if isinstance(ids, int) else ()
+        self.columns = {name: _filled(len(self.ids), fill) for name, fill in fills.items()}
+        if not isinstance(ids, int):
+            self.set_present(ids)
 
     def __len__(self) -> int:
         """Count the present UEs."""
@@ -34,9 +38,12 @@ class Roster:
 
     def set_present(self, ids: Iterable[Hashable]) -> None:
         """From now on these UEs are there, in this order; those not known yet get a new row."""
-        self.ids = tuple(ids)
-        if len(set(self.ids)) != len(self.ids):
+        ids = tuple(ids)
+        if len(set(ids)) != len(ids):
             raise ValueError("the ids of the UEs must differ")
+        if not self._row:  # of numbers, which are their rows, nobody asked for one yet
+            self._row = {id_: row for row, id_ in enumerate(self.ids)}
+        self.ids = ids
         new = [id_ for id_ in self.ids if id_ not in self._row]
         self._row.update(zip(new, itertools.count(len(self._row)), strict=False))
         rows, known = [self._row[id_] for id_ in self.ids], len(self._row)
@@ -45,7 +52,6 @@ class Roster:
                 added = _filled(known - column.size, self._fills[name])
                 both = read_only(np.concatenate((column, added))) if column.size else added
                 self.columns[name] = both
-        # None where the present UEs are all, in the order of the rows: nothing need be selected.
         self._rows = None if rows == list(range(known)) else np.array(rows, np.int64)
 
     def rows(self, ues: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -84,7 +84,7 @@ class AccessPoint:
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
         self._is_ours = rooms == {_PACKAGE}
         state = {_STATE + name: float(fill) for name, fill in policy.state_per_ue.items()}
-        ids = ues if isinstance(ues, Iterable) else range(whole_number("ues", ues))
+        ids = ues if isinstance(ues, Iterable) else whole_number("ues", ues)
         self._roster = Roster(ids, _FILLS | state)
         self._scalars = {name: float(start) for name, start in policy.state_scalars.items()}
 
