@@ -8,6 +8,7 @@ import pytest
 
 from agewise import AccessPoint, Allocation, InfeasibleAllocation, Policy, Streams, Uplink
 from agewise.policies import AgeBased, MaxPack
+from agewise.scheduling import BackOff, NoPause
 from agewise.spectrum import fill
 
 EASY = Uplink(np.full((4, 2), 10.0), 1.0, 1.0)
@@ -199,6 +200,17 @@ def test_a_snapshot_is_all_that_decides(policy):
     assert {name: x.tobytes() for name, x in again.snapshot().items()} == {
         name: x.tobytes() for name, x in whole.snapshot().items()
     }
+
+
+def test_without_pauses_failures_of_a_snapshot_keep_nobody_away():
+    paused, at_once = (
+        AccessPoint(MaxPack(), 4, Streams(0), retry=retry) for retry in (BackOff(), NoPause())
+    )
+    paused.plan(EASY)
+    paused.receive(np.empty(0, np.int64))
+    assert paused.sitting_out.any()
+    at_once.restore(paused.snapshot())
+    assert at_once.sitting_out is None
 
 
 def test_a_snapshot_of_something_else_is_refused():

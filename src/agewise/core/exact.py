@@ -96,7 +96,7 @@ def match(gains, power_budget, rate_threshold, ues, weights):
             at, gains, power_budget, rate_threshold, ues, owner, closed, path
         )
         if end < 0:
-            # By Hall's theorem those searched are all taken, by UEs that reach nothing else.
+            # All searched are taken, by UEs that reach nothing else that is open (Hall's theorem).
             for n in path[2][:queued]:
                 closed[n] = True
                 dual[n] = weights[at]

@@ -67,6 +67,9 @@ class _SealedFiles(IndexDataCacheFile):
             return pickle.loads(content) if is_ours else {}  # noqa: S301 - as in `_read`
         except FileNotFoundError:
             return {}
+        except OSError as error:
+            _complain("cannot be read", error)
+            return {}
         except Exception as error:  # damage can fail in any way; it is written anew
             _complain("has damaged files", error)
             return {}
@@ -100,7 +103,7 @@ class _RoomCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        name = f"{self._impl.filename_base}.sealed"
+        name = f"{self._impl.filename_base}.stamped"
         stamp = _stamp_of(function.__module__.rpartition(".")[2])
         self._cache_file = _SealedFiles(self._cache_path, name, stamp)
 

@@ -100,7 +100,7 @@ def _start(key, area, walk, leg):
     if walk.fastest_m_s > walk.slowest_m_s:
         ratio = walk.fastest_m_s / walk.slowest_m_s
         slowness = log1p(ratio - 1.0) / (walk.fastest_m_s - walk.slowest_m_s)
-    # The share of time that a leg of the greatest length would take of itself and its pause.
+    # Of the longest leg with its pause, the share of time under way.
     travelling = longest * slowness / (longest * slowness + walk.pause_s)
     count = 0
     while True:
@@ -189,7 +189,7 @@ def _way_to_wall(x, y, along_x, along_y, area):
     for side in range(6):
         across = (1.0, 0.5, -0.5, -1.0, -0.5, 0.5)[side]
         up = (0.0, _HALF_ROOT, _HALF_ROOT, 0.0, -_HALF_ROOT, -_HALF_ROOT)[side]
-        # A side of the hexagon, if the way leads to it and meets it before the circles.
+        # A side of the hexagon, if the way leads to it and meets it before any wall so far.
         nearing = along_x * across + along_y * up
         if nearing > 0.0 and area.apothem_m - (x * across + y * up) < metres * nearing:
             metres = max((area.apothem_m - (x * across + y * up)) / nearing, 0.0)

@@ -330,7 +330,7 @@ def _exchange(chosen, gains, link, free, price, others, sorted_gains):
         for at in range(count):
             if others[at] < 0:
                 continue
-            # Those that follow are dearer still.
+            # Those that follow are no cheaper.
             if not price[others[at]] < price[member]:
                 break
             chosen[i] = others[at]
@@ -432,7 +432,7 @@ def _adjust_prices(gains, bidders, sets, price, step, scratch):
             for channel in chosen:
                 claims[channel] += 1
     for channel in range(price.size):
-        # One claim: the price is right. None: it falls. Several: it rises by how many there are.
+        # One claim: the price is right. None: it falls. More: it rises, fastest at `_MOST_CLAIMS`.
         price[channel] *= exp(step * (min(claims[channel], _MOST_CLAIMS) - 1))
 
 

@@ -14,8 +14,9 @@ NONE = -1
 class Work(NamedTuple):
     """What UEs are at, ``[ue]`` each.
 
-    ``hand`` is the version of the update that a UE has ``since`` then, ``under_way`` that of the
-    one that it computes until ``done_at``, and ``starts`` how often it began since the last period.
+    ``hand`` is the version of the update that a UE has, and ``since`` when it has it; ``under_way``
+    is the version of the one that it computes, and ``done_at`` when that is done; ``starts`` is how
+    often it began since the last period.
     """
 
     hand: np.ndarray

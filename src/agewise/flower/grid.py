@@ -25,8 +25,9 @@ except ImportError:  # before Flower 1.41
     _pull_objects = None
 #: A strategy that asks for the nodes more often than this in a round waits for more of them.
 _MOST_ASKED = 4
-#: The most looks for replies in a second, for all that are to come.
-_MOST_LOOKS = 100
+#: The most looks for replies in a second, for all that are to come, and the seconds between two
+#: looks for one that are not exceeded for that: those who are silent must not hide the others.
+_MOST_LOOKS, _LONGEST_PAUSE_S = 100, 0.5
 #: The most characters of a client's id.
 _LONGEST_ID = 256
 #: The action that a client answers with its id, and the record of the answer.
@@ -46,8 +47,8 @@ class Timeouts:
     ``timeout`` that Flower's `start` is given. ``least_round_s`` is the least time of a round, so
     that rounds in which nobody can transmit do not pass at once. ``wait_s`` is how long to wait for
     the least number of nodes that the strategy asks for. ``poll_s`` is the time between two looks
-    for a reply; it is longer where more than a hundred looks a second would come of it. After
-    ``patience`` rounds in a row in which no update arrived the run is stopped.
+    for a reply; it is longer, up to half a second, where more than a hundred looks a second would
+    come of it. After ``patience`` rounds in a row in which no update arrived the run is stopped.
     """
 
     deadline_s: float | None = None
@@ -153,7 +154,7 @@ class DeadlineGrid(_ForwardingGrid):
     @property
     def pause_s(self) -> float:
         """Seconds between two looks for a reply."""
-        return max(self._poll_s, len(self._pending) / _MOST_LOOKS)
+        return max(self._poll_s, min(len(self._pending) / _MOST_LOOKS, _LONGEST_PAUSE_S))
 
     def exchange(self, messages: Sequence[Message], timeout_s: float | None) -> list[Reply]:
         """Send messages; the replies that are there in time, errors among them."""

@@ -78,7 +78,7 @@ class AccessPoint:
         self.deadline_slots, self.everyone_eligible = deadline_slots, everyone_eligible
         self.t = 0
         self._asked = self._pending = np.empty(0, np.int64)  # rows
-        self._pauses = not isinstance(retry, NoPause)
+        self._pauses = type(retry) is not NoPause
         self._failing = False  # whether the last attempt of any UE failed, where that counts
         self._best_gains = np.empty(0)  # of the UEs in the planned round
         rooms = {type(part).__module__.partition(".")[0] for part in (policy, policy.packing)}
@@ -168,7 +168,7 @@ class AccessPoint:
             elif name != "t":
                 self._roster.columns[name] = read_only(np.array(values))
         self.t = whole_number("t", int(snapshot["t"]), 0, 2**31 - 1)
-        self._failing = bool(self._roster.columns["failures"].any())
+        self._failing = self._pauses and bool(self._roster.columns["failures"].any())
 
     def mask_ineligible(self, uplink: Uplink) -> Uplink:
         """Show policies an uplink on which those not eligible have gains of 0.
