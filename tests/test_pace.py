@@ -323,6 +323,10 @@ def test_memory_of_models_in_flight_is_said_and_refused(monkeypatch):
     monkeypatch.setattr(checks, "available_bytes", lambda: kept.bytes - 1)
     with pytest.raises(ValueError, match="pace = 'periodic' with cell.ues = 12 and models of 210"):
         require_resources(scenario)
+    large = tiny(**periodic(2.0), **{"learn.model": {"kind": "mlp", "hidden_widths": [1_000_000]}})
+    monkeypatch.setattr(checks, "available_bytes", lambda: 10**9)
+    with pytest.raises(ValueError, match="31,000,010 numbers for 21 models would need 2.6 GB"):
+        require_resources(large)  # five UEs with three each, and what a round has besides
 
 
 @pytest.mark.parametrize(

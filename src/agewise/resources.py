@@ -9,6 +9,8 @@ from agewise.spectrum import Exact
 
 #: Models that a round has in memory besides those of the UEs: before and after, and work space.
 _MODELS_BESIDE = 6
+#: Models of a UE that is heard in a period: where it started, as trained, and as it counts.
+_MODELS_LATE = 3
 
 
 def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> None:
@@ -31,7 +33,9 @@ def require_resources(scenario: Scenario, kept_rounds: int | None = None) -> Non
     }
     require_memory(sum(needs.values()), max(needs, key=lambda what: needs[what]))
     if not learning.model.is_small:
-        numbers, models = scenario.model_length, min(cell.ues, cell.subchannels) + _MODELS_BESIDE
+        each = _MODELS_LATE if scenario.pace.kind == "periodic" else 1
+        numbers = scenario.model_length
+        models = each * min(cell.ues, cell.subchannels) + _MODELS_BESIDE
         what = f"learn.model = {learning.model.kind!r} with {numbers:,} numbers for {models} models"
         require_memory(4.0 * numbers * models, what)
     for memory in kept_memories(scenario):
